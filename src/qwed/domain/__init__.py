@@ -1,0 +1,1 @@
+"""Values and rules, pure: nothing here reads a clock, a file, the environment or the network."""

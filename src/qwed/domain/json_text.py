@@ -1,0 +1,150 @@
+"""Strict JSON: what an agent sent, read once, exactly, within bounds.
+
+Differences to `json.loads`: a repeated key, a byte order mark, bytes that are not UTF-8 and
+nesting beyond the bound are refused; decimals keep their digits (`Decimal`). Three things that
+have no JSON value are kept as `Unrepresentable`, so that the caller can say *where* they stood:
+NaN and the infinities, numbers too long to be worth reading, and lone surrogates.
+"""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+MAX_DEPTH: Final = 64
+MAX_NUMBER_LENGTH: Final = 400
+MAX_EXPONENT: Final = 1_000
+
+type_names: Final = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    Decimal: "number",
+    float: "number",
+    type(None): "null",
+}
+
+
+class Unrepresentable(msgspec.Struct, frozen=True):
+    """A literal that stood in the text and has no JSON value."""
+
+    why: str
+
+
+class JsonError(ValueError):
+    """The text is not acceptable JSON; the message says why."""
+
+
+class NotJson(JsonError):
+    """It does not follow the grammar at all."""
+
+
+class RepeatedKey(JsonError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key {json.dumps(key)} is given more than once in one object")
+        self.key = key
+
+
+class TooDeep(JsonError):
+    pass
+
+
+def describe_type(value: object) -> str:
+    """The JSON name of a value's type, for messages."""
+    if isinstance(value, Unrepresentable):
+        return value.why
+    return type_names.get(type(value), type(value).__name__)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise RepeatedKey(key)
+            seen.add(key)
+    return result
+
+
+def _integer(literal: str) -> int | Unrepresentable:
+    if len(literal) > MAX_NUMBER_LENGTH:
+        return Unrepresentable(f"a number of {len(literal)} characters")
+    return int(literal)
+
+
+def _decimal(literal: str) -> Decimal | Unrepresentable:
+    if len(literal) > MAX_NUMBER_LENGTH:
+        return Unrepresentable(f"a number of {len(literal)} characters")
+    mantissa, _, exponent = literal.lower().partition("e")
+    # Bounded before Decimal sees it: 1e999999999 parses, and then fills the memory as an int.
+    if exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_EXPONENT):
+        return Unrepresentable(f"a number with the exponent {exponent[:20]}")
+    return Decimal(literal)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=Unrepresentable
+)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
+    """The value of one JSON text. Raises `JsonError` only."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotJson(f"byte {error.start} is not UTF-8") from None
+    # Counting brackets is cheap and over-estimates: only suspects are measured exactly.
+    if raw.count(b"[") + raw.count(b"{") > max_depth:
+        _refuse_depth(raw, max_depth)
+    try:
+        value = _DECODER.decode(text)
+    except JsonError:
+        raise
+    except RecursionError:
+        raise TooDeep(f"nested deeper than {max_depth} levels") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    if _SURROGATE_ESCAPE.search(raw):
+        return _without_lone_surrogates(value)
+    return value
+
+
+def _refuse_depth(raw: bytes, max_depth: int) -> None:
+    depth = 0
+    in_string = False
+    for match in _STRUCTURE.finditer(raw):
+        token = match.group()
+        if in_string:
+            in_string = token != b'"'
+        elif token == b'"':
+            in_string = True
+        elif token in b"[{":
+            depth += 1
+            if depth > max_depth:
+                raise TooDeep(f"nested deeper than {max_depth} levels")
+        elif token in b"]}":
+            depth -= 1
+
+
+# An escaped character is one token, so that an escaped quote does not end a string.
+_STRUCTURE = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return Unrepresentable("a lone surrogate") if _LONE_SURROGATE.search(value) else value
+    if isinstance(value, list):
+        return [_without_lone_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        for key in value:
+            if _LONE_SURROGATE.search(key):
+                raise JsonError("an object key holds a lone surrogate")
+        return {key: _without_lone_surrogates(item) for key, item in value.items()}
+    return value

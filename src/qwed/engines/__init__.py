@@ -1,0 +1,1 @@
+"""What can be proven about an action: one engine per kind of content, one protocol for all."""
