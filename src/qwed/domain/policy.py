@@ -1,0 +1,243 @@
+"""The policy in force, as one value: what has a meaning, how risky it is, what it costs, what is bounded.
+
+The defaults are the tables of the agent protocol. The file that changes them is read elsewhere; here
+nothing is parsed. `version` names the content, so two files that mean the same share it.
+"""
+
+import enum
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_CONTROL, TOOL_RISK_LEVELS
+from qwed.domain.risk import Risk
+
+ZERO_USD: Final = Decimal(0)
+
+
+class ToolGroup(enum.StrEnum):
+    """How a tool call by this name is answered before its parameters are looked at."""
+
+    SAFE = "safe"
+    DANGEROUS = "dangerous"
+
+
+class DeniedCells(enum.StrEnum):
+    """What a denied cell of the trust × risk table answers."""
+
+    DENY = "deny"
+    PENDING = "pending"
+
+
+class Profile(enum.StrEnum):
+    RELAXED = "relaxed"
+    STANDARD = "standard"
+    REGULATED = "regulated"
+
+
+class ActionRule(msgspec.Struct, frozen=True):
+    """One action type. Tools are the action types of the engine `tool_control`.
+
+    `risk` is None where the engine alone decides it; where both speak, the higher risk holds.
+    `check` names the inspection of a tool's parameters, for names the engine does not know itself.
+    """
+
+    engine: str
+    risk: Risk | None = None
+    price_usd: Decimal | None = None
+    min_price_usd: Decimal = ZERO_USD
+    group: ToolGroup | None = None
+    check: str | None = None
+
+
+class LoopLimits(msgspec.Struct, frozen=True):
+    """`max_repeats` identical actions may follow each other; the next is refused. The `no_progress`-th
+    same action on the same state within `window` is refused. `cross_conversation` None is off."""
+
+    max_steps: int = 50
+    max_repeats: int = 2
+    window: int = 20
+    no_progress: int = 3
+    cycle_max_period: int = 5
+    cycle_rounds: int = 3
+    cycle_rounds_without_hashes: int = 5
+    cross_conversation: int | None = None
+
+
+class RateLimit(msgspec.Struct, frozen=True):
+    limit: int
+    window_seconds: float
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """`engine_queue` counts the jobs of slow engines that wait; `write_queue` the decisions that wait
+    for the store. Above either, the answer is UNCERTAIN or 503, never a longer wait."""
+
+    max_body_bytes: int = 1024 * 1024
+    max_depth: int = 64
+    engine_seconds: float = 2.0
+    engine_queue: int = 256
+    write_queue: int = 4096
+    lease_seconds: float = 30.0
+    requests_per_credential: RateLimit | None = None
+    failed_auth: RateLimit = RateLimit(20, 10.0)
+
+
+class BudgetDefaults(msgspec.Struct, frozen=True):
+    """The limits of an agent whose registration does not state them. None is unlimited."""
+
+    max_daily_cost_usd: Decimal | None = Decimal(100)
+    max_per_request_cost_usd: Decimal | None = Decimal(1)
+    max_requests_per_hour: int | None = 1000
+    max_requests_per_day: int | None = 10_000
+    max_tokens_per_request: int | None = 4096
+    max_daily_tokens: int | None = None
+
+
+class PrincipalCeilings(msgspec.Struct, frozen=True):
+    """What all agents of one principal may use together. None is unlimited."""
+
+    max_agents: int | None = None
+    max_daily_cost_usd: Decimal | None = None
+    max_requests_per_day: int | None = None
+
+
+class ApprovalRules(msgspec.Struct, frozen=True):
+    """`approvers` different people must agree; `role`, when set, is one that each of them must have."""
+
+    ttl_seconds: int = 900
+    max_open: int = 100
+    approvers: int = 1
+    role: str | None = None
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """Days after which rows may be removed. None keeps them. The ledger is never shortened."""
+
+    activity_days: int | None = None
+    approval_days: int | None = None
+    security_log_days: int | None = 30
+
+
+def _default_actions() -> dict[str, ActionRule]:
+    rules = {name: ActionRule(engine, _ENGINE_RISKS.get(engine)) for name, engine in ACTION_ENGINES.items()}
+    for name, risk in TOOL_RISK_LEVELS.items():
+        rules[name] = ActionRule(TOOL_CONTROL, risk, group=_default_group(name))
+    return rules
+
+
+def _default_group(name: str) -> ToolGroup | None:
+    if name in DANGEROUS_TOOLS:
+        return ToolGroup.DANGEROUS
+    return ToolGroup.SAFE if name in SAFE_TOOLS else None
+
+
+# sql and code are absent: their engines read the risk from the statement.
+_ENGINE_RISKS: Final[Mapping[str, Risk]] = {"math": Risk.LOW, "logic": Risk.LOW, "fact": Risk.LOW}
+
+
+class Policy(msgspec.Struct, frozen=True, dict=True):
+    """`sql` … `payments` and `guards` are the rules of engines and guards, in those rooms' own words."""
+
+    profile: Profile | None = None
+    actions: Mapping[str, ActionRule] = msgspec.field(default_factory=_default_actions)
+    tools_require_context: bool = False
+    prices: Mapping[str, Decimal] = msgspec.field(default_factory=dict)
+    default_price_usd: Decimal = Decimal("0.01")
+    loops: LoopLimits = LoopLimits()
+    limits: Limits = Limits()
+    budgets: BudgetDefaults = BudgetDefaults()
+    principals: PrincipalCeilings = PrincipalCeilings()
+    named_principals: Mapping[str, PrincipalCeilings] = msgspec.field(default_factory=dict)
+    approvals: ApprovalRules = ApprovalRules()
+    denied_cells: DeniedCells = DeniedCells.DENY
+    retention: Retention = Retention()
+    sql: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    files: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    urls: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    email: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    payments: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    guards: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    def is_registered(self, action_type: str) -> bool:
+        return action_type in self.actions
+
+    def engine_of(self, action_type: str) -> str | None:
+        """None for a type without registered semantics."""
+        rule = self.actions.get(action_type)
+        return rule.engine if rule else None
+
+    def risk_of(self, action_type: str) -> Risk | None:
+        """None where the engine alone decides (and for a type that is not registered)."""
+        rule = self.actions.get(action_type)
+        return rule.risk if rule else None
+
+    def price_of(self, action_type: str) -> Decimal:
+        """What one decision costs: the type's own price, else its engine's, else the default."""
+        rule = self.actions.get(action_type)
+        if rule is None:
+            return self.default_price_usd
+        if rule.price_usd is not None:
+            return rule.price_usd
+        return self.prices.get(rule.engine, self.default_price_usd)
+
+    def cost_of(self, action_type: str, usage_usd: Decimal = ZERO_USD) -> Decimal:
+        """Price and usage together, never below the type's minimum; the same for estimate and outcome."""
+        rule = self.actions.get(action_type)
+        return max(self.price_of(action_type) + usage_usd, rule.min_price_usd if rule else ZERO_USD)
+
+    def ceilings_of(self, principal_id: str) -> PrincipalCeilings:
+        return self.named_principals.get(principal_id, self.principals)
+
+    @cached_property
+    def safe_tools(self) -> frozenset[str]:
+        return self._group(ToolGroup.SAFE)
+
+    @cached_property
+    def dangerous_tools(self) -> frozenset[str]:
+        return self._group(ToolGroup.DANGEROUS)
+
+    def _group(self, group: ToolGroup) -> frozenset[str]:
+        return frozenset(name for name, rule in self.actions.items() if rule.group is group)
+
+    @cached_property
+    def version(self) -> str:
+        """The content's hash, the same however the file was written."""
+        return f"sha256:{sha256_hex(encode_exact(self.to_wire()))}"
+
+    def to_wire(self) -> dict[str, Any]:
+        """The whole policy as JSON: amounts as plain decimal strings, risks by name."""
+        wire: dict[str, Any] = _wire(self)
+        return wire
+
+
+def _wire(value: Any) -> Any:
+    match value:
+        case msgspec.Struct():
+            return {name: _wire(getattr(value, name)) for name in value.__struct_fields__}
+        case Risk():
+            return value.wire
+        case enum.StrEnum():
+            return value.value
+        case Decimal():
+            return plain_amount(value)
+        case Mapping():
+            return {key: _wire(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_wire(item) for item in value]
+        case set() | frozenset():
+            return sorted(map(_wire, value))
+    return value
+
+
+def plain_amount(amount: Decimal) -> str:
+    """One spelling per amount: 0.010 and 1E-2 are "0.01"."""
+    text = format(amount, "f") if amount else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+DEFAULT_POLICY: Final = Policy()
