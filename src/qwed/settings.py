@@ -1,0 +1,294 @@
+"""The only reader of the environment.
+
+`SETTINGS` lists every variable once: its name, how its text is read, what it means. A name that begins
+with `QWED_` and is not in the list stops start-up: a misspelled limit must not pass as no limit.
+"""
+
+import difflib
+import hmac
+import ipaddress
+import re
+import urllib.parse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+Memory = Literal[":memory:"]
+MEMORY: Final[Memory] = ":memory:"
+
+MIN_KEY_LENGTH: Final = 8
+# 22 characters of base64 are the 128 bits that a key made by the gateway has.
+STRONG_KEY_LENGTH: Final = 22
+
+
+class SettingsError(ValueError):
+    """Start-up stops here; the message has one sentence per mistake and shows no secret."""
+
+
+class Secret:
+    """Text that no log, traceback or repr shows. `reveal` is the only way to it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        mine, theirs = (secret._text.encode("utf-8", "surrogatepass") for secret in (self, other))
+        return hmac.compare_digest(mine, theirs)
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`warnings` are sentences for the operator about values that were accepted but are unwise."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    database: Path | Memory = Path("qwed.db")
+    config: Path | None = None
+    operator_key: Secret | None = None
+    base_url: str | None = None
+    api_key: Secret | None = None
+    log_level: str = "info"
+    data_dir: Path = Path()
+    startup_trust_file: Path = Path("startup-trust.json")
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    node_name: str = "local"
+    doom_loop_guard_required: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One variable. `default` is its wording for people; the value itself is in `Settings`."""
+
+    variable: str
+    field: str
+    read: Callable[[str], Any]
+    meaning: str
+    default: str
+    is_secret: bool = False
+
+
+def parse_host(text: str) -> str:
+    if not (_HOST_NAME.fullmatch(text) or _is_ip_address(text)):
+        raise ValueError("expected a host name or an IP address without a port, such as 127.0.0.1 or ::1")
+    return text
+
+
+def _is_ip_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_port(text: str) -> int:
+    if not _PORT.fullmatch(text) or int(text) > 65535:
+        raise ValueError("expected a port from 0 (any free one) to 65535")
+    return int(text)
+
+
+def parse_database(text: str) -> Path | Memory:
+    """A file's path, `sqlite:///path`, or `:memory:`. Raises `ValueError` with a sentence."""
+    if "\0" in text or not text.strip():
+        raise ValueError("expected a file path or a sqlite:/// address")
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return MEMORY if text == MEMORY else Path(text)
+    name = scheme.group(1).lower()
+    if name in ("postgresql", "postgres"):
+        raise ValueError("PostgreSQL is not in this build yet; use a file path or a sqlite:/// address")
+    if name != "sqlite":
+        raise ValueError(f"cannot store in {name!r}; use a file path or a sqlite:/// address")
+    return _parse_sqlite(text[scheme.end() :])
+
+
+def _parse_sqlite(rest: str) -> Path | Memory:
+    if rest in ("//", "///", f"///{MEMORY}"):
+        return MEMORY
+    if not rest.startswith("///"):
+        raise ValueError(
+            "a sqlite address has no host: write sqlite:///relative.db or sqlite:////absolute.db"
+        )
+    if "?" in rest or "#" in rest:
+        raise ValueError("a sqlite address takes no options; encode ? as %3F and # as %23 in file names")
+    path = urllib.parse.unquote(rest[3:], errors="strict")
+    if "\0" in path:
+        raise ValueError("a file path cannot hold a NUL")
+    return Path(path)
+
+
+def _read_path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError("a file path cannot hold a NUL")
+    return Path(text)
+
+
+def _read_flag(text: str) -> bool:
+    flag = _FLAGS.get(text.strip().lower())
+    if flag is None:
+        raise ValueError("expected true or false")
+    return flag
+
+
+def _read_log_level(text: str) -> str:
+    level = text.strip().lower()
+    if level not in LOG_LEVELS:
+        raise ValueError(f"expected one of {', '.join(LOG_LEVELS)}")
+    return level
+
+
+def _read_base_url(text: str) -> str:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError:
+        port_is_valid = False
+    if not port_is_valid or not _BASE_URL.fullmatch(text):
+        raise ValueError("expected an address such as https://qwed.example.com or http://127.0.0.1:8000")
+    return text.rstrip("/")
+
+
+def _read_key(text: str) -> Secret:
+    if not _KEY.fullmatch(text):
+        raise ValueError(f"expected at least {MIN_KEY_LENGTH} visible ASCII characters without spaces")
+    return Secret(text)
+
+
+def _read_node_name(text: str) -> str:
+    if not _NODE_NAME.fullmatch(text):
+        raise ValueError("expected up to 64 letters, digits, dots, dashes or underscores")
+    return text
+
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
+_FLAGS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+# Two letters at least: C:\\ is a drive. SQLite itself would take file: for an address.
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+(?=://)|[Ff][Ii][Ll][Ee](?=:)):")
+_BASE_URL: Final = re.compile(r"https?://[^\s/?#@\\]+(?:/[^\s?#\\]*)?")
+_KEY: Final = re.compile(rf"[!-~]{{{MIN_KEY_LENGTH},512}}")
+_NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+SETTINGS: Final = (
+    Setting("QWED_HOST", "host", parse_host, "address the gateway listens on", "127.0.0.1"),
+    Setting("QWED_PORT", "port", parse_port, "port the gateway listens on; 0 takes any free one", "8000"),
+    Setting("QWED_DATABASE", "database", parse_database, "store: a path, sqlite:///… or :memory:", "qwed.db"),
+    Setting("QWED_CONFIG", "config", _read_path, "policy file", "the built-in policy"),
+    Setting(
+        "QWED_OPERATOR_KEY", "operator_key", _read_key, "first operator key", "made at first start", True
+    ),
+    Setting("QWED_BASE_URL", "base_url", _read_base_url, "gateway the command line speaks to", "none"),
+    Setting("QWED_API_KEY", "api_key", _read_key, "key the command line sends to it", "none", True),
+    Setting("QWED_LOG_LEVEL", "log_level", _read_log_level, "least severe log line to write", "info"),
+    Setting("QWED_DATA_DIR", "data_dir", _read_path, "where signing keys are kept", "the store's directory"),
+    Setting(
+        "QWED_STARTUP_TRUST_FILE",
+        "startup_trust_file",
+        _read_path,
+        "start-up hooks a person has accepted",
+        "~/.config/qwed/startup-trust.json",
+    ),
+    Setting("QWED_TLS_CERT", "tls_cert", _read_path, "certificate chain, PEM", "none"),
+    Setting("QWED_TLS_KEY", "tls_key", _read_path, "private key of the certificate, PEM", "none"),
+    Setting("QWED_BEHIND_PROXY", "behind_proxy", _read_flag, "a proxy in front ends TLS", "false"),
+    Setting("QWED_NODE_NAME", "node_name", _read_node_name, "this node's name as an issuer", "local"),
+    Setting(
+        "DOOM_LOOP_GUARD_REQUIRED",
+        "doom_loop_guard_required",
+        _read_flag,
+        "every action must carry a state hash",
+        "false",
+    ),
+)
+
+_BY_VARIABLE: Final = {setting.variable: setting for setting in SETTINGS}
+# Read by the Open Responses guards and by the conformance tests, not by the gateway.
+_FOREIGN_PREFIX: Final = "QWED_OR_"
+_FOREIGN: Final = frozenset({"QWED_VECTORS"})
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """All settings, every mistake reported at once. An empty value counts as not set."""
+    mistakes = [_unknown(name) for name in sorted(environ) if _is_unknown(name)]
+    values: dict[str, Any] = {}
+    for setting in SETTINGS:
+        text = environ.get(setting.variable, "")
+        if not text:
+            continue
+        try:
+            values[setting.field] = setting.read(text)
+        except ValueError as error:
+            mistakes.append(_invalid(setting, text, error))
+    if ("tls_cert" in values) != ("tls_key" in values):
+        mistakes.append("QWED_TLS_CERT and QWED_TLS_KEY belong together: set both or neither")
+    if mistakes:
+        raise SettingsError("\n".join(mistakes))
+    values.setdefault("data_dir", _directory_of(values.get("database", Settings().database)))
+    values.setdefault("startup_trust_file", _default_trust_file(environ, values["data_dir"]))
+    return Settings(**values, warnings=_warnings(values))
+
+
+def _is_unknown(name: str) -> bool:
+    if not name.startswith("QWED_") or name in _BY_VARIABLE or name in _FOREIGN:
+        return False
+    return not name.startswith(_FOREIGN_PREFIX)
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, _BY_VARIABLE, n=1, cutoff=0.75)
+    hint = f"; did you mean {near[0]}?" if near else "; see the settings reference for the names there are"
+    return f"{name[:80]} is not a setting{hint}"
+
+
+def _invalid(setting: Setting, text: str, error: ValueError) -> str:
+    given = "its value" if setting.is_secret else _quoted(text)
+    why = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
+    return f"{setting.variable}: {given} is not acceptable: {why}"
+
+
+def _quoted(text: str) -> str:
+    # An address may hold a password.
+    shown = re.sub(r"//[^/@]*@", "//…@", text)
+    return ascii(shown if len(shown) <= 80 else shown[:80] + "…")
+
+
+def _directory_of(database: Path | Memory) -> Path:
+    return Path() if isinstance(database, str) else database.parent
+
+
+def _default_trust_file(environ: Mapping[str, str], data_dir: Path) -> Path:
+    """In the person's own configuration directory: what lies beside the store may come with a project."""
+    if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
+        return Path(environ["XDG_CONFIG_HOME"]) / "qwed" / "startup-trust.json"
+    if environ.get("HOME", "").startswith("/"):
+        return Path(environ["HOME"]) / ".config" / "qwed" / "startup-trust.json"
+    return data_dir / "startup-trust.json"
+
+
+def _warnings(values: Mapping[str, Any]) -> tuple[str, ...]:
+    key = values.get("operator_key")
+    if not isinstance(key, Secret) or len(key.reveal()) >= STRONG_KEY_LENGTH:
+        return ()
+    return (f"QWED_OPERATOR_KEY has fewer than {STRONG_KEY_LENGTH} characters: use it in tests only",)
