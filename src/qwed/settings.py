@@ -7,6 +7,7 @@ with `QWED_` and is not in the list stops start-up: a misspelled limit must not 
 import difflib
 import hmac
 import ipaddress
+import os
 import re
 import urllib.parse
 from collections.abc import Callable, Mapping
@@ -229,18 +230,24 @@ _FOREIGN_PREFIX: Final = "QWED_OR_"
 _FOREIGN: Final = frozenset({"QWED_VECTORS"})
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
-    """All settings, every mistake reported at once. An empty value counts as not set."""
+def read_settings(
+    environ: Mapping[str, str] | None = None, options: Mapping[str, str | None] | None = None
+) -> Settings:
+    """All settings, every mistake reported at once. An empty variable counts as not set.
+
+    `options` are the texts of the command line by field name (None: not given); they win.
+    """
+    environ = os.environ if environ is None else environ
     mistakes = [_unknown(name) for name in sorted(environ) if _is_unknown(name)]
     values: dict[str, Any] = {}
     for setting in SETTINGS:
-        text = environ.get(setting.variable, "")
-        if not text:
+        source, text = _given(setting, environ, options or {})
+        if text is None:
             continue
         try:
             values[setting.field] = setting.read(text)
         except ValueError as error:
-            mistakes.append(_invalid(setting, text, error))
+            mistakes.append(_invalid(source, setting, text, error))
     if ("tls_cert" in values) != ("tls_key" in values):
         mistakes.append("QWED_TLS_CERT and QWED_TLS_KEY belong together: set both or neither")
     if mistakes:
@@ -248,6 +255,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     values.setdefault("data_dir", _directory_of(values.get("database", Settings().database)))
     values.setdefault("startup_trust_file", _default_trust_file(environ, values["data_dir"]))
     return Settings(**values, warnings=_warnings(values))
+
+
+def _given(
+    setting: Setting, environ: Mapping[str, str], options: Mapping[str, str | None]
+) -> tuple[str, str | None]:
+    option = options.get(setting.field)
+    if option is not None:
+        return f"--{setting.field.replace('_', '-')}", option
+    return setting.variable, environ.get(setting.variable) or None
 
 
 def _is_unknown(name: str) -> bool:
@@ -262,10 +278,10 @@ def _unknown(name: str) -> str:
     return f"{name[:80]} is not a setting{hint}"
 
 
-def _invalid(setting: Setting, text: str, error: ValueError) -> str:
+def _invalid(source: str, setting: Setting, text: str, error: ValueError) -> str:
     given = "its value" if setting.is_secret else _quoted(text)
     why = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
-    return f"{setting.variable}: {given} is not acceptable: {why}"
+    return f"{source}: {given} is not acceptable: {why}"
 
 
 def _quoted(text: str) -> str:

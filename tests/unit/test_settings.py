@@ -78,6 +78,27 @@ def test_an_empty_value_counts_as_not_set():
     assert read_settings(dict.fromkeys((setting.variable for setting in SETTINGS), "")) == read_settings({})
 
 
+def test_an_option_of_the_command_line_wins_over_its_variable():
+    settings = read_settings(
+        {"QWED_PORT": "1", "QWED_HOST": "::1"}, {"port": "2", "database": "/a/b.db", "host": None}
+    )
+
+    assert (settings.port, settings.host, settings.data_dir) == (2, "::1", Path("/a"))
+
+
+def test_an_invalid_option_is_named_as_it_was_written():
+    with pytest.raises(SettingsError, match=r"^--log-level: 'loud' is not acceptable: expected one of"):
+        read_settings({}, {"log_level": "loud"})
+    with pytest.raises(SettingsError, match=r"^--database: '' is not acceptable"):
+        read_settings({}, {"database": ""})
+
+
+def test_without_a_mapping_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("QWED_PORT", "1234")
+
+    assert read_settings().port == 1234
+
+
 def test_an_unknown_name_stops_start_up_and_the_nearest_one_is_offered():
     assert mistakes_of({"QWED_DATABSE": "x.db"}) == [
         "QWED_DATABSE is not a setting; did you mean QWED_DATABASE?"
