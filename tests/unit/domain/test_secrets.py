@@ -1,0 +1,138 @@
+"""Secrets are found by shape, structure and context, and masked whole."""
+
+import json
+import time
+from itertools import pairwise
+
+import pytest
+
+from qwed.domain.secrets import Secret, entropy, find_secrets, is_secret_value, mask, preview
+
+JWT = (
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
+    "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+)
+
+KINDS = {
+    "aws_access_key": "AKIAZ3MGNRTX4QPLK2VB",
+    "aws_secret_key": "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "github_token": "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "gitlab_token": "glpat-9xQ2mN8vR4tY7uW1zK3p",
+    "slack_token": "xoxb-123456789012-abcdef1234AB",
+    "slack_webhook": "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+    "stripe_key": "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+    "openai_key": "sk-proj-abc123DEF456ghi789JKL012",
+    "anthropic_key": "sk-ant-api03-AbCdEf123456GhIjKl",
+    "google_api_key": "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
+    "sendgrid_key": "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",
+    "npm_token": "npm_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5",
+    "huggingface_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456",
+    "telegram_token": "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw0",
+    "private_key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+    "jwt": JWT,
+    "url_password": "postgres://admin:hunter2@db:5432/orders",
+    "password": "the password is hunter2",
+    "token": "api_key=9f86d081884c7d659a2feaa0c55ad015",
+}
+
+HARMLESS = [
+    "password must be at least 12 characters",
+    "password: ********",
+    "sk-your-api-key-here-1",
+    "max_tokens: 4096",
+    "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    "token=${API_TOKEN_1}",
+    "api_key = os.environ['KEY1']",
+    "nextPageToken: CAUQAA1234567890abcd",
+    "password_changed_at: 2024-01-01T10:00:00Z",
+    "token_endpoint: https://auth.example.com/oauth2/v1/token",
+    "postgres://user:password@localhost:5432/db",
+    "idempotency_key: 123e4567-e89b-12d3-a456-426614174000",
+    "PEM files start with -----BEGIN PRIVATE KEY----- and 64 columns",
+    "the secret is 2 cups of flour",
+    "eyJub3QiOiJhIHRva2VuIn0x.eyJub3QiOiJhIHRva2VuIn0x.signature1",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_found_by_its_name(kind: str) -> None:
+    assert kind in {secret.kind for secret in find_secrets(KINDS[kind])}
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
+    assert find_secrets(text) == []
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_masked_text_holds_no_secret_any_more(kind: str) -> None:
+    masked = mask(f"see: {KINDS[kind]} (end)")
+
+    assert find_secrets(masked) == []
+    assert masked.startswith("see: ")
+
+
+def test_masking_keeps_json_valid_and_the_rest_of_the_text() -> None:
+    text = json.dumps(
+        {"password": "hunter2", "note": "keep me", "inner": json.dumps({"token": "9f86d081884c7d659a2f"})}
+    )
+
+    assert json.loads(mask(text))["note"] == "keep me"
+    assert "hunter2" not in mask(text)
+    assert "9f86" not in mask(text)
+
+
+def test_an_unfinished_private_key_is_masked_to_the_end() -> None:
+    assert mask("x -----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg") == "x [masked private_key]"
+
+
+def test_secrets_come_in_order_and_do_not_overlap() -> None:
+    found = find_secrets(f"password=hunter2 then {JWT} then token: {JWT}")
+
+    assert all(left.end <= right.start for left, right in pairwise(found))
+    assert [secret.kind for secret in found] == ["password", "jwt", "jwt"]
+
+
+def test_a_named_value_is_a_secret_by_its_name() -> None:
+    assert is_secret_value("db_password", "hunter2")
+    assert not is_secret_value("password_policy", "strict-2024")
+    assert not is_secret_value("comment", "hunter2")
+
+
+def test_a_preview_shows_too_little_to_use() -> None:
+    assert preview("AKIAZ3MGNRTX4QPLK2VB") == "AKIA…(20 characters)"
+    assert preview("abc") == "…(3 characters)"
+
+
+def test_entropy_is_counted_in_bits_per_character() -> None:
+    assert entropy("") == 0.0
+    assert entropy("aaaa") == 0.0
+    assert entropy("abcd") == 2.0
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "sk-",
+        "password ",
+        "password:",
+        "eyJ.",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "aws a1/",
+        "1token=-",
+        "key-",
+        '"pass":',
+    ],
+)
+def test_hostile_text_costs_linear_time(unit: str) -> None:
+    text = "1" + unit * (200_000 // len(unit))
+    started = time.process_time()
+    find_secrets(text)
+
+    assert time.process_time() - started < 1.0
+
+
+def test_a_secret_is_a_value() -> None:
+    assert Secret("jwt", 0, 3) == Secret("jwt", 0, 3)
