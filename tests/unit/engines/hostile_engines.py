@@ -4,6 +4,7 @@ import ctypes
 import os
 import time
 from decimal import Decimal
+from pathlib import Path
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
@@ -64,9 +65,7 @@ class HostileEngine:
         return {"environment": dict(os.environ)}
 
     def _write_file(self, action: Action) -> dict[str, object]:
-        with open(str(action.parameters["path"]), "w") as file:
-            file.write("escaped")
-            file.flush()
+        Path(str(action.parameters["path"])).write_text("escaped")
         return {}
 
     def _decimal(self, action: Action) -> dict[str, object]:

@@ -1,5 +1,4 @@
 import socket
-from decimal import Decimal
 
 import msgspec
 import pytest

@@ -341,7 +341,7 @@ def test_a_thousand_hostile_jobs_leave_the_pool_healthy():
         size=2, deadline_seconds=0.1, memory_bytes=512 << 20, catalogue=TEST_CATALOGUE, max_wait_seconds=120
     ) as pool:
         result(pool, "behave")
-        descriptors_before = len(os.listdir("/proc/self/fd"))
+        descriptors_before = len(list(Path("/proc/self/fd").iterdir()))
         verified = 0
         for number in range(1000):
             # Each deadly job costs a new process, so they are the rarer ones.
@@ -353,6 +353,6 @@ def test_a_thousand_hostile_jobs_leave_the_pool_healthy():
             )
         assert verified > 300
         assert result(pool, "behave").status is Status.VERIFIED
-        assert len(os.listdir("/proc/self/fd")) <= descriptors_before + 2
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors_before + 2
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         assert len(children) <= 4
