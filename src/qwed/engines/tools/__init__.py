@@ -1,0 +1,29 @@
+"""Tools: what a tool call may touch, argument by argument."""
+
+from qwed.engines.tools.engine import ToolControlEngine
+from qwed.engines.tools.paths import inspect_path
+from qwed.engines.tools.patterns import BadPattern
+from qwed.engines.tools.problems import Problem
+from qwed.engines.tools.rules import (
+    Checker,
+    EmailRules,
+    FileRules,
+    PaymentRules,
+    ToolRules,
+    UrlRules,
+)
+from qwed.engines.tools.urls import inspect_url
+
+__all__ = [
+    "BadPattern",
+    "Checker",
+    "EmailRules",
+    "FileRules",
+    "PaymentRules",
+    "Problem",
+    "ToolControlEngine",
+    "ToolRules",
+    "UrlRules",
+    "inspect_path",
+    "inspect_url",
+]

@@ -1,0 +1,296 @@
+"""`tool_control`: does any argument of this tool call reach where the policy does not let it?"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Failure, Finding, Status
+from qwed.domain.json_text import Unrepresentable
+from qwed.domain.registry import TOOL_CONTROL
+from qwed.domain.risk import Risk
+from qwed.engines.tools.arguments import Argument, Family, Role, TooManyArguments, arguments_of, family_of
+from qwed.engines.tools.paths import Resolve, inspect_path
+from qwed.engines.tools.payments import inspect_payment
+from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.recipients import inspect_header, inspect_recipients, split_recipients
+from qwed.engines.tools.rules import ToolRules
+from qwed.engines.tools.statements import (
+    inspect_condition,
+    inspect_identifier,
+    inspect_program,
+    inspect_statement,
+)
+from qwed.engines.tools.urls import check_rules, inspect_url
+
+_QUICK_SIZE: Final = 4_096
+_MAX_SHOWN: Final = 20
+_MAX_TEXT: Final = 262_144
+_WRITING_WORDS: Final = re.compile(
+    r"write|insert|update|upsert|modify|execute|save|store|create|delete|drop|remove", re.I
+)
+_DELETING_WORDS: Final = re.compile(r"delete|remove|unlink|rmdir|erase|purge", re.I)
+
+_URL_SHAPE: Final = re.compile(
+    r"\s*(https?|ftp|file|gopher|dict|ldaps?|tftp|jar|netdoc|phar|php|javascript):\S", re.I
+)
+_PATH_SHAPE: Final = re.compile(
+    r"\.\.[/\\]|[/\\]\.\.|%2e%2e|%252e|%c0%ae|\A(?:~[/\\]|/(?:etc|proc|root)/|[a-z]:\\|\\\\)", re.I
+)
+_SQL_BREAKOUT: Final = re.compile(
+    r"['\"][\s)]*;\s*(?:drop|delete|insert|update|alter|truncate|create|exec|grant|shutdown)\b"
+    r"|['\"][\s)]*\b(?:or|and)\s+['\"]?\w{1,40}['\"]?\s?(?:=|like\b)"
+    r"|['\"\d][\s)]*\bunion\s+(?:all\s+)?select\b",
+    re.I,
+)
+_SHELL_BREAKOUT: Final = re.compile(
+    r"\$\([^)]|\$\{jndi:|[;&|`]\s*(?:rm|curl|wget|nc|bash|sh|zsh|cat|chmod|chown|dd|mkfs|shutdown|reboot|python3?|perl"
+    r"|powershell|cmd)\b(?:\s|\Z)",
+    re.I,
+)
+_STRONG_RULES: Final = frozenset({"traversal", "sensitive-place", "control-character", "scheme"})
+_SENTENCE_PATHS: Final = re.compile(r"(?:\.\.|[/\\~]|[A-Za-z]:[/\\])\S+|\S+[/\\]\.\.\S*|\S*/\S+")
+_SENTENCE_URLS: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:[/\\]\S*|\S*//\S+|\S+\.\S+|/\S*|\S+:\d+\S*")
+_NOSQL_PROGRAMS: Final = frozenset({"$where", "$function", "$accumulator"})
+_NOSQL_WRITES: Final = frozenset({"$out", "$merge"})
+# What a tool of this family can't do without: an action that does not say it is not understood.
+_ESSENTIAL: Final = {
+    Family.FILE: (frozenset({Role.PATH}), "no file is named"),
+    Family.NETWORK: (frozenset({Role.URL, Role.HOST, Role.REFERENCE}), "no address is given"),
+    Family.EMAIL: (frozenset({Role.RECIPIENT}), "no recipient is given"),
+    Family.PAYMENT: (frozenset({Role.AMOUNT}), "no amount is given"),
+}
+
+
+class ToolControlEngine:
+    """Looks at every argument by its role; no network, no name resolution, no file system.
+
+    `resolve` gives the real path behind links, where the operator wants them followed.
+    """
+
+    name: Final = TOOL_CONTROL
+
+    def __init__(self, rules: ToolRules | None = None, *, resolve: Resolve | None = None) -> None:
+        self._rules = rules or ToolRules()
+        self._resolve = resolve
+        check_rules(self._rules.urls)
+
+    def is_quick(self, action: Action) -> bool:
+        """Programs go to a worker process; everything else is a few string look-ups."""
+        if action.code is not None or family_of(action.type) in (Family.SHELL, Family.CODE):
+            return False
+        size = len(action.query or "") + len(action.target or "") + _size_of(action.parameters, 0)
+        return size <= _QUICK_SIZE
+
+    def verify(self, action: Action) -> Finding:
+        inspection = _Inspection(action, self._rules, self._resolve)
+        try:
+            inspection.run()
+        except TooManyArguments:
+            inspection.problems.append(undecided("size", "more arguments than are inspected", action.type))
+        # The engine promises an answer for every action; what it trips over is not passed.
+        except Exception as error:  # noqa: BLE001
+            inspection.problems.append(
+                undecided("internal", f"{type(error).__name__} while inspecting", action.type)
+            )
+        return inspection.finding()
+
+
+def _size_of(value: Any, depth: int) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if depth > 8:
+        return _QUICK_SIZE + 1
+    if isinstance(value, dict):
+        return sum(len(str(key)) + _size_of(item, depth + 1) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return sum(_size_of(item, depth + 1) for item in value)
+    return 8
+
+
+class _Inspection:
+    """The inspection of one action: its arguments in order, what was found, and the answer."""
+
+    def __init__(self, action: Action, rules: ToolRules, resolve: Resolve | None) -> None:
+        self.problems: list[Problem] = []
+        self._action = action
+        self._rules = rules
+        self._resolve = resolve
+        self._family = family_of(action.type)
+        self._risk = Risk.LOW
+        self._inspected: list[Argument] = []
+        self._recipients = 0
+
+    def run(self) -> None:
+        for argument in arguments_of(self._action, self._rules.checkers_of(self._action.type)):
+            self._inspected.append(argument)
+            found = self._inspect(argument)
+            self.problems += [_placed(problem, argument.where) for problem in found]
+        if self._recipients > self._rules.email.max_recipients:
+            message = (
+                f"{self._recipients} recipients, of which {self._rules.email.max_recipients} are allowed"
+            )
+            self.problems.append(_placed(forbidden("recipients", message, ""), "parameters"))
+        self.problems += self._missing()
+
+    def finding(self) -> Finding:
+        failed = [problem for problem in self.problems if problem.failure is not None]
+        shown = failed or self.problems
+        risk = max([self._risk, *(problem.risk for problem in self.problems)])
+        evidence: dict[str, Any] = {
+            "inspected": [
+                {"parameter": argument.where, "role": argument.role.value}
+                for argument in self._inspected[:_MAX_SHOWN]
+            ]
+        }
+        roles = tuple(sorted({argument.role.value for argument in self._inspected}))
+        if not shown:
+            return Finding(
+                Status.VERIFIED, risk, TOOL_CONTROL, "every argument is allowed", evidence, None, None, roles
+            )
+        evidence["problems"] = [problem.to_evidence() for problem in shown[:_MAX_SHOWN]]
+        rules = tuple(dict.fromkeys(problem.rule for problem in shown))
+        reason = f"{shown[0].where}: {shown[0].message}" if shown[0].where else shown[0].message
+        status = Status.FAILED if failed else Status.UNCERTAIN
+        return Finding(status, risk, TOOL_CONTROL, reason, evidence, None, _worst(failed), (), rules)
+
+    def _missing(self) -> list[Problem]:
+        essential = _ESSENTIAL.get(self._family)
+        if essential is None or any(argument.role in essential[0] for argument in self._inspected):
+            return []
+        return [undecided("missing", essential[1], self._action.type)]
+
+    def _inspect(self, argument: Argument) -> list[Problem]:
+        value = argument.value
+        if isinstance(value, Unrepresentable):
+            return [malformed("value", f"the argument is {value.why}", "")]
+        if isinstance(value, str) and len(value) > _MAX_TEXT and argument.role is not Role.TEXT:
+            return [undecided("size", f"longer than {_MAX_TEXT} characters", value)]
+        return _INSPECTORS[argument.role](self, argument)
+
+    def _inspect_url(self, argument: Argument) -> list[Problem]:
+        text = argument.value
+        if argument.where == "query" and " " in text.strip():
+            tokens = _SENTENCE_URLS.findall(text)
+            if not tokens:
+                return [undecided("url", "the query names no address", text)]
+            return [problem for token in tokens for problem in inspect_url(token, rules=self._rules.urls)]
+        return inspect_url(text, rules=self._rules.urls)
+
+    def _inspect_host(self, argument: Argument) -> list[Problem]:
+        return inspect_url(argument.value, rules=self._rules.urls, as_host=True)
+
+    def _inspect_path(self, argument: Argument) -> list[Problem]:
+        text = argument.value
+        if _URL_SHAPE.match(text) and not text.lower().lstrip().startswith("file:"):
+            self._risk = max(self._risk, Risk.MEDIUM)
+            return inspect_url(text, rules=self._rules.urls)
+        problems = self._path_problems(text)
+        if not problems and argument.where == "query" and " " in text:
+            for token in _SENTENCE_PATHS.findall(text):
+                problems += self._path_problems(token)
+        return problems
+
+    def _path_problems(self, text: str) -> list[Problem]:
+        deletes = _DELETING_WORDS.search(self._action.type) is not None
+        return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
+
+    def _inspect_sql(self, argument: Argument) -> list[Problem]:
+        reads_only = not _WRITING_WORDS.search(self._action.type)
+        must_be_sql = argument.where != "query" and not argument.where.endswith(".query")
+        dialect = self._action.parameters.get("dialect")
+        found, risk = inspect_statement(
+            argument.value, dialect, reads_only=reads_only, must_be_sql=must_be_sql
+        )
+        self._risk = max(self._risk, risk)
+        return found
+
+    def _inspect_condition(self, argument: Argument) -> list[Problem]:
+        return inspect_condition(argument.value, self._action.parameters.get("dialect"))
+
+    def _inspect_identifier(self, argument: Argument) -> list[Problem]:
+        return inspect_identifier(argument.value)
+
+    def _inspect_recipient(self, argument: Argument) -> list[Problem]:
+        self._recipients += len(split_recipients(argument.value))
+        return inspect_recipients(argument.value, rules=self._rules.email)
+
+    def _inspect_header(self, argument: Argument) -> list[Problem]:
+        return inspect_header(argument.value)
+
+    def _inspect_amount(self, argument: Argument) -> list[Problem]:
+        currency = self._action.parameters.get("currency")
+        return inspect_payment(argument.value, currency, rules=self._rules.payments)
+
+    def _inspect_shell(self, argument: Argument) -> list[Problem]:
+        return self._program(argument.value, "shell")
+
+    def _inspect_code(self, argument: Argument) -> list[Problem]:
+        return self._program(argument.value, self._action.parameters.get("language"))
+
+    def _program(self, text: str, language: Any) -> list[Problem]:
+        found, risk = inspect_program(text, language)
+        self._risk = max(self._risk, risk)
+        return found
+
+    def _inspect_plain(self, argument: Argument) -> list[Problem]:
+        """The name says nothing: only what is unmistakably a URL, a climbing path or an injection counts."""
+        text = argument.value
+        if not isinstance(text, str) or len(text) < 3:
+            return []
+        if self._family is Family.DATABASE and "$" in argument.where:
+            return self._nosql(argument)
+        head = text[:_QUICK_SIZE]
+        if _URL_SHAPE.match(head) and not re.search(r"\s", head.strip()):
+            return inspect_url(text, rules=self._rules.urls)
+        if _SQL_BREAKOUT.search(head):
+            return [
+                forbidden("injection", "the argument breaks out of a quoted SQL value", head, Risk.CRITICAL)
+            ]
+        if _SHELL_BREAKOUT.search(head):
+            return [forbidden("injection", "the argument starts a shell command", head, Risk.CRITICAL)]
+        if _PATH_SHAPE.search(head) and not re.search(r"\s", head.strip()):
+            found = inspect_path(head, rules=self._rules.files)
+            return [problem for problem in found if problem.rule in _STRONG_RULES]
+        return []
+
+    def _nosql(self, argument: Argument) -> list[Problem]:
+        operators = set(re.findall(r"\$\w+", argument.where))
+        if operators & _NOSQL_PROGRAMS:
+            return [forbidden("nosql-program", "the query carries a program", argument.value, Risk.CRITICAL)]
+        if operators & _NOSQL_WRITES and not _WRITING_WORDS.search(self._action.type):
+            return [forbidden("read-only", "the query of a read writes", argument.value, Risk.CRITICAL)]
+        return []
+
+    def _inspect_text(self, argument: Argument) -> list[Problem]:
+        return []
+
+
+def _placed(problem: Problem, where: str) -> Problem:
+    return Problem(problem.rule, problem.message, problem.value, problem.failure, problem.risk, where)
+
+
+def _worst(failed: list[Problem]) -> Failure | None:
+    if not failed:
+        return None
+    kinds = {problem.failure for problem in failed}
+    return Failure.FORBIDDEN if Failure.FORBIDDEN in kinds else Failure.MALFORMED
+
+
+_INSPECTORS: Final[dict[Role, Callable[[_Inspection, Argument], list[Problem]]]] = {
+    Role.URL: _Inspection._inspect_url,
+    Role.HOST: _Inspection._inspect_host,
+    Role.REFERENCE: _Inspection._inspect_url,
+    Role.PATH: _Inspection._inspect_path,
+    Role.SQL: _Inspection._inspect_sql,
+    Role.CONDITION: _Inspection._inspect_condition,
+    Role.IDENTIFIER: _Inspection._inspect_identifier,
+    Role.RECIPIENT: _Inspection._inspect_recipient,
+    Role.HEADER: _Inspection._inspect_header,
+    Role.AMOUNT: _Inspection._inspect_amount,
+    Role.CURRENCY: _Inspection._inspect_text,
+    Role.SHELL: _Inspection._inspect_shell,
+    Role.CODE: _Inspection._inspect_code,
+    Role.TEXT: _Inspection._inspect_text,
+    Role.PLAIN: _Inspection._inspect_plain,
+}
