@@ -1,0 +1,7 @@
+"""State an agent cannot corrupt: structure, transition and atomic commit, verified in that order."""
+
+from qwed.guards.agent_state.guard import MAX_BYTES, AgentStateGuard, StateResult
+from qwed.guards.agent_state.reading import MAX_DEPTH
+from qwed.guards.agent_state.refusal import Code
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "AgentStateGuard", "Code", "StateResult"]
