@@ -54,11 +54,11 @@ def _is_plain(value: Any) -> bool:
     """Where the fast encoder's bytes are the RFC's: ASCII keys, no floats, safe integers."""
     kind = type(value)
     if kind is str:
-        return value.isascii() and "\x7f" not in value
+        return bool(value.isascii()) and "\x7f" not in value
     if kind is bool or value is None:
         return True
     if kind is int:
-        return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
+        return bool(-MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER)
     if kind is dict:
         return all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())
     if kind is list or kind is tuple:

@@ -80,7 +80,7 @@ def _integer(literal: str) -> int | Unrepresentable:
 def _decimal(literal: str) -> Decimal | Unrepresentable:
     if len(literal) > MAX_NUMBER_LENGTH:
         return Unrepresentable(f"a number of {len(literal)} characters")
-    mantissa, _, exponent = literal.lower().partition("e")
+    exponent = literal.lower().partition("e")[2]
     # Bounded before Decimal sees it: 1e999999999 parses, and then fills the memory as an int.
     if exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_EXPONENT):
         return Unrepresentable(f"a number with the exponent {exponent[:20]}")

@@ -1,0 +1,87 @@
+"""Checks 6 to 14 in their order, as one step that a store makes atomic: admit, or say why not.
+
+What can be known from the request alone (checks 7 and 10 to 12) comes in as findings already made,
+so that the order of the table holds whatever fails first.
+"""
+
+from collections.abc import Set
+
+import msgspec
+
+from qwed.domain.budgets import Charge, Spending, budget_refusal, ceiling_refusal
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.conversations import (
+    Conversation,
+    length_refusal,
+    order_refusal,
+    progress_refusal,
+    repeat_refusal,
+)
+from qwed.domain.policy import BudgetDefaults as BudgetLimits
+from qwed.domain.policy import LoopLimits, PrincipalCeilings
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One proposed step, as far as admission is concerned."""
+
+    conversation_id: str
+    step: int
+    fingerprint: bytes
+    charge: Charge
+    state: bytes | None = None
+    parameters_problem: Refusal | None = None
+    state_problem: Refusal | None = None
+
+
+class Account(msgspec.Struct):
+    """What admission reads of one agent beside its conversation."""
+
+    limits: BudgetLimits
+    ceilings: PrincipalCeilings
+    spending: Spending
+    principal_spending: Spending
+    #: Fingerprints whose last outcome is `unknown`: nobody knows whether they happened.
+    unsettled: Set[bytes]
+    #: In how many conversations an action above LOW risk was committed lately (where that is limited).
+    crossings: int = 0
+
+
+def loop_refusal(
+    conversation: Conversation, account: Account, attempt: Attempt, limits: LoopLimits, now_ms: int
+) -> Refusal | None:
+    """Checks 6 to 13."""
+    return (
+        length_refusal(conversation, attempt.step, limits)
+        or attempt.parameters_problem
+        or order_refusal(conversation, attempt.step, now_ms)
+        or repeat_refusal(conversation, attempt.fingerprint, attempt.state, limits)
+        or _agent_wide_repeat(account, attempt, limits)
+        or attempt.state_problem
+        or progress_refusal(conversation, attempt.fingerprint, attempt.state, limits)
+    )
+
+
+def _agent_wide_repeat(account: Account, attempt: Attempt, limits: LoopLimits) -> Refusal | None:
+    """Check 9, the part that looks beyond the conversation."""
+    if attempt.fingerprint in account.unsettled:
+        return Refusal(
+            Code.LOOP_REPEAT,
+            "the outcome of this very action is still unknown; a person must settle it first",
+            {"pattern": "unsettled_outcome"},
+        )
+    if limits.cross_conversation is not None and account.crossings >= limits.cross_conversation:
+        return Refusal(
+            Code.LOOP_REPEAT,
+            f"the same action was taken in {account.crossings} other conversations",
+            {"pattern": "cross_conversation"},
+        )
+    return None
+
+
+def spending_refusal(account: Account, charge: Charge, now_ms: int) -> Refusal | None:
+    """Check 14."""
+    account.spending.roll(now_ms)
+    account.principal_spending.roll(now_ms)
+    return budget_refusal(account.limits, account.spending, charge, now_ms) or ceiling_refusal(
+        account.ceilings, account.principal_spending, charge, now_ms
+    )

@@ -1,0 +1,161 @@
+"""Every error code, once: what it means, the HTTP status it travels with, and what to do about it."""
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+
+class Code(enum.StrEnum):
+    AGENT_UNKNOWN = "QWED-AGENT-001"
+    AGENT_TOKEN = "QWED-AGENT-002"  # noqa: S105
+    AGENT_SUSPENDED = "QWED-AGENT-003"
+    TOOL_NOT_ALLOWED = "QWED-AGENT-004"
+    VERIFICATION_FAILED = "QWED-AGENT-005"
+    ACTION_UNKNOWN = "QWED-AGENT-ACTION-001"
+    CONTEXT_MISSING = "QWED-AGENT-CTX-001"
+    STEP_INVALID = "QWED-AGENT-CTX-002"
+    LOOP_LENGTH = "QWED-AGENT-LOOP-001"
+    LOOP_REPLAY = "QWED-AGENT-LOOP-002"
+    LOOP_REPEAT = "QWED-AGENT-LOOP-003"
+    LOOP_NO_PROGRESS = "QWED-AGENT-LOOP-004"
+    STATE_INCOMPLETE = "QWED-AGENT-STATE-001"
+    STATE_HASH = "QWED-AGENT-STATE-002"
+    STATE_SOURCE = "QWED-AGENT-STATE-003"
+    STATE_PARAMETERS = "QWED-AGENT-STATE-004"
+    BUDGET_COST = "QWED-AGENT-BUDGET-001"
+    BUDGET_REQUESTS = "QWED-AGENT-BUDGET-002"
+    BUDGET_TOKENS = "QWED-AGENT-BUDGET-003"
+    TRUST_INSUFFICIENT = "QWED-AGENT-TRUST-001"
+    APPROVAL_REQUIRED = "QWED-AGENT-TRUST-002"
+    REQUEST_MALFORMED = "QWED-REQUEST-001"
+    REQUEST_TOO_LARGE = "QWED-REQUEST-002"
+    AUTH_MISSING = "QWED-AUTH-001"
+    AUTH_FORBIDDEN = "QWED-AUTH-002"
+    NOT_FOUND = "QWED-NOTFOUND-001"
+    RATE_LIMITED = "QWED-RATE-001"
+    STORE_UNAVAILABLE = "QWED-STORE-001"
+    ATTESTATION_UNSIGNED = "QWED-ATTESTATION-001"
+    ATTESTATION_REJECTED = "QWED-ATTESTATION-002"
+    APPROVAL_UNKNOWN = "QWED-APPROVAL-001"
+    APPROVAL_ANSWERED = "QWED-APPROVAL-002"
+    APPROVAL_EXPIRED = "QWED-APPROVAL-003"
+    APPROVAL_MISMATCH = "QWED-APPROVAL-004"
+    APPROVAL_REDEEMED = "QWED-APPROVAL-005"
+    APPROVAL_FORBIDDEN = "QWED-APPROVAL-006"
+    OUTCOME_CONFLICT = "QWED-OUTCOME-001"
+
+
+class CodeRow(msgspec.Struct, frozen=True):
+    status: int
+    meaning: str
+    remedy: str
+
+
+def _row(status: int, meaning: str, remedy: str) -> CodeRow:
+    return CodeRow(status, meaning, remedy)
+
+
+CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
+    {
+        Code.AGENT_UNKNOWN: _row(
+            404, "The agent is not registered, or is not yours", "Register it, or check the id"
+        ),
+        Code.AGENT_TOKEN: _row(
+            401, "No valid credential for this agent", "Send the token that registration returned"
+        ),
+        Code.AGENT_SUSPENDED: _row(403, "The agent is suspended", "Ask its principal to reactivate it"),
+        Code.TOOL_NOT_ALLOWED: _row(
+            200, "The agent's permissions exclude this engine or tool", "Change its permissions"
+        ),
+        Code.VERIFICATION_FAILED: _row(
+            200, "The engine disproved the action, or found it forbidden", "Read verification.evidence"
+        ),
+        Code.ACTION_UNKNOWN: _row(
+            200, "The action type has no registered semantics", "Register it in the policy file"
+        ),
+        Code.CONTEXT_MISSING: _row(
+            200, "conversation_id or step_number is missing", "Send both with every action"
+        ),
+        Code.STEP_INVALID: _row(
+            200, "step_number is not an integer of at least 1", "Count steps from 1 in integers"
+        ),
+        Code.LOOP_LENGTH: _row(200, "The conversation reached its step limit", "Begin a new conversation"),
+        Code.LOOP_REPLAY: _row(
+            200, "The step was used already, is out of order, or is in flight", "Send the next step number"
+        ),
+        Code.LOOP_REPEAT: _row(
+            200, "The same action, or cycle of actions, repeats", "Do something else at this step"
+        ),
+        Code.LOOP_NO_PROGRESS: _row(
+            200, "The same action met the same state three times", "Change the state or the action"
+        ),
+        Code.STATE_INCOMPLETE: _row(
+            200, "pre_action_state_hash and state_source go together", "Send both, or neither"
+        ),
+        Code.STATE_HASH: _row(
+            200, "pre_action_state_hash is not 64 lower-case hex digits", "Send a SHA-256 in hex"
+        ),
+        Code.STATE_SOURCE: _row(200, "state_source is not a known source", "Use one of the documented names"),
+        Code.STATE_PARAMETERS: _row(
+            200, "Parameters are not deterministic JSON", "Remove NaN, infinities and oversized values"
+        ),
+        Code.BUDGET_COST: _row(429, "A cost limit would be passed", "Wait for reset_at, or raise the limit"),
+        Code.BUDGET_REQUESTS: _row(
+            429, "A request limit would be passed", "Wait for reset_at, or raise the limit"
+        ),
+        Code.BUDGET_TOKENS: _row(
+            429, "A token limit would be passed", "Wait for reset_at, or raise the limit"
+        ),
+        Code.TRUST_INSUFFICIENT: _row(
+            200, "The agent's trust level does not reach this risk", "Ask for elevation, or for a person"
+        ),
+        Code.APPROVAL_REQUIRED: _row(200, "A person must approve the action first", "Wait for the approval"),
+        Code.REQUEST_MALFORMED: _row(
+            422,
+            "The request is not what the endpoint reads (400 where it is not JSON)",
+            "Fix the named field",
+        ),
+        Code.REQUEST_TOO_LARGE: _row(413, "The body is too large or nested too deeply", "Send less"),
+        Code.AUTH_MISSING: _row(401, "No valid credential", "Send an API key or agent token"),
+        Code.AUTH_FORBIDDEN: _row(403, "The credential may not do this", "Use one with the named scope"),
+        Code.NOT_FOUND: _row(404, "There is no such thing, or it is not yours", "Check the address"),
+        Code.RATE_LIMITED: _row(429, "Too many requests", "Wait for Retry-After"),
+        Code.STORE_UNAVAILABLE: _row(
+            503, "The store or ledger cannot record, so nothing is decided", "Retry; then see /ready"
+        ),
+        Code.ATTESTATION_UNSIGNED: _row(
+            503, "An attestation was due and could not be signed", "Check the signing key with qwed doctor"
+        ),
+        Code.ATTESTATION_REJECTED: _row(422, "The attestation is not valid", "Ask its issuer for a new one"),
+        Code.APPROVAL_UNKNOWN: _row(404, "No such approval, or it is not yours", "Check the id"),
+        Code.APPROVAL_ANSWERED: _row(409, "The approval was answered already", "Read its answer"),
+        Code.APPROVAL_EXPIRED: _row(409, "The approval expired", "Propose the action again"),
+        Code.APPROVAL_MISMATCH: _row(
+            409, "The grant is for another action", "Redeem with exactly the approved action"
+        ),
+        Code.APPROVAL_REDEEMED: _row(409, "The grant was used already", "Propose the action again"),
+        Code.APPROVAL_FORBIDDEN: _row(
+            403, "This credential may not answer the approval", "Somebody else must decide"
+        ),
+        Code.OUTCOME_CONFLICT: _row(
+            409, "The outcome was reported already, or needs no settling", "Read the activity entry"
+        ),
+    }
+)
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why the answer is no: data, not an exception."""
+
+    code: Code
+    message: str
+    details: Mapping[str, object] | None = None
+
+    def to_wire(self) -> dict[str, object]:
+        wire: dict[str, object] = {"code": self.code.value, "message": self.message}
+        if self.details:
+            wire["details"] = self.details
+        return wire

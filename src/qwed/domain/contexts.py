@@ -1,0 +1,76 @@
+"""Where an action stands: its conversation, its step, and the state it was proposed in.
+
+The context is read untyped, because each mistake in it has a code of its own (checks 4, 5, 10 to 12).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeGuard
+
+import msgspec
+
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.json_text import describe_type
+
+MAX_CONVERSATION_ID: Final = 256
+STATE_SOURCES: Final = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
+_SHA256_HEX: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class StepContext(msgspec.Struct, frozen=True):
+    conversation_id: str
+    step: int
+    state: bytes | None = None
+    state_problem: Refusal | None = None
+
+
+def read_context(raw: Any, *, state_required: bool) -> StepContext | Refusal:
+    """Checks 4 and 5; what checks 10 to 12 would say comes along, to be said in its turn."""
+    context = raw if isinstance(raw, Mapping) else {}
+    conversation_id, step = context.get("conversation_id"), context.get("step_number")
+    if not _is_name(conversation_id) or step is None:
+        return Refusal(
+            Code.CONTEXT_MISSING,
+            "context needs conversation_id, a non-blank string of at most "
+            f"{MAX_CONVERSATION_ID} characters, and step_number",
+        )
+    # A bool is an int to Python, and 1.0 or NaN would compare like one: only a true integer counts.
+    if type(step) is not int or step < 1:
+        given = step if type(step) is int else describe_type(step)
+        return Refusal(Code.STEP_INVALID, f"step_number is an integer of at least 1, not {given}")
+    problem = _state_problem(context, required=state_required)
+    state_hash = context.get("pre_action_state_hash")
+    state = bytes.fromhex(state_hash) if state_hash and problem is None else None
+    return StepContext(conversation_id, step, state, problem)
+
+
+def _is_name(value: Any) -> TypeGuard[str]:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_CONVERSATION_ID:
+        return False
+    return value.isascii() or _is_encodable(value)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _state_problem(context: Mapping[str, Any], *, required: bool) -> Refusal | None:
+    state_hash, source = context.get("pre_action_state_hash"), context.get("state_source")
+    has_hash, has_source = state_hash not in (None, ""), source not in (None, "")
+    if has_hash != has_source or (required and not has_hash):
+        return Refusal(
+            Code.STATE_INCOMPLETE, "pre_action_state_hash and state_source must be provided together"
+        )
+    if not has_hash:
+        return None
+    if not isinstance(state_hash, str) or not _SHA256_HEX.fullmatch(state_hash):
+        return Refusal(
+            Code.STATE_HASH, "pre_action_state_hash is a SHA-256 in 64 lower-case hexadecimal digits"
+        )
+    if source not in STATE_SOURCES:
+        return Refusal(Code.STATE_SOURCE, f"state_source is one of {', '.join(STATE_SOURCES)}")
+    return None

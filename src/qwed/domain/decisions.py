@@ -1,0 +1,16 @@
+"""The five answers."""
+
+import enum
+
+
+class Decision(enum.StrEnum):
+    APPROVED = "APPROVED"
+    DENIED = "DENIED"
+    CORRECTED = "CORRECTED"
+    PENDING = "PENDING"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+
+    @property
+    def lets_act(self) -> bool:
+        """Whether the agent may act now: its step is used and its cost is charged."""
+        return self in (Decision.APPROVED, Decision.CORRECTED)

@@ -1,0 +1,63 @@
+"""Check 1: whose credential is this? The same answer, in the same time, for every wrong one."""
+
+import hmac
+from collections.abc import Sequence
+
+import msgspec
+
+from qwed.domain.agents import AgentStatus
+from qwed.domain.credentials import AGENT_TOKEN_PREFIX, Caller, credential_hash
+from qwed.gateway.services import Services
+
+
+class Presented(msgspec.Struct, frozen=True):
+    """What the request carried. Two credentials in one request must agree."""
+
+    bearer: str | None = None
+    api_key: str | None = None
+    agent_token: str | None = None
+    body_token: str | None = None
+
+    def all(self) -> list[str]:
+        given = (self.bearer, self.api_key, self.agent_token, self.body_token)
+        return [credential for credential in given if credential is not None]
+
+
+async def authenticate(services: Services, presented: Presented) -> Caller | None:
+    """The caller, or None: no credential, a wrong one, or two that disagree."""
+    callers: list[Caller] = []
+    for credential in dict.fromkeys(presented.all()):
+        caller = await identify(services, credential)
+        if caller is None:
+            return None
+        callers.append(caller)
+    return _agreed(callers)
+
+
+async def identify(services: Services, credential: str) -> Caller | None:
+    digest = credential_hash(credential)
+    if digest is None:
+        return None
+    if credential.startswith(AGENT_TOKEN_PREFIX):
+        agent = await services.store.agent_by_token(digest)
+        if agent is None or agent.status is AgentStatus.DEREGISTERED:
+            return None
+        if not hmac.compare_digest(agent.token_hash, digest):
+            return None
+        return Caller(agent_id=agent.agent_id, principal_id=agent.principal_id)
+    key = await services.store.api_key(digest)
+    if key is None or not hmac.compare_digest(key.key_hash, digest):
+        return None
+    return Caller(key=key, principal_id=key.principal_id)
+
+
+def _agreed(callers: Sequence[Caller]) -> Caller | None:
+    """A key and a token of one of its principal's agents agree: the narrower one, the agent, acts."""
+    if len(callers) < 2:
+        return callers[0] if callers else None
+    keys = [caller for caller in callers if caller.key is not None]
+    agents = [caller for caller in callers if caller.agent_id is not None]
+    if len(keys) != 1 or len(agents) != 1:
+        return None
+    key, agent = keys[0], agents[0]
+    return agent if key.is_operator or key.principal_id == agent.principal_id else None

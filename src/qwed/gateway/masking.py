@@ -1,0 +1,64 @@
+"""What the audit trail shows of an action: all of it but its secrets, and no more than fits."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from qwed.domain.json_text import Unrepresentable
+from qwed.domain.secrets import mask
+
+MAX_SHOWN: Final = 16_384
+MAX_SHOWN_DEPTH: Final = 70
+
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|[_-])(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"|auth(?:orization)?|bearer|credentials?|session[_-]?token|access[_-]?token|refresh[_-]?token|token)$",
+    re.IGNORECASE,
+)
+
+
+def shown(value: Any, depth: int = 0) -> Any:
+    """The value with secrets masked, long texts cut, and odd literals named."""
+    if type(value) is str:
+        return _text(value)
+    if isinstance(value, Mapping):
+        if depth > MAX_SHOWN_DEPTH:
+            return "[nested too deeply]"
+        return {_key(key): _member(key, item, depth) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return (
+            "[nested too deeply]" if depth > MAX_SHOWN_DEPTH else [shown(item, depth + 1) for item in value]
+        )
+    if isinstance(value, Unrepresentable):
+        return f"[{value.why}]"
+    if value is None or isinstance(value, bool | int):
+        return value
+    return _number(value)
+
+
+def _member(key: Any, item: Any, depth: int) -> Any:
+    if isinstance(item, str) and item and isinstance(key, str) and _SECRET_NAME.search(key):
+        return "[masked]"
+    return shown(item, depth + 1)
+
+
+def _key(key: Any) -> str:
+    return _text(key) if isinstance(key, str) else f"[{type(key).__name__}]"
+
+
+def _text(text: str) -> str:
+    if len(text) <= MAX_SHOWN:
+        return mask(text) if text.isascii() else _encodable(mask(text))
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _encodable(mask(text[:MAX_SHOWN])) + f"…[{len(text)} characters, sha256:{digest}]"
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(value: Any) -> Any:
+    """Only finite numbers go into JSON; anything else is named by what it is."""
+    text = str(value)[:40]
+    return value if text.lstrip("-")[:1].isdigit() else f"[{text}]"

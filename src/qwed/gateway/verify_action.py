@@ -1,0 +1,162 @@
+"""Verify one proposed action: the numbered checks of the agent protocol, top to bottom.
+
+Check 1 (the credential) has been made by the caller of this module: see `authenticate.py`.
+"""
+
+from qwed.domain.actions import Action
+from qwed.domain.agents import Agent, AgentId, AgentStatus
+from qwed.domain.codes import CODES, Code, Refusal
+from qwed.domain.contexts import StepContext, read_context
+from qwed.domain.credentials import Caller
+from qwed.domain.deciding import decide
+from qwed.domain.decisions import Decision
+from qwed.domain.policy import ActionRule, DeniedCells, Policy
+from qwed.domain.registry import TOOL_CONTROL
+from qwed.domain.risk import Risk
+from qwed.domain.skeleton import compact_skeleton
+from qwed.domain.tools import skeletons
+from qwed.gateway.answers import Answer
+from qwed.gateway.ports import Admission
+from qwed.gateway.proposals import Conclusion, Examined, Proposal, attempt_of, conclude, propose
+from qwed.gateway.records import Remembered
+from qwed.gateway.requests import VerifyRequest
+from qwed.gateway.services import Services
+from qwed.gateway.walls import visible_agent
+
+
+async def verify_action(
+    services: Services, caller: Caller, agent_id: AgentId, request: VerifyRequest
+) -> Answer | Remembered:
+    """Checks 2 to 20. Raises `StoreUnavailable` when the answer could not be recorded."""
+    agent = await visible_agent(services, caller, agent_id)
+    if agent is None:  # 2
+        return denied_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
+    if request.idempotency is None:
+        return await _verify(services, caller, agent, request)
+    key = (agent_id, request.idempotency)
+    return await services.repeats.do(key, lambda: _verify_once(services, caller, agent, request))
+
+
+async def _verify_once(
+    services: Services, caller: Caller, agent: Agent, request: VerifyRequest
+) -> Answer | Remembered:
+    """A request repeated under its key gets the recorded answer (looked up before check 4)."""
+    assert request.idempotency is not None
+    now_ms = services.clock.now_ms()
+    recorded = await services.store.recall(agent.agent_id, request.idempotency, now_ms)
+    if recorded is not None and agent.status is AgentStatus.ACTIVE:
+        return recorded
+    return await _verify(services, caller, agent, request)
+
+
+async def _verify(services: Services, caller: Caller, agent: Agent, request: VerifyRequest) -> Answer:
+    proposal = propose(
+        services,
+        caller,
+        agent,
+        request.action,
+        parameters=request.parameters,
+        context=request.context,
+        usage=request.usage,
+        now_ms=services.clock.now_ms(),
+        idempotency=request.idempotency,
+        require_attestation=request.require_attestation,
+    )
+    refusal = suspended(agent)  # 3
+    if refusal is not None:
+        return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
+    context = read_context(request.context, state_required=services.state_required)  # 4, 5
+    if isinstance(context, Refusal):
+        return await conclude(proposal, Conclusion(Decision.DENIED, context))
+    admission = await services.store.admit(agent, attempt_of(proposal, context), proposal.now_ms)  # 6 to 14
+    if isinstance(admission, Refusal):
+        conclusion = Conclusion(decision_of(admission), admission, context=context)
+        return await conclude(proposal, conclusion)
+    try:
+        return await _deliberate(proposal, request, context, admission)
+    finally:
+        # Whatever went wrong inside, the step is free again; after a commit there is nothing to free.
+        await services.store.release(admission)
+
+
+async def _deliberate(
+    proposal: Proposal, request: VerifyRequest, context: StepContext, admission: Admission
+) -> Answer:
+    policy, agent, action = proposal.services.policy, proposal.agent, proposal.action
+    rule = rule_for(policy, agent, action.type)  # 15
+    if rule is None:
+        unknown = Conclusion(
+            Decision.DENIED, unknown_action(action.type), context=context, admission=admission
+        )
+        return await conclude(proposal, unknown)
+    refusal = permission_refusal(agent, rule, action.type)  # 16
+    if refusal is not None:
+        return await conclude(
+            proposal, Conclusion(Decision.DENIED, refusal, context=context, admission=admission)
+        )
+    examined = await examine(proposal.services, rule, action, agent.agent_id)  # 17
+    verdict = decide(  # 17 to 20
+        examined.finding,
+        examined.risk,
+        agent.trust_level,
+        threshold=request.risk_threshold,
+        denied_cells_pend=policy.denied_cells is DeniedCells.PENDING,
+    )
+    conclusion = Conclusion(verdict.decision, verdict.refusal, examined, context, admission)
+    return await conclude(proposal, conclusion)
+
+
+async def examine(services: Services, rule: ActionRule, action: Action, agent_id: AgentId) -> Examined:
+    """Ask the engine; the risk is the higher of what the type and what the content say."""
+    started = services.clock.counter()
+    finding = await services.prover.prove(rule.engine, action, agent_id)
+    latency_ms = round((services.clock.counter() - started) * 1000, 3)
+    return Examined(finding, max(rule.risk or Risk.LOW, finding.risk), latency_ms)
+
+
+def denied_unrecorded(code: Code, message: str) -> Answer:
+    """A denial with no agent of the caller's to record it under."""
+    body = {"decision": Decision.DENIED.value, "error": Refusal(code, message).to_wire()}
+    return Answer(body, CODES[code].status)
+
+
+def suspended(agent: Agent) -> Refusal | None:
+    if agent.status is not AgentStatus.SUSPENDED:
+        return None
+    reason = f": {agent.status_reason}" if agent.status_reason else ""
+    return Refusal(Code.AGENT_SUSPENDED, f"the agent is suspended{reason}")
+
+
+def decision_of(refusal: Refusal) -> Decision:
+    budgets = (Code.BUDGET_COST, Code.BUDGET_REQUESTS, Code.BUDGET_TOKENS)
+    return Decision.BUDGET_EXCEEDED if refusal.code in budgets else Decision.DENIED
+
+
+def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | None:
+    """What a type means for this agent. Its own tools are MEDIUM, unless they look like a dangerous one."""
+    rule = policy.actions.get(action_type)
+    if rule is not None or action_type not in agent.permissions.allowed_tools:
+        return rule
+    if compact_skeleton(action_type) in skeletons(tuple(policy.dangerous_tools)):
+        return ActionRule(TOOL_CONTROL, Risk.CRITICAL)
+    return ActionRule(TOOL_CONTROL, Risk.MEDIUM)
+
+
+def permission_refusal(agent: Agent, rule: ActionRule, action_type: str) -> Refusal | None:
+    permissions = agent.permissions
+    if permissions.blocked_tools and compact_skeleton(action_type) in skeletons(permissions.blocked_tools):
+        return Refusal(Code.TOOL_NOT_ALLOWED, f"'{action_type[:80]}' is blocked for this agent")
+    if rule.engine != TOOL_CONTROL and rule.engine not in permissions.allowed_engines:
+        return Refusal(
+            Code.TOOL_NOT_ALLOWED,
+            f"engine '{rule.engine}' is not among this agent's allowed engines",
+            {"engine": rule.engine, "allowed_engines": permissions.allowed_engines},
+        )
+    return None
+
+
+def unknown_action(action_type: str) -> Refusal:
+    return Refusal(
+        Code.ACTION_UNKNOWN,
+        f"Unknown action_type '{action_type}' cannot be verified without explicit registered semantics",
+    )

@@ -1,0 +1,41 @@
+"""Who may see what. Everything foreign looks exactly like nothing at all."""
+
+from qwed.domain.agents import Agent, AgentId
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope
+from qwed.gateway.answers import refuse
+from qwed.gateway.services import Services
+
+
+async def visible_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent | None:
+    """The agent, if it exists and is the caller's."""
+    agent = await services.store.agent(agent_id)
+    if agent is None or caller.is_operator:
+        return agent
+    if caller.agent_id is not None:
+        return agent if caller.agent_id == agent.agent_id else None
+    return agent if caller.principal_id == agent.principal_id else None
+
+
+async def required_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
+    agent = await visible_agent(services, caller, agent_id)
+    if agent is None:
+        raise refuse(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
+    return agent
+
+
+def require_scope(caller: Caller, scope: Scope) -> None:
+    """A key with this scope; an agent's token never has one."""
+    if not caller.may(scope):
+        raise refuse(Code.AUTH_FORBIDDEN, f"this needs an API key with the scope '{scope.value}'")
+
+
+def require_own_or_scope(caller: Caller, scope: Scope) -> None:
+    """The agent itself (walls have been checked), or a key with this scope."""
+    if caller.agent_id is None:
+        require_scope(caller, scope)
+
+
+def require_operator(caller: Caller) -> None:
+    if not caller.is_operator:
+        raise refuse(Code.AUTH_FORBIDDEN, "this needs an operator's key")

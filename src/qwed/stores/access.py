@@ -1,0 +1,141 @@
+"""How tables are reached: on the caller's thread, or through reader threads and one writer.
+
+Group commit: whatever waits when the writer is free becomes one transaction, so that concurrent
+decisions share one flush to the disk. Nobody is woken before it.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.records import Record
+from qwed.gateway.waiting import Ticket, wake
+from qwed.stores.tables import Tables
+
+T = TypeVar("T")
+Applied = Callable[[bool], None]
+
+MAX_GROUP = 256
+
+
+class Access(Protocol):
+    async def read(self, call: Callable[..., T], *args: Any) -> T: ...
+
+    async def write(self, record: Record, applied: Applied) -> None:
+        """Durable before it returns. `applied(ok)` runs once, also when the waiter is cancelled."""
+        ...
+
+    @property
+    def tables(self) -> Tables: ...
+
+    def close(self) -> None: ...
+
+
+class InlineAccess:
+    """For tables in memory: nothing to wait for."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    async def read(self, call: Callable[..., T], *args: Any) -> T:
+        return call(*args)
+
+    async def write(self, record: Record, applied: Applied) -> None:
+        try:
+            self.tables.write([record])
+        except BaseException:
+            applied(False)
+            raise
+        applied(True)
+
+    def close(self) -> None:
+        self.tables.close()
+
+
+class _Write:
+    __slots__ = ("applied", "record", "ticket")
+
+    def __init__(self, record: Record, applied: Applied) -> None:
+        self.record, self.applied = record, applied
+        self.ticket: Ticket[None] = Ticket()
+
+
+class ThreadedAccess:
+    """For tables on a disk: a few readers, and one writer that owns every change."""
+
+    def __init__(self, tables: Tables, *, readers: int = 2, max_waiting: int = 4096) -> None:
+        self.tables = tables
+        self._readers = ThreadPoolExecutor(readers, "qwed-read")
+        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._max_waiting = max_waiting
+        self._closed = False
+        self._writer = threading.Thread(target=self._write_groups, name="qwed-write", daemon=True)
+        self._writer.start()
+
+    async def read(self, call: Callable[..., T], *args: Any) -> T:
+        ticket: Ticket[T] = Ticket()
+
+        def work() -> None:
+            try:
+                ticket.bring(call(*args))
+            except BaseException as error:  # noqa: BLE001 - carried to the waiter, whatever it is
+                ticket.bring(None, error)
+            wake((ticket,))
+
+        self._submit(work)
+        return await ticket
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        try:
+            self._readers.submit(work)
+        except RuntimeError:
+            raise StoreUnavailable("the store is closed") from None
+
+    async def write(self, record: Record, applied: Applied) -> None:
+        if self._closed or self._queue.qsize() >= self._max_waiting:
+            applied(False)
+            raise StoreUnavailable("the store is closed" if self._closed else "too many writes are waiting")
+        write = _Write(record, applied)
+        self._queue.put(write)
+        await write.ticket
+
+    def _write_groups(self) -> None:
+        while (group := self._next_group()) is not None:
+            error: BaseException | None = None
+            try:
+                self.tables.write([write.record for write in group])
+            except BaseException as failure:  # noqa: BLE001 - carried to every waiter of the group
+                error = failure
+            for write in group:
+                write.applied(error is None)
+                write.ticket.bring(None, error)
+            wake(write.ticket for write in group)
+
+    def _next_group(self) -> list[_Write] | None:
+        first = self._queue.get()
+        if first is None:
+            return None
+        group = [first]
+        while len(group) < MAX_GROUP:
+            try:
+                following = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._queue.put(None)
+                break
+            group.append(following)
+        return group
+
+    def close(self) -> None:
+        """Finish what was accepted, then let go."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        self._writer.join()
+        self._readers.shutdown()
+        self.tables.close()

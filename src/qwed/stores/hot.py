@@ -1,0 +1,434 @@
+"""The `Store` port: hot state in memory, the truth in the tables.
+
+Accounts and conversations are loaded on first use and dropped, least recently used first, when there
+are too many; one that is in use is never dropped. One lock makes admission atomic; it is never held
+while anything waits. A key is loaded by one caller at a time, so nothing can change it meanwhile.
+"""
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from qwed.domain.admission import Account, Attempt, loop_refusal, spending_refusal
+from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
+from qwed.domain.approvals import Approval, ApprovalStatus
+from qwed.domain.budgets import FREE, Charge, Spending
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.conversations import Conversation, Reservation
+from qwed.domain.credentials import ApiKey
+from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.policy import Policy
+from qwed.domain.times import DAY_MS, day_of, iso
+from qwed.domain.webhooks import Webhook
+from qwed.gateway.ports import Admission, Clock, LeaseLost
+from qwed.gateway.records import Activity, ActivityPage, ActivityQuery, Record, Remembered
+from qwed.gateway.waiting import SingleFlight
+from qwed.stores.access import Access
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_AGENTS: Final = 10_000
+MAX_CONVERSATIONS: Final = 4_096
+MAX_KEYS: Final = 10_000
+
+
+class _HotAgent:
+    """An agent's record, its counters, and what of its past weighs on the next action."""
+
+    __slots__ = ("agent", "open_approvals", "spending", "unsettled")
+
+    def __init__(
+        self, agent: Agent, spending: Spending, open_approvals: dict[str, int], unsettled: set[bytes]
+    ) -> None:
+        self.agent = agent
+        self.spending = spending
+        self.open_approvals = open_approvals
+        self.unsettled = unsettled
+
+
+class _Cache(Generic[K, V]):
+    """Bounded; `is_busy` protects what must not be dropped."""
+
+    def __init__(self, limit: int, is_busy: Callable[[V], bool]) -> None:
+        self._items: OrderedDict[K, V] = OrderedDict()
+        self._limit = limit
+        self._is_busy = is_busy
+
+    def get(self, key: K) -> V | None:
+        item = self._items.get(key)
+        if item is not None:
+            self._items.move_to_end(key)
+        return item
+
+    def put(self, key: K, item: V) -> None:
+        self._items[key] = item
+        if len(self._items) > self._limit:
+            self._drop_one()
+
+    def drop(self, key: K) -> None:
+        self._items.pop(key, None)
+
+    def _drop_one(self) -> None:
+        for key, item in self._items.items():
+            if not self._is_busy(item):
+                del self._items[key]
+                return
+
+
+class HotStore:
+    def __init__(self, access: Access, policy: Policy, clock: Clock) -> None:
+        self._access = access
+        self._clock = clock
+        self._tables = access.tables
+        self._policy = policy
+        self._lease_ms = int(policy.limits.lease_seconds * 1000)
+        self._lock = threading.Lock()
+        self._agents: _Cache[AgentId, _HotAgent] = _Cache(MAX_AGENTS, lambda hot: hot.spending.in_flight > 0)
+        self._principals: _Cache[PrincipalId, Spending] = _Cache(
+            MAX_AGENTS, lambda spending: spending.in_flight > 0
+        )
+        self._conversations: _Cache[tuple[AgentId, str], Conversation] = _Cache(
+            MAX_CONVERSATIONS, lambda conversation: conversation.reservation is not None
+        )
+        self._keys: _Cache[bytes, ApiKey] = _Cache(MAX_KEYS, lambda _: False)
+        self._tokens: _Cache[bytes, AgentId] = _Cache(MAX_AGENTS, lambda _: False)
+        self._loads = SingleFlight()
+        self._serials = itertools.count(1)
+        #: Admissions whose hold has not been given back: whatever ends one, ends it once.
+        self._live: set[int] = set()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    async def agent(self, agent_id: AgentId) -> Agent | None:
+        hot = self._agents.get(agent_id) or await self._hot_agent(agent_id)
+        if hot is None or hot.agent.status is AgentStatus.DEREGISTERED:
+            return None
+        return hot.agent
+
+    async def agent_by_token(self, token_hash: bytes) -> Agent | None:
+        agent_id = self._tokens.get(token_hash)
+        if agent_id is not None:
+            agent = await self.agent(agent_id)
+            if agent is not None and agent.token_hash == token_hash:
+                return agent
+        found = await self._access.read(self._tables.agent_by_token, token_hash)
+        if found is None:
+            return None
+        self._tokens.put(token_hash, found.agent_id)
+        return await self.agent(found.agent_id)
+
+    async def api_key(self, key_hash: bytes) -> ApiKey | None:
+        key = self._keys.get(key_hash)
+        if key is None:
+            key = await self._access.read(self._tables.api_key, key_hash)
+            if key is not None:
+                with self._lock:
+                    # A revocation may have been applied while this was being read.
+                    key = self._keys.get(key_hash) or key
+                    self._keys.put(key_hash, key)
+        return key if key is not None and key.revoked_ms is None else None
+
+    async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
+        return await self._access.read(self._tables.remembered, agent_id, key_hash, now_ms)
+
+    async def spending(self, agent: Agent, now_ms: int) -> Spending:
+        hot = await self._required_agent(agent.agent_id)
+        with self._lock:
+            hot.spending.roll(now_ms)
+        return hot.spending
+
+    async def agents(self, principal_id: PrincipalId | None, after: str | None, limit: int) -> list[Agent]:
+        return await self._access.read(self._tables.agents, principal_id, after, limit)
+
+    async def principal_standing(self, principal_id: PrincipalId) -> tuple[int, bool]:
+        return await self._access.read(self._tables.principal_standing, principal_id)
+
+    async def activities(self, query: ActivityQuery) -> ActivityPage:
+        return await self._access.read(self._tables.activities, query)
+
+    async def activity(self, activity_id: str) -> tuple[Activity, Outcome | None] | None:
+        return await self._access.read(self._tables.activity, activity_id)
+
+    async def approval(self, approval_id: str) -> Approval | None:
+        return await self._access.read(self._tables.approval, approval_id)
+
+    async def approvals(
+        self,
+        principal_id: PrincipalId | None,
+        agent_id: AgentId | None,
+        status: str | None,
+        now_ms: int,
+        after: str | None,
+        limit: int,
+    ) -> list[Approval]:
+        return await self._access.read(
+            self._tables.approvals, principal_id, agent_id, status, now_ms, after, limit
+        )
+
+    async def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]:
+        return await self._access.read(self._tables.keys, principal_id)
+
+    async def webhooks(self, principal_id: PrincipalId | None) -> list[Webhook]:
+        return await self._access.read(self._tables.webhooks, principal_id)
+
+    async def ping(self) -> None:
+        await self._access.read(self._tables.ping)
+
+    def close(self) -> None:
+        self._access.close()
+
+    # --- admission -----------------------------------------------------------------------------
+
+    async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
+        key = (agent.agent_id, attempt.conversation_id)
+        crossings = await self._crossings(agent.agent_id, attempt, now_ms)
+        while True:
+            await self._warm(agent)
+            if self._conversations.get(key) is None:
+                await self._loads.do(key, lambda: self._load_conversation(key))
+            with self._lock:
+                hot, conversation = self._agents.get(agent.agent_id), self._conversations.get(key)
+                principal = self._principals.get(agent.principal_id)
+                # Between loading and locking another load may have pushed one out: look again.
+                if hot is not None and conversation is not None and principal is not None:
+                    account = self._account(hot, principal, crossings)
+                    return self._admit(account, hot, conversation, attempt, now_ms)
+
+    def _account(self, hot: _HotAgent, principal: Spending, crossings: int = 0) -> Account:
+        ceilings = self._policy.ceilings_of(hot.agent.principal_id)
+        return Account(hot.agent.budget, ceilings, hot.spending, principal, hot.unsettled, crossings)
+
+    def _admit(
+        self, account: Account, hot: _HotAgent, conversation: Conversation, attempt: Attempt, now_ms: int
+    ) -> Admission | Refusal:
+        refusal = loop_refusal(conversation, account, attempt, self._policy.loops, now_ms)
+        if refusal is None:
+            refusal = spending_refusal(account, attempt.charge, now_ms)
+        if refusal is not None:
+            return refusal
+        reservation = conversation.reserve(attempt.step, now_ms, self._lease_ms)
+        return self._take(account, hot.agent, attempt.charge, now_ms, attempt.conversation_id, reservation)
+
+    async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
+        while True:
+            await self._warm(agent)
+            with self._lock:
+                hot, principal = self._agents.get(agent.agent_id), self._principals.get(agent.principal_id)
+                if hot is not None and principal is not None:
+                    account = self._account(hot, principal)
+                    refusal = spending_refusal(account, charge, now_ms)
+                    if refusal is not None:
+                        return refusal
+                    return self._take(account, agent, charge, now_ms)
+
+    def _take(
+        self,
+        account: Account,
+        agent: Agent,
+        charge: Charge,
+        now_ms: int,
+        conversation_id: str | None = None,
+        reservation: Reservation | None = None,
+    ) -> Admission:
+        for spending in (account.spending, account.principal_spending):
+            spending.count_request(now_ms)
+            spending.hold(charge)
+        serial = next(self._serials)
+        self._live.add(serial)
+        return Admission(
+            serial, agent.agent_id, agent.principal_id, charge, now_ms, conversation_id, reservation
+        )
+
+    async def release(self, admission: Admission) -> None:
+        with self._lock:
+            self._release(admission)
+
+    def _release(self, admission: Admission) -> None:
+        if admission.serial not in self._live:
+            return
+        self._live.discard(admission.serial)
+        if admission.reservation is not None and admission.conversation_id is not None:
+            conversation = self._conversations.get((admission.agent_id, admission.conversation_id))
+            if conversation is not None:
+                conversation.release(admission.reservation)
+        self._end_hold(admission.agent_id, admission.principal_id, admission.charge)
+
+    def _end_hold(self, agent_id: AgentId, principal_id: PrincipalId, charge: Charge) -> None:
+        hot, principal = self._agents.get(agent_id), self._principals.get(principal_id)
+        # Both are in use until here, so neither can have been dropped.
+        assert hot is not None and principal is not None
+        hot.spending.release(charge)
+        principal.release(charge)
+
+    # --- committing ----------------------------------------------------------------------------
+
+    async def commit(self, record: Record, admission: Admission | None = None) -> Refusal | None:
+        pinned = admission is None and await self._pin(record.activity)
+        with self._lock:
+            refusal = self._prepare(record, admission)
+            if refusal is not None:
+                self._unpin(record, pinned)
+                return refusal
+        await self._access.write(record, lambda ok: self._applied(record, admission, pinned, ok))
+        return None
+
+    async def _pin(self, activity: Activity) -> bool:
+        """Keep the agent and its principal in memory until the record is applied to them: a load that
+        ran beside the write would otherwise bring back what the write replaces."""
+        while True:
+            if (
+                self._agents.get(activity.agent_id) is None
+                and await self._hot_agent(activity.agent_id) is None
+            ):
+                return False
+            await self._warm_principal(activity.principal_id)
+            with self._lock:
+                hot, principal = (
+                    self._agents.get(activity.agent_id),
+                    self._principals.get(activity.principal_id),
+                )
+                if hot is not None and principal is not None:
+                    hot.spending.hold(FREE)
+                    principal.hold(FREE)
+                    return True
+
+    def _unpin(self, record: Record, pinned: bool) -> None:
+        if pinned:
+            self._end_hold(record.activity.agent_id, record.activity.principal_id, FREE)
+
+    def _prepare(self, record: Record, admission: Admission | None) -> Refusal | None:
+        if admission is not None and record.step is not None:
+            self._seal(admission)
+        return None if record.approval is None else self._open_approval(record.approval)
+
+    def _seal(self, admission: Admission) -> None:
+        """From here no lease can end the reservation, because the write is on its way."""
+        assert admission.conversation_id is not None and admission.reservation is not None
+        conversation = self._conversations.get((admission.agent_id, admission.conversation_id))
+        if conversation is None or not conversation.holds(admission.reservation):
+            raise LeaseLost("another request took over this step")
+        conversation.committing = True
+
+    def _open_approval(self, approval: Approval) -> Refusal | None:
+        hot = self._agents.get(approval.agent_id)
+        assert hot is not None, "the agent is in use"
+        now_ms = approval.created_ms
+        hot.open_approvals = {key: end for key, end in hot.open_approvals.items() if end > now_ms}
+        limit = self._policy.approvals.max_open
+        if approval.status is ApprovalStatus.OPEN and len(hot.open_approvals) >= limit:
+            return Refusal(
+                Code.BUDGET_REQUESTS,
+                f"the agent has {limit} open approvals; they must be answered or expire first",
+                {
+                    "scope": "approvals",
+                    "limit": limit,
+                    "current": len(hot.open_approvals),
+                    "reset_at": iso(min(hot.open_approvals.values(), default=now_ms)),
+                },
+            )
+        hot.open_approvals[approval.approval_id] = approval.expires_ms
+        return None
+
+    def _applied(self, record: Record, admission: Admission | None, pinned: bool, ok: bool) -> None:
+        """What the tables now hold, the hot state holds too; if they hold nothing, it is undone."""
+        with self._lock:
+            if ok:
+                self._apply(record, admission)
+            elif record.approval is not None and (hot := self._agents.get(record.approval.agent_id)):
+                hot.open_approvals.pop(record.approval.approval_id, None)
+            if admission is not None:
+                self._release(admission)
+            self._unpin(record, pinned)
+
+    def _apply(self, record: Record, admission: Admission | None) -> None:
+        if record.step is not None and admission is not None and admission.reservation is not None:
+            conversation = self._conversations.get((record.step.agent_id, record.step.conversation_id))
+            if conversation is not None:
+                conversation.commit(admission.reservation, record.step.step)
+        if record.booking is not None:
+            self._book(record)
+        if record.agent is not None:
+            self._replace_agent(record.agent)
+        if record.key is not None:
+            self._keys.put(record.key.key_hash, record.key)
+        if record.outcome is not None:
+            self._note_outcome(record.outcome)
+
+    def _book(self, record: Record) -> None:
+        booking = record.booking
+        assert booking is not None
+        hot, principal = self._agents.get(booking.agent_id), self._principals.get(booking.principal_id)
+        for spending in (hot.spending if hot else None, principal):
+            if spending is not None:
+                spending.settle(booking.day, booking.cost_nano, booking.tokens)
+
+    def _replace_agent(self, agent: Agent) -> None:
+        hot = self._agents.get(agent.agent_id)
+        if hot is not None:
+            self._tokens.drop(hot.agent.token_hash)
+            hot.agent = agent
+
+    def _note_outcome(self, outcome: Outcome) -> None:
+        hot = self._agents.get(AgentId(outcome.agent_id))
+        if hot is None:
+            return
+        if outcome.result is Result.UNKNOWN:
+            hot.unsettled.add(outcome.fingerprint)
+        else:
+            hot.unsettled.discard(outcome.fingerprint)
+
+    # --- loading -------------------------------------------------------------------------------
+
+    async def _warm(self, agent: Agent) -> None:
+        if self._agents.get(agent.agent_id) is None:
+            await self._required_agent(agent.agent_id)
+        await self._warm_principal(agent.principal_id)
+
+    async def _warm_principal(self, principal_id: PrincipalId) -> None:
+        if self._principals.get(principal_id) is None:
+            await self._loads.do(("principal", principal_id), lambda: self._load_principal(principal_id))
+
+    async def _required_agent(self, agent_id: AgentId) -> _HotAgent:
+        hot = self._agents.get(agent_id) or await self._hot_agent(agent_id)
+        assert hot is not None, "the agent was read before"
+        return hot
+
+    async def _hot_agent(self, agent_id: AgentId) -> _HotAgent | None:
+        await self._loads.do(agent_id, lambda: self._load_agent(agent_id))
+        return self._agents.get(agent_id)
+
+    async def _load_agent(self, agent_id: AgentId) -> None:
+        agent = await self._access.read(self._tables.agent, agent_id)
+        if agent is None:
+            return
+        now_ms = self._clock.now_ms()
+        rows = await self._access.read(self._tables.account, agent_id, now_ms)
+        today = rows.today
+        spending = Spending(
+            day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens, hour=rows.hour
+        )
+        with self._lock:
+            self._agents.put(agent_id, _HotAgent(agent, spending, rows.open_approvals, rows.unsettled))
+
+    async def _load_principal(self, principal_id: PrincipalId) -> None:
+        now_ms = self._clock.now_ms()
+        today = await self._access.read(self._tables.principal_today, principal_id, day_of(now_ms))
+        spending = Spending(
+            day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens
+        )
+        with self._lock:
+            self._principals.put(principal_id, spending)
+
+    async def _load_conversation(self, key: tuple[AgentId, str]) -> None:
+        history = await self._access.read(self._tables.conversation, *key)
+        with self._lock:
+            self._conversations.put(key, Conversation(history))
+
+    async def _crossings(self, agent_id: AgentId, attempt: Attempt, now_ms: int) -> int:
+        if self._policy.loops.cross_conversation is None:
+            return 0
+        seen = await self._access.read(self._tables.crossings, agent_id, attempt.fingerprint, now_ms - DAY_MS)
+        return len(seen - {attempt.conversation_id})
