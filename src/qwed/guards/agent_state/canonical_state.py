@@ -6,6 +6,7 @@ a `Decimal`. Not RFC 8785: that would turn 1.50 into 1.5.
 
 import re
 from decimal import Context, localcontext
+from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 _ENCODER: Final = msgspec.json.Encoder(order="sorted", decimal_format="number")
 # The host's context decides how a Decimal is printed (1E+22 or 1e+22); ours must not vary.
 _PRINTING: Final = Context(capitals=1)
-_BEYOND_PRINTABLE_ASCII: Final = re.compile(r"[^\x00-~]")
+_BEYOND_PRINTABLE_ASCII: Final = re.compile(r"[^\x00-~]+")
 
 
 def canonical_bytes(state: Any) -> bytes:
@@ -25,6 +26,5 @@ def canonical_bytes(state: Any) -> bytes:
     return _BEYOND_PRINTABLE_ASCII.sub(_escape, encoded.decode("utf-8")).encode("ascii")
 
 
-def _escape(match: re.Match[str]) -> str:
-    units = match.group().encode("utf-16-be")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+def _escape(run: re.Match[str]) -> str:
+    return encode_basestring_ascii(run.group())[1:-1]

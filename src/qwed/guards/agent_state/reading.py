@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from decimal import Decimal
+from itertools import groupby
 from typing import Any, Final, cast
 
 from qwed.domain.json_text import MAX_EXPONENT, MAX_NUMBER_LENGTH
@@ -156,17 +157,13 @@ def normalized_text(text: str) -> str:
 
 
 def _marks_in_order(run: re.Match[str]) -> str:
-    characters = "".join(unicodedata.normalize("NFD", character) for character in run.group())
+    parts = {character: unicodedata.normalize("NFD", character) for character in set(run.group())}
+    characters = "".join(map(parts.__getitem__, run.group()))
+    orders = {character: unicodedata.combining(character) for character in set(characters)}
     ordered: list[str] = []
-    marks: list[str] = []
-    for character in characters:
-        if unicodedata.combining(character):
-            marks.append(character)
-        else:
-            ordered += sorted(marks, key=unicodedata.combining)
-            ordered.append(character)
-            marks.clear()
-    return "".join(ordered + sorted(marks, key=unicodedata.combining))
+    for _, group in groupby(characters, key=lambda character: orders[character] > 0):
+        ordered += sorted(group, key=orders.__getitem__)
+    return "".join(ordered)
 
 
 def _repeated(pairs: list[tuple[str, Any]]) -> Refused:
