@@ -69,7 +69,8 @@ _IPV4_RANGES: Final = _as_ranges(_IPV4_PLACES)
 _IPV6_RANGES: Final = _as_ranges(_IPV6_PLACES)
 _GLOBAL_UNICAST: Final = (0x2000 << 112, (0x4000 << 112) - 1)
 _NUMERIC_LABEL: Final = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
-_CANONICAL: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}\Z")
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_CANONICAL: Final = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}\Z")
 
 
 def place_of_ipv4(address: int) -> str | None:

@@ -160,7 +160,8 @@ def family_of(tool: str) -> Family:
 def role_of(name: str, family: Family) -> Role:
     """The role of a parameter by its name alone; PLAIN when the name says nothing."""
     words = [word.lower() for word in _WORDS.findall(name[:200])]
-    if not words:
+    # An operator of a document database, not a word.
+    if not words or name.startswith("$"):
         return Role.PLAIN
     whole = "".join(words)
     for candidate in (whole, whole.removesuffix("s")):

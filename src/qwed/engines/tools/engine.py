@@ -49,8 +49,8 @@ _SHELL_BREAKOUT: Final = re.compile(
     re.I,
 )
 _STRONG_RULES: Final = frozenset({"traversal", "sensitive-place", "control-character", "scheme"})
-_SENTENCE_PATHS: Final = re.compile(r"(?:\.\.|[/\\~]|[A-Za-z]:[/\\])\S+|\S+[/\\]\.\.\S*|\S*/\S+")
-_SENTENCE_URLS: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:[/\\]\S*|\S*//\S+|\S+\.\S+|/\S*|\S+:\d+\S*")
+_ADDRESS_SIGNS: Final = frozenset("/.:@\\")
+_PATH_SIGNS: Final = frozenset("/\\~")
 _NOSQL_PROGRAMS: Final = frozenset({"$where", "$function", "$accumulator"})
 _NOSQL_WRITES: Final = frozenset({"$out", "$merge"})
 # What a tool of this family can't do without: an action that does not say it is not understood.
@@ -170,12 +170,13 @@ class _Inspection:
 
     def _inspect_url(self, argument: Argument) -> list[Problem]:
         text = argument.value
-        if argument.where == "query" and " " in text.strip():
-            tokens = _SENTENCE_URLS.findall(text)
-            if not tokens:
-                return [undecided("url", "the query names no address", text)]
-            return [problem for token in tokens for problem in inspect_url(token, rules=self._rules.urls)]
-        return inspect_url(text, rules=self._rules.urls)
+        if argument.where != "query" or " " not in text.strip() or len(text) > _QUICK_SIZE:
+            return inspect_url(text, rules=self._rules.urls)
+        # `GET https://example.com/a with my token`: every word that could be an address is one.
+        addresses = [word for word in text.split() if not _ADDRESS_SIGNS.isdisjoint(word.rstrip(".,;:!?"))]
+        if not addresses:
+            return [undecided("url", "the query names no address", text)]
+        return [problem for word in addresses for problem in inspect_url(word, rules=self._rules.urls)]
 
     def _inspect_host(self, argument: Argument) -> list[Problem]:
         return inspect_url(argument.value, rules=self._rules.urls, as_host=True)
@@ -187,8 +188,9 @@ class _Inspection:
             return inspect_url(text, rules=self._rules.urls)
         problems = self._path_problems(text)
         if not problems and argument.where == "query" and " " in text:
-            for token in _SENTENCE_PATHS.findall(text):
-                problems += self._path_problems(token)
+            for word in text.split():
+                if not _PATH_SIGNS.isdisjoint(word):
+                    problems += self._path_problems(word)
         return problems
 
     def _path_problems(self, text: str) -> list[Problem]:

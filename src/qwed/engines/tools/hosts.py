@@ -74,6 +74,7 @@ _LOOPBACK_DOMAINS: Final = frozenset(
         "spoofed.burpcollaborator.net",
         "bugbounty.dod.network",
         "mail.ebc.apple.com",
+        "n-pn.info",
     }
 )
 _INTERNAL_SUFFIXES: Final = frozenset(
@@ -136,9 +137,9 @@ def _decoded(raw: str) -> tuple[str, list[Problem]]:
     if not host.isascii():
         host = without_invisible(host.translate(_IDEOGRAPHIC_DOTS))
         host = unicodedata.normalize("NFKC", host).translate(_IDEOGRAPHIC_DOTS)
+        host = "".join(map(_ascii_digit, host)).lower()
         if host.isascii():
             problems.append(forbidden("disguised-host", "the host is written in look-alike characters", host))
-        host = host.casefold()
     return host.lower(), problems
 
 
@@ -192,11 +193,18 @@ def _named_host(host: str, problems: list[Problem]) -> Host:
 def _odd_name(host: str) -> list[Problem]:
     for label in host.split("."):
         plain = label.replace("-", "").replace("_", "")
-        if not plain or not all(
-            character.isalnum() or unicodedata.combining(character) for character in plain
-        ):
+        if not plain or not all(character.isalnum() or _is_mark_or_symbol(character) for character in plain):
             return [malformed("host", "the host holds a character that no host has", host)]
     return _homograph(host, _from_punycode(host)) if not host.isascii() or "xn--" in host else []
+
+
+def _ascii_digit(character: str) -> str:
+    """Digits of every script count as digits: some clients hand them to a function that takes them all."""
+    return str(unicodedata.decimal(character)) if character.isdecimal() else character
+
+
+def _is_mark_or_symbol(character: str) -> bool:
+    return unicodedata.category(character) in ("Mn", "Mc", "So")
 
 
 def _homograph(host: str, decoded: str | None) -> list[Problem]:
@@ -254,10 +262,9 @@ def _place_spelled_in(host: str, parent: str) -> str | None:
     if parent in _WILDCARD_DNS:
         for match in _DASHED.finditer(host):
             readings += addresses.read_ipv4(match[1].replace("-", "."))
-        readings += [int(match[1], 16) for match in _HEX_LABEL.finditer(host)]
-        six = addresses.read_ipv6(host.split(".")[-3].replace("-", ":")) if host.count(".") > 1 else None
-        if six is not None:
-            return addresses.place_of_ipv6(six)
+        # Such a service knows more spellings than these: what is not plainly public is not.
+        if not readings or _HEX_LABEL.search(host):
+            return PRIVATE
     return _first_place(readings) if readings else None
 
 

@@ -55,9 +55,8 @@ _LENIENT_ESCAPES: Final = re.compile(
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]+:(?://|(?=http|file|jar))")
 _DRIVE: Final = re.compile(r"[a-zA-Z]:(?=[/\\]|\Z|[^:])")
-_EXPANSION: Final = re.compile(r"\$\{|\$\(|\$[A-Z_]{2,}|`|%[A-Za-z_]{3,}(?:\(x86\))?%|\A\s*~|\{[^}]*,[^}]*\}")
+_EXPANSION: Final = re.compile(r"\$\{|\$\(|\$[A-Z_]{2,}|`|%[A-Za-z_]{3,}(?:\(x86\))?%|\A\s*~")
 _STREAM: Final = re.compile(r"::?\$[A-Za-z_]|\.[A-Za-z0-9]{1,5}:[A-Za-z_.]")
-_TRAVERSAL_TRICK: Final = re.compile(r"\A\s*\.[. ]*\.(?:[ .]*|;.*)\Z")
 _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\Z")
 _WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 
@@ -170,7 +169,7 @@ def _problems_of(path: str, is_disguised: bool, rules: FileRules) -> list[Proble
     if "\x00" in path:
         return [forbidden("control-character", "the path holds a NUL", path)]
     if path[:5].lower() == "file:":
-        path = re.sub(r"\Afile:(?://(?:localhost)?(?=/)|//)?", "", path, flags=re.I)
+        path = re.sub(r"\Afile:(?://(?:localhost)?(?=/))?", "", path, flags=re.I)
     elif _SCHEME.match(path):
         return [forbidden("scheme", "the path is a URL", path)]
     if _EXPANSION.search(path):
@@ -194,11 +193,16 @@ def _traversal(path: str, parts: list[str], is_disguised: bool) -> list[Problem]
             depth -= 1
             if depth < 0 or is_disguised:
                 return [forbidden("traversal", "the path climbs out of its root", path)]
-        elif part != "..." and _TRAVERSAL_TRICK.match(part):
+        elif _may_be_parent(part):
             return [forbidden("traversal", "some systems read this name as the parent folder", path)]
         else:
             depth += 1
     return []
+
+
+def _may_be_parent(name: str) -> bool:
+    """Some systems drop blanks and further dots at the end of a name, or what follows a semicolon."""
+    return name.startswith("..;") or (name != "..." and not name.strip(" .") and name.count(".") > 1)
 
 
 def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> list[Problem]:
@@ -267,10 +271,8 @@ def _deletion_problems(path: str) -> list[Problem]:
     if _WILDCARD.search(path):
         return [forbidden("wildcard", "a pattern does not say what would be deleted", path, Risk.CRITICAL)]
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    if not _without_climbs([".." if part == ".." else part for part in parts]):
+    if not _without_climbs(parts):
         return [forbidden("root", "the working root itself would be deleted", path, Risk.CRITICAL)]
-    if _WILDCARD.search(path) or parts == [".git"]:
-        return [forbidden("root", "the history of the project would be deleted", path, Risk.CRITICAL)]
     return []
 
 

@@ -3,6 +3,7 @@
 `*` stands for any run of characters, in a host without crossing a dot; a leading `*.` for one or more labels.
 """
 
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -43,6 +44,7 @@ class UrlPattern:
         )
 
 
+@functools.lru_cache(maxsize=1_024)
 def host_expression(pattern: str, *, with_apex: bool = False) -> re.Pattern[str]:
     """The expression of a host pattern. `with_apex`: `*.example.com` covers `example.com` too."""
     lowered = as_ascii(pattern.lower())

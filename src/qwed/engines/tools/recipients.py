@@ -31,6 +31,10 @@ def inspect_recipients(text: str, *, rules: EmailRules) -> list[Problem]:
     if injected:
         return injected
     entries = split_recipients(text)
+    if len(entries) > rules.max_recipients:
+        return [
+            forbidden("recipients", f"{len(entries)} recipients, {rules.max_recipients} are allowed", text)
+        ]
     if not entries:
         return [malformed("recipient", "there is no recipient", text)]
     return [problem for entry in entries for problem in _inspect_one(entry, rules)]
@@ -54,7 +58,7 @@ def _inspect_one(entry: str, rules: EmailRules) -> list[Problem]:
     if not _LOCAL.match(local) or local[0] == "." or ".." in local or local[-1] == ".":
         return [forbidden("recipient", "mail systems disagree about this address", entry)]
     host = read_host(domain)
-    if host.problems:
+    if host.problems and not domain.startswith("["):
         return list(host.problems)
     if host.place is not None or domain.startswith("["):
         return [forbidden("recipient-domain", "the recipient's domain is not a public name", entry)]

@@ -273,6 +273,8 @@ def _is_bare_host(text: str) -> bool:
 
 def _relative_problems(text: str) -> list[Problem]:
     """A relative reference stays on the host the tool was built for, as long as it does not climb."""
+    if ":" in _AUTHORITY_END.split(text, maxsplit=1)[0]:
+        return [malformed("url", "a colon before the first slash makes this neither a URL nor a path", text)]
     depth = 0
     for segment in unquote(unquote(text.partition("?")[0])).split("/"):
         depth += {"..": -1, ".": 0, "": 0}.get(segment, 1)
@@ -340,7 +342,10 @@ def _other_host_problems(url: Url, compiled: _Compiled) -> list[Problem]:
     """`http://good.example#@10.0.0.1/`: an older client looks for the host behind the @."""
     if url.path or "@" not in url.rest:
         return []
-    other = _AUTHORITY_END.split(url.rest[1:].partition("@")[2], maxsplit=1)[0]
+    before, _, after = url.rest.partition("@")
+    if before == "?" or (before.startswith("#") and "/" not in before):
+        return [forbidden("userinfo", "clients disagree about where the host begins", url.rest)]
+    other = _AUTHORITY_END.split(after, maxsplit=1)[0]
     host = read_host(other.rpartition("@")[2].partition(":")[0])
     place = place_problem(host)
     if place is None or (host.place == "private" and "." not in host.name) or compiled.private.allow(host):
