@@ -38,13 +38,12 @@ def figures() -> list[Figure]:
         (f"tool_control: {label}", _microseconds(lambda action=action: engine.verify(action)), "µs", 60.0)
         for label, action in _CALLS.items()
     ]
-    measured.append(
-        ("inspect_url", _microseconds(lambda: inspect_url("https://api.example.com/v1?x=1")), "µs", None)
-    )
-    measured.append(
-        ("inspect_path", _microseconds(lambda: inspect_path("data/reports/2024.csv")), "µs", None)
-    )
-    measured.append(("skeleton of a plain name", _microseconds(lambda: skeleton("drop_table")), "µs", None))
+    parts: dict[str, Callable[[], object]] = {
+        "inspect_url": lambda: inspect_url("https://api.example.com/v1?x=1"),
+        "inspect_path": lambda: inspect_path("data/reports/2024.csv"),
+        "skeleton of a plain name": lambda: skeleton("drop_table"),
+    }
+    measured += [(label, _microseconds(work), "µs", None) for label, work in parts.items()]
     return measured
 
 

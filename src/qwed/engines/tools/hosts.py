@@ -5,6 +5,7 @@ ideographic dots folded, invisible characters dropped, numbers in every base. If
 place that is not public, that is the answer.
 """
 
+import functools
 import re
 import unicodedata
 from typing import Final
@@ -111,6 +112,7 @@ _LOOK_ALIKE_SCRIPT: Final = re.compile("[\u0370-\u03ff\u0400-\u052f\u0530-\u058f
 _LATIN: Final = re.compile("[a-z]")
 
 
+@functools.lru_cache(maxsize=4_096)
 def read_host(raw: str) -> Host:
     """Normalise a host as written in a URL, and say where it leads."""
     if len(raw) > 4 * MAX_HOST:
@@ -245,15 +247,19 @@ def _place_of_name(host: str) -> str | None:
     if not domain or top in _INTERNAL_SUFFIXES:
         return PRIVATE
     parent = f"{domain.rpartition('.')[2]}.{top}"
-    if top == "localhost" or _is_under(host, parent, _LOOPBACK_DOMAINS):
+    if top == "localhost" or _is_under(host, _LOOPBACK_DOMAINS):
         return LOOPBACK
     if parent in _INTERNAL_SUFFIXES or parent in _REBINDING_DNS:
         return PRIVATE
     return _place_spelled_in(host, parent)
 
 
-def _is_under(host: str, parent: str, domains: frozenset[str]) -> bool:
-    return parent in domains or any(host == domain or host.endswith(f".{domain}") for domain in domains)
+def _is_under(host: str, domains: frozenset[str]) -> bool:
+    while host:
+        if host in domains:
+            return True
+        host = host.partition(".")[2]
+    return False
 
 
 def _place_spelled_in(host: str, parent: str) -> str | None:

@@ -13,6 +13,7 @@ _BREAK: Final = re.compile(
     r"[\r\n\x00\x0b\x0c\x85\u2028\u2029]|%0[ad]|\\r\\n|\\n(?:to|b?cc|subject|from)\s*:", re.I
 )
 _LOCAL: Final = re.compile(r"[^\s@<>()\[\]\\,;:\"%!]{1,64}\Z")
+_QUOTED_NAME: Final = re.compile(r'"[^"]*"(?=\s*<)')
 _ANGLE: Final = re.compile(r"\A[^<>@]*<([^<>]*)>\Z")
 
 
@@ -42,14 +43,15 @@ def inspect_recipients(text: str, *, rules: EmailRules) -> list[Problem]:
 
 def split_recipients(text: str) -> list[str]:
     """The entries of a list; a comma inside quotes belongs to a display name."""
-    without_names = re.sub(r'"[^"]*"(?=\s*<)', "", text)
-    return [entry.strip() for entry in re.split("[,;]", without_names) if entry.strip()]
+    without_names = _QUOTED_NAME.sub("", text) if '"' in text else text
+    return [entry.strip() for entry in without_names.replace(";", ",").split(",") if entry.strip()]
 
 
 def _inspect_one(entry: str, rules: EmailRules) -> list[Problem]:
     angle = _ANGLE.match(entry)
     address = (angle[1] if angle else entry).strip()
-    address = re.sub(r"\Amailto:", "", address, flags=re.I)
+    if address[:7].lower() == "mailto:":
+        address = address[7:]
     local, at, domain = address.rpartition("@")
     if not at:
         return [undecided("recipient", "the recipient is a name, not an address", entry)]
@@ -66,6 +68,8 @@ def _inspect_one(entry: str, rules: EmailRules) -> list[Problem]:
 
 
 def _list_problems(domain: str, entry: str, rules: EmailRules) -> list[Problem]:
+    if not rules.allow and not rules.deny:
+        return []
     name = as_ascii(domain)
     seen = {name, look_alike(domain)}
     if any(host_expression(item, with_apex=True).fullmatch(one) for item in rules.deny for one in seen):

@@ -38,6 +38,8 @@ _BARE_ADDRESS: Final = re.compile(
     r"(?:\[[0-9a-fA-F:.%]+\]|[0-9xXa-fA-F.]*\d[0-9xXa-fA-F.]*)(?::\d+)?(?:[/?#]|\Z)"
 )
 _AUTHORITY_END: Final = re.compile(r"[/?#]")
+_PATH_END: Final = re.compile(r"[?#]")
+_PAIR_END: Final = re.compile(r"[&;#]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SPLIT_HEADER: Final = re.compile(
     r"%0d%0a(?:%20|\+)*(?:set-cookie|host|location|content-[a-z]+|transfer-encoding|x-[a-z-]+|user-agent|get|post)\b",
@@ -252,14 +254,14 @@ def _with_authority(scheme: str, after: str) -> Url:
     if end is None:
         return Url(scheme, after, "", "")
     authority, remainder = after[: end.start()], after[end.start() :]
-    cut = re.search("[?#]", remainder)
+    cut = _PATH_END.search(remainder)
     if cut is None:
         return Url(scheme, authority, remainder, "")
     return Url(scheme, authority, remainder[: cut.start()], remainder[cut.start() :])
 
 
 def _is_bare_host(text: str) -> bool:
-    first = re.split(r"[/?#]", text, maxsplit=1)[0]
+    first = _AUTHORITY_END.split(text, maxsplit=1)[0]
     if not first or first.startswith("."):
         return False
     return bool(
@@ -373,7 +375,7 @@ def _redirect_problems(url: Url, compiled: _Compiled) -> list[Problem]:
             problems += _nested_problems("", url.path.lstrip("/")[inner.start() :], url, compiled)
     if "=" not in url.rest:
         return problems
-    for pair in re.split("[&;#]", url.rest[1:], maxsplit=_MAX_NESTED):
+    for pair in _PAIR_END.split(url.rest[1:], maxsplit=_MAX_NESTED):
         name, _, value = pair.partition("=")
         if value:
             problems += _nested_problems(name.lower(), unquote(unquote(value)), url, compiled)
