@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -110,17 +109,6 @@ def install(
 
 def test_the_environment_that_runs_these_tests_passes():
     StartupHookGuard([sysconfig.get_path("purelib")], "").verify()
-
-
-def test_an_ordinary_environment_is_inspected_within_30_ms():
-    guard = StartupHookGuard([sysconfig.get_path("purelib")], "")
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        guard.inspect()
-        times.append(time.process_time() - start)
-
-    assert min(times) < 0.030
 
 
 def test_a_fresh_virtual_environment_passes(tmp_path: Path):
