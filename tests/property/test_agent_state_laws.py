@@ -24,9 +24,8 @@ def model_equal(a, b):
         return len(a) == len(b) and all(model_equal(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict) and isinstance(b, dict):
         return set(a) == set(b) and all(model_equal(a[k], b[k]) for k in a)
-    return (
-        type(a) in (int, Decimal) and type(b) in (int, Decimal) and a == b or (type(a) is type(b) and a == b)
-    )
+    both_numbers = type(a) in (int, Decimal) and type(b) in (int, Decimal)
+    return (both_numbers or type(a) is type(b)) and a == b
 
 
 def model_accepts(schema, value):
@@ -193,7 +192,7 @@ ITEMS = st.fixed_dictionaries(
     },
 )
 TASKS = st.lists(ITEMS, max_size=4) | st.sampled_from([None, {}, "x", [1], [["id"]]])
-WORKING_STATES = st.fixed_dictionaries(
+WILD_STATES = st.fixed_dictionaries(
     {},
     optional={
         "n": st.integers(0, 2) | st.sampled_from([Decimal("1.0"), True, "1"]),
@@ -203,10 +202,30 @@ WORKING_STATES = st.fixed_dictionaries(
         "t": TASKS,
     },
 )
+TIDY_STATES = st.fixed_dictionaries(
+    {
+        "n": st.integers(0, 2),
+        "s": st.sampled_from(["x", "y", "z"]),
+        "v": SCALARS,
+        "o": st.fixed_dictionaries({"n": st.integers(0, 2), "v": SCALARS}),
+        "t": st.lists(
+            st.fixed_dictionaries(
+                {"id": st.sampled_from(["x", "y", 1, True, None]), "done": st.booleans()},
+                optional={"a": st.sampled_from([1, True, Decimal("1.0")])},
+            ),
+            max_size=3,
+            unique_by=lambda item: repr(item["id"]),
+        ),
+    }
+)
 PATHS = st.sampled_from(["$.n", "$.s", "$.v", "$.o", "$.o.n", "$.o.v", "$.t", "$.gone", "$.n.x"])
-ORDERS = st.sampled_from([["x", "y", "z"], ["y", "x"], [1, "x", True], [Decimal("1.00"), "y"]])
+INTEGER_PATHS = st.sampled_from(["$.n", "$.n", "$.o.n", "$.v"])
+ENUM_PATHS = st.sampled_from(["$.s", "$.s", "$.v", "$.n"])
+ORDERS = st.sampled_from(
+    [["x", "y", "z"], ["x", "y", "z"], ["y", "x"], [1, "x", True], [Decimal("1.00"), "y"]]
+)
 KEYED = st.fixed_dictionaries(
-    {"key": st.sampled_from(["id", "a"])},
+    {"key": st.sampled_from(["id", "id", "a"])},
     optional={
         "monotonic_boolean_fields": st.sampled_from([[], ["done"]]),
         "allow_new_items": st.booleans(),
@@ -216,8 +235,8 @@ RULES = st.fixed_dictionaries(
     {},
     optional={
         "immutable_paths": st.lists(PATHS, max_size=1),
-        "monotonic_integer_paths": st.lists(PATHS, max_size=1),
-        "ordered_enum_paths": st.dictionaries(PATHS, ORDERS, max_size=1),
+        "monotonic_integer_paths": st.lists(INTEGER_PATHS, max_size=1),
+        "ordered_enum_paths": st.dictionaries(ENUM_PATHS, ORDERS, max_size=1),
         "keyed_object_array_paths": st.dictionaries(st.just("$.t"), KEYED, max_size=1),
     },
 )
@@ -227,15 +246,19 @@ ANYTHING = {"type": "object", "properties": {}, "additionalProperties": True}
 @st.composite
 def steps(draw):
     """A state, and the same state after a few edits: independent states would rarely obey a rule."""
-    before = draw(WORKING_STATES)
-    after = dict(before) if draw(st.booleans()) else draw(WORKING_STATES)
-    if isinstance(before.get("t"), list) and draw(st.booleans()):
-        tasks = [dict(item) if isinstance(item, dict) else item for item in before["t"]]
-        for item in tasks:
-            if isinstance(item, dict) and draw(st.booleans()):
-                item.update(draw(st.sampled_from([{"done": True}, {"done": False}, {"a": 1}, {}])))
-        after["t"] = tasks + draw(st.lists(ITEMS, max_size=1))
+    if draw(st.integers(0, 3)) == 0:
+        return draw(WILD_STATES), draw(WILD_STATES)
+    before = draw(TIDY_STATES)
+    edited = draw(st.sets(st.sampled_from(sorted(before)), max_size=2))
+    after = before | {name: draw(TIDY_STATES)[name] for name in sorted(edited - {"t"})}
+    if "t" in edited:
+        after["t"] = [draw(edits_of(item)) for item in before["t"]] + draw(st.lists(ITEMS, max_size=1))
     return before, after
+
+
+def edits_of(item):
+    changes = [{}, {}, {"done": True}, {"done": False}, {"a": 1}, {"id": "w"}]
+    return st.sampled_from(changes).map(lambda change: item | change)
 
 
 def written(value):
