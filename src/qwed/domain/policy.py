@@ -39,11 +39,17 @@ class Profile(enum.StrEnum):
     REGULATED = "regulated"
 
 
+class ParameterCheck(msgspec.Struct, frozen=True):
+    """Which inspection a tool's parameter gets, where its name alone does not say it."""
+
+    parameter: str
+    kind: str
+
+
 class ActionRule(msgspec.Struct, frozen=True):
     """One action type. Tools are the action types of the engine `tool_control`.
 
     `risk` is None where the engine alone decides it; where both speak, the higher risk holds.
-    `check` names the inspection of a tool's parameters, for names the engine does not know itself.
     """
 
     engine: str
@@ -51,7 +57,7 @@ class ActionRule(msgspec.Struct, frozen=True):
     price_usd: Decimal | None = None
     min_price_usd: Decimal = ZERO_USD
     group: ToolGroup | None = None
-    check: str | None = None
+    checks: tuple[ParameterCheck, ...] = ()
 
 
 class LoopLimits(msgspec.Struct, frozen=True):

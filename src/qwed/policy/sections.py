@@ -1,0 +1,154 @@
+"""Every key of the policy file, and how its value is read."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, ToolGroup
+from qwed.domain.registry import ENGINE_NAMES
+from qwed.policy import readers
+from qwed.policy.engines import CHECK_KINDS, RULES_READERS
+from qwed.policy.readers import Reader, Reading, amount, flag, optional, seconds, whole
+from qwed.policy.yaml_text import Node
+
+_DAYS: Final = whole(1, 36_500)
+_COUNT: Final = whole(0, 10**12)
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
+
+
+def name(reading: Reading, line: int, path: str, key: str) -> bool:
+    if _NAME.fullmatch(key):
+        return True
+    reading.fail(line, path, f"{readers.shown(key)} is not a name: letters, digits and _ . : / - only")
+    return False
+
+
+def principal_name(reading: Reading, line: int, path: str, key: str) -> bool:
+    if key.strip() and key.isprintable() and len(key) <= readers.MAX_TEXT:
+        return True
+    reading.fail(line, path, f"{readers.shown(key)} is not a principal")
+    return False
+
+
+def engine_name(reading: Reading, line: int, path: str, key: str) -> bool:
+    if key in ENGINE_NAMES:
+        return True
+    reading.fail(
+        line, path, f"{readers.shown(key)} is not an engine; expected one of {', '.join(ENGINE_NAMES)}"
+    )
+    return False
+
+
+def checks(reading: Reading, node: Node, path: str) -> Any:
+    """`{parameter: kind}`."""
+    kinds = readers.mapping_of(name, readers.one_of("check", CHECK_KINDS))(reading, node, path)
+    return tuple(ParameterCheck(parameter, kind) for parameter, kind in sorted(kinds.items()))
+
+
+ACTION: Final[Mapping[str, Reader]] = {
+    "engine": readers.one_of("engine", ENGINE_NAMES),
+    "risk": readers.risk,
+    "price_usd": amount,
+    "min_price_usd": amount,
+    "enabled": flag,
+}
+TOOL: Final[Mapping[str, Reader]] = {
+    "risk": readers.risk,
+    "group": optional(readers.member("group", ToolGroup)),
+    "checks": checks,
+    "price_usd": amount,
+    "min_price_usd": amount,
+    "enabled": flag,
+}
+LOOPS: Final[Mapping[str, Reader]] = {
+    "max_steps": whole(1, 10_000),
+    "max_repeats": whole(1, 1_000),
+    "window": whole(1, 1_000),
+    "no_progress": whole(2, 1_000),
+    "cycle_max_period": whole(2, 50),
+    "cycle_rounds": whole(2, 100),
+    "cycle_rounds_without_hashes": whole(2, 100),
+    "cross_conversation": optional(whole(1, 10**6)),
+}
+RATE_LIMIT: Final[Mapping[str, Reader]] = {
+    "limit": whole(1, 10**6),
+    "window_seconds": seconds(0.001, 86_400),
+}
+LIMITS: Final[Mapping[str, Reader]] = {
+    "max_body_bytes": whole(1024, 64 * 1024 * 1024),
+    "max_depth": whole(4, 64),
+    "engine_seconds": seconds(0.05, 60),
+    "engine_queue": whole(1, 10**5),
+    "write_queue": whole(1, 10**6),
+    "lease_seconds": seconds(1, 3600),
+    "requests_per_credential": optional(readers.fields(RATE_LIMIT)),
+    "failed_auth": readers.fields(RATE_LIMIT),
+}
+BUDGETS: Final[Mapping[str, Reader]] = {
+    "max_daily_cost_usd": optional(amount),
+    "max_per_request_cost_usd": optional(amount),
+    "max_requests_per_hour": optional(_COUNT),
+    "max_requests_per_day": optional(_COUNT),
+    "max_tokens_per_request": optional(_COUNT),
+    "max_daily_tokens": optional(_COUNT),
+}
+CEILINGS: Final[Mapping[str, Reader]] = {
+    "max_agents": optional(_COUNT),
+    "max_daily_cost_usd": optional(amount),
+    "max_requests_per_day": optional(_COUNT),
+}
+APPROVALS: Final[Mapping[str, Reader]] = {
+    "ttl_seconds": whole(1, 30 * 86_400),
+    "max_open": whole(1, 100_000),
+    "approvers": whole(1, 10),
+    "role": optional(readers.text),
+}
+RETENTION: Final[Mapping[str, Reader]] = {
+    "activity_days": optional(_DAYS),
+    "approval_days": optional(_DAYS),
+    "security_log_days": optional(_DAYS),
+}
+
+
+def tools(reading: Reading, node: Node, path: str) -> Any:
+    """Tools by name, and beside them the one key that is not a tool."""
+    entries = dict(readers.members_of(reading, node, path))
+    require = entries.pop("require_context", None)
+    rest = Node(entries, node.line, node.key_line)
+    by_name = readers.mapping_of(name, readers.fields(TOOL))(reading, rest, path)
+    given = None if require is None else flag(reading, require, f"{path}.require_context")
+    return {"by_name": by_name, "require_context": given}
+
+
+def guards(reading: Reading, node: Node, path: str) -> Any:
+    """Kept as written: the guards read their own part."""
+    return {key: _plain(item) for key, item in readers.members_of(reading, node, path).items()}
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node.value, dict):
+        return {key: _plain(item) for key, item in node.value.items()}
+    if isinstance(node.value, list):
+        return [_plain(item) for item in node.value]
+    return float(node.value) if isinstance(node.value, Decimal) else node.value
+
+
+FILE: Final[Mapping[str, Reader]] = {
+    "profile": optional(readers.member("profile", Profile)),
+    "actions": readers.mapping_of(name, readers.fields(ACTION)),
+    "tools": tools,
+    "prices": readers.mapping_of(engine_name, amount),
+    "default_price_usd": amount,
+    "loops": readers.fields(LOOPS),
+    "limits": readers.fields(LIMITS),
+    "budgets": readers.fields(BUDGETS),
+    "principals": readers.fields(
+        {**CEILINGS, "named": readers.mapping_of(principal_name, readers.fields(CEILINGS))}
+    ),
+    "approvals": readers.fields(APPROVALS),
+    "trust": readers.fields({"denied_cells": readers.member("way to treat denied cells", DeniedCells)}),
+    "retention": readers.fields(RETENTION),
+    **RULES_READERS,
+    "guards": guards,
+}
