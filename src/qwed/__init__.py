@@ -1,0 +1,44 @@
+"""QWED: a gateway between AI agents and the world.
+
+An agent proposes; engines prove what can be proven; the gateway decides and records before it answers.
+Names are imported when they are first used, so that `import qwed` costs next to nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qwed.domain.registry import ACTION_ENGINES, TOOL_RISK_LEVELS
+    from qwed.domain.tools import ToolApprovalSystem
+    from qwed.embedded import Gateway
+    from qwed.gateway.answers import RequestError
+    from qwed.gateway.ports import StoreUnavailable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ACTION_ENGINES",
+    "TOOL_RISK_LEVELS",
+    "Gateway",
+    "RequestError",
+    "StoreUnavailable",
+    "ToolApprovalSystem",
+    "__version__",
+]
+
+_HOMES = {
+    "ACTION_ENGINES": "qwed.domain.registry",
+    "TOOL_RISK_LEVELS": "qwed.domain.registry",
+    "Gateway": "qwed.embedded",
+    "RequestError": "qwed.gateway.answers",
+    "StoreUnavailable": "qwed.gateway.ports",
+    "ToolApprovalSystem": "qwed.domain.tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,35 @@
+"""The `qwed` command. Each command's module is loaded when it is called, so that `--help` is quick."""
+
+import importlib
+import sys
+from typing import Any
+
+#: Command → module and object.
+COMMANDS = {
+    "activity": ("qwed.cli.activity", "activity"),
+    "agents": ("qwed.cli.agents", "agents"),
+    "doctor": ("qwed.cli.doctor", "doctor"),
+    "guard": ("qwed.cli.guard", "guard"),
+    "keys": ("qwed.cli.keys", "keys"),
+    "ledger": ("qwed.cli.ledger", "ledger"),
+    "policy": ("qwed.cli.policy", "policy"),
+    "serve": ("qwed.cli.serve", "serve"),
+    "state": ("qwed.cli.state", "state"),
+    "verify": ("qwed.cli.verify", "verify"),
+    "workspace": ("qwed.cli.workspace", "workspace"),
+}
+
+
+def main() -> None:
+    try:
+        run = importlib.import_module("qwed.cli.main").run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
+            raise
+        sys.exit(f"the qwed command needs {error.name}: pip install 'qwed[server]'")
+    run()
+
+
+def load(name: str) -> Any:
+    module, attribute = COMMANDS[name]
+    return getattr(importlib.import_module(module), attribute)

@@ -105,7 +105,7 @@ def repeat_refusal(
     if len(run) == limits.max_repeats and all(step.fingerprint == fingerprint for step in run):
         return Refusal(
             Code.LOOP_REPEAT,
-            f"the same action may follow itself only {limits.max_repeats - 1} more time(s)",
+            f"the same action was taken {limits.max_repeats} times in a row; another one is refused",
             {"pattern": "repeat"},
         )
     for period in range(2, limits.cycle_max_period + 1):

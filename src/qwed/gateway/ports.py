@@ -95,6 +95,7 @@ class Prover(Protocol):
     """
 
     async def prove(self, engine: str, action: Action, client: str) -> Finding: ...
+    def close(self) -> None: ...
 
 
 class Store(Protocol):

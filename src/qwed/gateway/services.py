@@ -1,5 +1,7 @@
 """What every use case works with, built once by the composition root."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from qwed.domain.policy import Policy
@@ -16,6 +18,8 @@ class Services(msgspec.Struct, frozen=True):
     signer: Signer
     prover: Prover
     events: EventHub
+    #: What is wrong with an address that this gateway would be asked to call.
+    address_problems: Callable[[str], list[str]]
     state_required: bool = False
     #: Requests under one idempotency key that arrive while the first is still at work.
     repeats: SingleFlight = msgspec.field(default_factory=SingleFlight)

@@ -95,6 +95,7 @@ class HotStore:
         )
         self._keys: _Cache[bytes, ApiKey] = _Cache(MAX_KEYS, lambda _: False)
         self._tokens: _Cache[bytes, AgentId] = _Cache(MAX_AGENTS, lambda _: False)
+        self._outcomes: _Cache[str, Result] = _Cache(MAX_KEYS, lambda _: False)
         self._loads = SingleFlight()
         self._serials = itertools.count(1)
         #: Admissions whose hold has not been given back: whatever ends one, ends it once.
@@ -302,7 +303,19 @@ class HotStore:
     def _prepare(self, record: Record, admission: Admission | None) -> Refusal | None:
         if admission is not None and record.step is not None:
             self._seal(admission)
+        if record.outcome is not None:
+            return self._outcome_refusal(record.outcome)
         return None if record.approval is None else self._open_approval(record.approval)
+
+    def _outcome_refusal(self, outcome: Outcome) -> Refusal | None:
+        """An outcome is reported once and settled once. The caller has looked in the tables; this
+        catches the report that is being written at the same moment."""
+        earlier = self._outcomes.get(outcome.activity_id)
+        settles = outcome.settled_by is not None
+        if earlier is None or (settles and earlier is Result.UNKNOWN):
+            self._outcomes.put(outcome.activity_id, outcome.result)
+            return None
+        return Refusal(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier}")
 
     def _seal(self, admission: Admission) -> None:
         """From here no lease can end the reservation, because the write is on its way."""
@@ -337,11 +350,17 @@ class HotStore:
         with self._lock:
             if ok:
                 self._apply(record, admission)
-            elif record.approval is not None and (hot := self._agents.get(record.approval.agent_id)):
-                hot.open_approvals.pop(record.approval.approval_id, None)
+            else:
+                self._undo(record)
             if admission is not None:
                 self._release(admission)
             self._unpin(record, pinned)
+
+    def _undo(self, record: Record) -> None:
+        if record.approval is not None and (hot := self._agents.get(record.approval.agent_id)):
+            hot.open_approvals.pop(record.approval.approval_id, None)
+        if record.outcome is not None:
+            self._outcomes.drop(record.outcome.activity_id)
 
     def _apply(self, record: Record, admission: Admission | None) -> None:
         if record.step is not None and admission is not None and admission.reservation is not None:

@@ -1,0 +1,164 @@
+"""The gateway in the caller's own process: the same decisions, without HTTP."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from qwed import bootstrap
+from qwed.domain.agents import AgentId
+from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
+from qwed.domain.policy import DEFAULT_POLICY, Policy
+from qwed.gateway.answers import Answer
+from qwed.gateway.manage_agents import (
+    change_agent,
+    deregister_agent,
+    list_agents,
+    reactivate_agent,
+    rotate_token,
+    show_agent,
+    show_budget,
+    suspend_agent,
+)
+from qwed.gateway.manage_keys import create_key, list_keys, revoke_key
+from qwed.gateway.read_activity import read_activity
+from qwed.gateway.read_approvals import list_approvals, show_approval
+from qwed.gateway.records import Remembered
+from qwed.gateway.register_agent import register_agent
+from qwed.gateway.report_outcome import report_outcome, settle_outcome
+from qwed.gateway.requests import ToolBody, convert, read_usage, read_verify
+from qwed.gateway.services import Services
+from qwed.gateway.verify_action import verify_action
+from qwed.gateway.verify_tool import ToolRequest, verify_tool
+from qwed.gateway.waiting import run
+from qwed.gateway.wire import encode_json
+
+#: Whoever holds the process holds the store: in-process calls are an operator's.
+_OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))
+
+
+class Gateway:
+    """Thread-safe. What HTTP answers with a status of 400 or more, other than a decision, is raised
+    here as `RequestError`; a store that cannot record raises `StoreUnavailable`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @classmethod
+    def open(cls, database: str | Path = "qwed.db", *, policy: Policy = DEFAULT_POLICY) -> Self:
+        """`":memory:"` forgets everything when it is closed."""
+        path = None if str(database) == ":memory:" else Path(database)
+        return cls(bootstrap.build(path, policy=policy))
+
+    def close(self) -> None:
+        bootstrap.close(self.services)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def register_agent(self, **registration: Any) -> dict[str, Any]:
+        return _plain(run(register_agent(self.services, _OPERATOR, registration)))
+
+    def verify_action(
+        self,
+        agent_id: str,
+        action: Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        request = read_verify({"action": action, "context": context, "options": options, "usage": usage})
+        return _plain(run(verify_action(self.services, _OPERATOR, AgentId(agent_id), request)))
+
+    def verify_tool(
+        self,
+        agent_id: str,
+        tool_name: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        justification: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        body = convert({"justification": justification, "usage": usage}, ToolBody)
+        request = ToolRequest(
+            tool_name, parameters or {}, context, read_usage(body.usage), body.justification
+        )
+        return _plain(run(verify_tool(self.services, _OPERATOR, AgentId(agent_id), request)))
+
+    def report_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
+        raw = {"outcome": outcome, **details}
+        return _plain(run(report_outcome(self.services, _OPERATOR, AgentId(agent_id), activity_id, raw)))
+
+    def settle_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
+        raw = {"outcome": outcome, **details}
+        return _plain(run(settle_outcome(self.services, _OPERATOR, AgentId(agent_id), activity_id, raw)))
+
+    def agents(self, after: str | None = None, limit: int = 50) -> dict[str, Any]:
+        return _plain(run(list_agents(self.services, _OPERATOR, after, limit)))
+
+    def get_agent(self, agent_id: str) -> dict[str, Any]:
+        return _plain(run(show_agent(self.services, _OPERATOR, AgentId(agent_id))))
+
+    def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
+        return _plain(run(show_budget(self.services, _OPERATOR, AgentId(agent_id))))
+
+    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
+        """`from` is a Python keyword: pass it as `**{"from": …}`."""
+        given = {name: str(value) for name, value in query.items()}
+        return _plain(run(read_activity(self.services, _OPERATOR, AgentId(agent_id), given)))
+
+    def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
+        return _plain(run(change_agent(self.services, _OPERATOR, AgentId(agent_id), changes)))
+
+    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+        return _plain(run(suspend_agent(self.services, _OPERATOR, AgentId(agent_id), {"reason": reason})))
+
+    def reactivate(self, agent_id: str) -> dict[str, Any]:
+        return _plain(run(reactivate_agent(self.services, _OPERATOR, AgentId(agent_id))))
+
+    def rotate_token(self, agent_id: str) -> dict[str, Any]:
+        return _plain(run(rotate_token(self.services, _OPERATOR, AgentId(agent_id))))
+
+    def deregister(self, agent_id: str) -> dict[str, Any]:
+        return _plain(run(deregister_agent(self.services, _OPERATOR, AgentId(agent_id))))
+
+    def approvals(
+        self,
+        *,
+        agent_id: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> dict[str, Any]:
+        found = list_approvals(
+            self.services, _OPERATOR, agent_id=agent_id, status=status, after=after, limit=limit
+        )
+        return _plain(run(found))
+
+    def keys(self) -> dict[str, Any]:
+        return _plain(run(list_keys(self.services, _OPERATOR)))
+
+    def create_key(self, **key: Any) -> dict[str, Any]:
+        return _plain(run(create_key(self.services, _OPERATOR, key)))
+
+    def revoke_key(self, key_id: str) -> dict[str, Any]:
+        return _plain(run(revoke_key(self.services, _OPERATOR, key_id)))
+
+    def get_approval(self, approval_id: str) -> dict[str, Any]:
+        return _plain(run(show_approval(self.services, _OPERATOR, approval_id)))
+
+
+def _plain(answer: Answer | Remembered) -> dict[str, Any]:
+    """Exactly what a client would have read from the wire."""
+    body = answer.body if isinstance(answer, Remembered) else encode_json(answer.body)
+    plain: dict[str, Any] = msgspec.json.decode(body)
+    return plain

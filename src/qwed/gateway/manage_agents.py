@@ -1,0 +1,135 @@
+"""What a principal does with its agents after registering them."""
+
+from typing import Any
+
+import msgspec
+
+from qwed.domain.agents import Agent, AgentId, AgentStatus, Permissions
+from qwed.domain.budgets import budget_status
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope, credential_hash
+from qwed.gateway.answers import Answer, malformed, refuse
+from qwed.gateway.changes import noted
+from qwed.gateway.records import Record
+from qwed.gateway.register_agent import BudgetBody, check_permissions, read_budget
+from qwed.gateway.requests import MAX_TEXT, convert
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
+
+
+class ChangeBody(msgspec.Struct, forbid_unknown_fields=True):
+    permissions: Permissions | None = None
+    budget: BudgetBody | None = None
+    description: str | None = None
+
+
+class ReasonBody(msgspec.Struct, forbid_unknown_fields=True):
+    reason: str | None = None
+
+
+async def list_agents(services: Services, caller: Caller, after: str | None, limit: int) -> Answer:
+    require_scope(caller, Scope.READ)
+    agents = await services.store.agents(caller.principal_id, after, limit + 1)
+    page = agents[:limit]
+    body: dict[str, Any] = {"agents": [agent.to_wire() for agent in page]}
+    if len(agents) > limit:
+        body["next"] = page[-1].agent_id
+    return Answer(body)
+
+
+async def show_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    agent = await required_agent(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.READ)
+    return Answer(agent.to_wire())
+
+
+async def show_budget(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    agent = await required_agent(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.READ)
+    spending = await services.store.spending(agent, services.clock.now_ms())
+    return Answer({"agent_id": agent_id, **budget_status(agent.budget, spending)})
+
+
+async def change_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+    require_scope(caller, Scope.REGISTER)
+    agent = await required_agent(services, caller, agent_id)
+    body = convert(raw, ChangeBody)
+    if body.permissions is not None:
+        check_permissions(body.permissions)
+    if body.description is not None and len(body.description) > MAX_TEXT:
+        raise malformed("description", f"is longer than {MAX_TEXT} characters")
+    changed = msgspec.structs.replace(
+        agent,
+        permissions=body.permissions or agent.permissions,
+        budget=read_budget(agent.budget, body.budget),
+        description=agent.description if body.description is None else body.description,
+    )
+    return await _save(services, caller, "change_agent", changed, raw)
+
+
+async def deregister_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    """Its token stops working; its history stays."""
+    require_scope(caller, Scope.REGISTER)
+    agent = await required_agent(services, caller, agent_id)
+    if agent.status is AgentStatus.SUSPENDED and agent.suspended_for_violation and not caller.is_operator:
+        raise refuse(
+            Code.AUTH_FORBIDDEN, "the agent is suspended for a violation: an operator has to deregister it"
+        )
+    gone = msgspec.structs.replace(agent, status=AgentStatus.DEREGISTERED)
+    return await _save(services, caller, "deregister_agent", gone, {})
+
+
+async def suspend_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+    require_scope(caller, Scope.REGISTER)
+    return await _suspend(services, caller, agent_id, raw, "suspend_agent", for_violation=False)
+
+
+async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+    """A principal's complaint suspends at once (section 8)."""
+    require_scope(caller, Scope.REGISTER)
+    return await _suspend(services, caller, agent_id, raw, "complaint", for_violation=True)
+
+
+async def _suspend(
+    services: Services, caller: Caller, agent_id: AgentId, raw: Any, what: str, *, for_violation: bool
+) -> Answer:
+    agent = await required_agent(services, caller, agent_id)
+    reason = convert({} if raw is None else raw, ReasonBody).reason
+    if reason is not None and len(reason) > MAX_TEXT:
+        raise malformed("reason", f"is longer than {MAX_TEXT} characters")
+    suspended = msgspec.structs.replace(
+        agent,
+        status=AgentStatus.SUSPENDED,
+        status_reason=reason,
+        suspended_for_violation=agent.suspended_for_violation or for_violation,
+    )
+    return await _save(services, caller, what, suspended, {"reason": reason})
+
+
+async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    """After a violation this needs the scope `trust`: whoever can act through the agent usually lacks it."""
+    require_scope(caller, Scope.REGISTER)
+    agent = await required_agent(services, caller, agent_id)
+    if agent.suspended_for_violation:
+        require_scope(caller, Scope.TRUST)
+    active = msgspec.structs.replace(
+        agent, status=AgentStatus.ACTIVE, status_reason=None, suspended_for_violation=False
+    )
+    return await _save(services, caller, "reactivate_agent", active, {})
+
+
+async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    require_scope(caller, Scope.REGISTER)
+    agent = await required_agent(services, caller, agent_id)
+    token = services.ids.agent_token()
+    token_hash = credential_hash(token)
+    assert token_hash is not None
+    renewed = msgspec.structs.replace(agent, token_hash=token_hash)
+    answer = await _save(services, caller, "rotate_token", renewed, {})
+    return Answer({**answer.body, "agent_token": token})
+
+
+async def _save(services: Services, caller: Caller, what: str, agent: Agent, details: Any) -> Answer:
+    activity = noted(services, caller, what, details, agent=agent)
+    await services.store.commit(Record(activity, agent=agent))
+    return Answer({**agent.to_wire(), "activity_id": activity.activity_id})

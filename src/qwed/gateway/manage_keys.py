@@ -1,0 +1,158 @@
+"""API keys and webhooks: who may call, and where to be told."""
+
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.agents import PrincipalId
+from qwed.domain.codes import Code
+from qwed.domain.credentials import (
+    DEFAULT_SCOPES,
+    OPERATOR_ROLE,
+    ApiKey,
+    Caller,
+    Scope,
+    credential_hash,
+)
+from qwed.domain.times import iso
+from qwed.domain.webhooks import Webhook
+from qwed.gateway.answers import Answer, malformed, refuse
+from qwed.gateway.changes import noted
+from qwed.gateway.ports import Ids
+from qwed.gateway.records import Record
+from qwed.gateway.requests import MAX_NAME, convert
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_operator, require_scope
+
+MAX_WEBHOOKS: Final = 20
+MAX_URL: Final = 2_048
+WEBHOOK_EVENTS: Final = ("decision", "approval", "trust")
+
+
+class KeyBody(msgspec.Struct, forbid_unknown_fields=True):
+    principal_id: str | None = None
+    scopes: tuple[Scope, ...] = DEFAULT_SCOPES
+    roles: tuple[str, ...] = ()
+    label: str | None = None
+
+
+class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    events: tuple[str, ...] = WEBHOOK_EVENTS
+    principal_id: str | None = None
+
+
+def new_key(ids: Ids, body: KeyBody, now_ms: int) -> tuple[ApiKey, str]:
+    """A key and its secret, which is shown once and stored only as a hash."""
+    secret = ids.api_key()
+    key_hash = credential_hash(secret)
+    assert key_hash is not None
+    principal = None if body.principal_id is None else PrincipalId(body.principal_id)
+    return ApiKey(ids.key(), key_hash, principal, body.scopes, body.roles, now_ms, body.label), secret
+
+
+async def create_key(services: Services, caller: Caller, raw: Any) -> Answer:
+    require_operator(caller)
+    body = convert(raw, KeyBody)
+    _check_key(body)
+    key, secret = new_key(services.ids, body, services.clock.now_ms())
+    activity = noted(services, caller, "create_key", _key_wire(key), principal_id=key.principal_id)
+    await services.store.commit(Record(activity, key=key))
+    return Answer({**_key_wire(key), "api_key": secret}, status=201)
+
+
+def _check_key(body: KeyBody) -> None:
+    is_operator = OPERATOR_ROLE in body.roles
+    if body.principal_id is None and not is_operator:
+        raise malformed(
+            "principal_id", "is missing: a key has a principal or the role 'operator'"
+        )
+    if body.principal_id is not None and is_operator:
+        raise malformed("principal_id", "an operator's key is bound to no principal")
+    if body.principal_id is not None and not 0 < len(body.principal_id.strip()) <= MAX_NAME:
+        raise malformed("principal_id", f"has 1 to {MAX_NAME} characters")
+    if len(body.roles) > 20 or any(not role.strip() or len(role) > MAX_NAME for role in body.roles):
+        raise malformed("roles", f"are at most 20 names of 1 to {MAX_NAME} characters")
+    if body.label is not None and len(body.label) > MAX_NAME:
+        raise malformed("label", f"is longer than {MAX_NAME} characters")
+
+
+async def list_keys(services: Services, caller: Caller) -> Answer:
+    require_scope(caller, Scope.READ)
+    keys = await services.store.keys(caller.principal_id)
+    return Answer({"keys": [_key_wire(key) for key in keys]})
+
+
+async def revoke_key(services: Services, caller: Caller, key_id: str) -> Answer:
+    require_scope(caller, Scope.REGISTER)
+    own = await services.store.keys(caller.principal_id)
+    key = next((key for key in own if key.key_id == key_id), None)
+    if key is None:
+        raise refuse(Code.NOT_FOUND, f"there is no key {key_id[:80]!r}")
+    if key.is_operator and sum(k.is_operator and k.revoked_ms is None for k in own) == 1:
+        raise refuse(Code.AUTH_FORBIDDEN, "this is the last operator key: create another one first")
+    revoked = msgspec.structs.replace(key, revoked_ms=services.clock.now_ms())
+    activity = noted(services, caller, "revoke_key", _key_wire(revoked), principal_id=key.principal_id)
+    await services.store.commit(Record(activity, key=revoked))
+    return Answer(_key_wire(revoked))
+
+
+def _key_wire(key: ApiKey) -> dict[str, Any]:
+    return {
+        "key_id": key.key_id,
+        "principal_id": key.principal_id,
+        "scopes": key.scopes,
+        "roles": key.roles,
+        "label": key.label,
+        "created_at": iso(key.created_ms),
+        "revoked_at": None if key.revoked_ms is None else iso(key.revoked_ms),
+    }
+
+
+async def create_webhook(services: Services, caller: Caller, raw: Any) -> Answer:
+    """The address passes the same checks as an `api_call` would."""
+    require_scope(caller, Scope.REGISTER)
+    body = convert(raw, WebhookBody)
+    principal = caller.principal_id if not caller.is_operator else _given_principal(body)
+    if not caller.is_operator and body.principal_id not in (None, caller.principal_id):
+        raise refuse(Code.AUTH_FORBIDDEN, "a principal's webhooks are its own")
+    for event in body.events:
+        if event not in WEBHOOK_EVENTS:
+            raise malformed("events", f"are among {', '.join(WEBHOOK_EVENTS)}")
+    await _check_url(services, body.url)
+    if len(await services.store.webhooks(principal)) >= MAX_WEBHOOKS:
+        raise refuse(Code.AUTH_FORBIDDEN, f"a principal has at most {MAX_WEBHOOKS} webhooks")
+    secret = services.ids.secret()
+    hook = Webhook(services.ids.webhook(), principal, body.url, body.events, secret, services.clock.now_ms())
+    activity = noted(services, caller, "create_webhook", hook.to_wire(), principal_id=principal)
+    await services.store.commit(Record(activity, webhook=hook))
+    return Answer({**hook.to_wire(), "secret": secret}, status=201)
+
+
+def _given_principal(body: WebhookBody) -> PrincipalId | None:
+    return None if body.principal_id is None else PrincipalId(body.principal_id)
+
+
+async def _check_url(services: Services, url: str) -> None:
+    if len(url) > MAX_URL:
+        raise malformed("url", f"is longer than {MAX_URL} characters")
+    problems = services.address_problems(url)
+    if problems:
+        raise malformed("url", problems[0])
+
+
+async def list_webhooks(services: Services, caller: Caller) -> Answer:
+    require_scope(caller, Scope.READ)
+    hooks = await services.store.webhooks(caller.principal_id)
+    return Answer({"webhooks": [hook.to_wire() for hook in hooks]})
+
+
+async def drop_webhook(services: Services, caller: Caller, webhook_id: str) -> Answer:
+    require_scope(caller, Scope.REGISTER)
+    hooks = await services.store.webhooks(caller.principal_id)
+    hook = next((hook for hook in hooks if hook.webhook_id == webhook_id), None)
+    if hook is None:
+        raise refuse(Code.NOT_FOUND, f"there is no webhook {webhook_id[:80]!r}")
+    activity = noted(services, caller, "drop_webhook", hook.to_wire(), principal_id=hook.principal_id)
+    await services.store.commit(Record(activity, dropped_webhook=webhook_id))
+    return Answer(hook.to_wire())

@@ -1,0 +1,34 @@
+"""Engines behind the `Prover` port."""
+
+from concurrent.futures import Future
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Finding
+from qwed.engines.facade import Engines
+from qwed.gateway.waiting import Ticket, wake
+
+
+class EngineProver:
+    """Quick proofs are made here and now; the rest in the engines' own worker processes."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+
+    async def prove(self, engine: str, action: Action, client: str) -> Finding:
+        pending = self._engines.submit(action, engine=engine, client=client)
+        if pending.done():
+            return pending.result()
+        ticket: Ticket[Finding] = Ticket()
+
+        def arrived(done: "Future[Finding]") -> None:
+            ticket.bring(done.result())
+            wake((ticket,))
+
+        pending.add_done_callback(arrived)
+        return await ticket
+
+    def warm(self) -> None:
+        self._engines.warm()
+
+    def close(self) -> None:
+        self._engines.close()

@@ -1,0 +1,113 @@
+"""The audit trail, as its owner may read it."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.agents import AgentId
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.decisions import Decision
+from qwed.domain.money import usd_of
+from qwed.domain.outcomes import Outcome
+from qwed.domain.times import iso, parse_iso
+from qwed.gateway.answers import Answer, malformed
+from qwed.gateway.records import ActivityPage, ActivityQuery
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope, required_agent
+
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 1_000
+_PARAMETERS: Final = ("from", "to", "decision", "action_type", "conversation_id", "limit", "cursor")
+
+
+async def read_activity(
+    services: Services, caller: Caller, agent_id: AgentId, parameters: Mapping[str, str]
+) -> Answer:
+    await required_agent(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.READ)
+    query = _query(agent_id, parameters)
+    page = await services.store.activities(query)
+    body: dict[str, Any] = {
+        "agent_id": agent_id,
+        "period": {
+            "from": None if query.from_ms is None else iso(query.from_ms),
+            "to": None if query.to_ms is None else iso(query.to_ms),
+        },
+        "summary": _summary(page),
+        "activities": [entry_with_outcome(payload, outcome) for payload, outcome in page.entries],
+    }
+    if page.next_seq is not None:
+        body["next"] = _cursor(page.next_seq)
+    return Answer(body)
+
+
+def entry_with_outcome(payload: bytes, outcome: Outcome | None) -> Any:
+    """The stored entry as it is; what happened later is added beside it."""
+    if outcome is None:
+        return msgspec.Raw(payload)
+    entry = msgspec.json.decode(payload, type=dict[str, msgspec.Raw])
+    return {**entry, "execution": outcome.to_wire()}
+
+
+def _summary(page: ActivityPage) -> dict[str, Any]:
+    counts = {decision: page.summary.get(decision.value, (0, 0))[0] for decision in Decision}
+    return {
+        "total_actions": sum(counts.values()),
+        **{decision.value.lower(): count for decision, count in counts.items()},
+        "total_cost_usd": usd_of(sum(cost for _, cost in page.summary.values())),
+    }
+
+
+def _query(agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
+    for name in given:
+        if name not in _PARAMETERS:
+            raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(_PARAMETERS)}")
+    decision = given.get("decision")
+    if decision is not None and decision not in (*Decision, "NOTED"):
+        raise malformed("decision", f"is one of {', '.join(Decision)}")
+    return ActivityQuery(
+        agent_id,
+        from_ms=_instant("from", given.get("from")),
+        to_ms=_instant("to", given.get("to")),
+        decision=decision,
+        action_type=given.get("action_type"),
+        conversation_id=given.get("conversation_id"),
+        limit=read_limit(given.get("limit")),
+        before_seq=_position(given.get("cursor")),
+    )
+
+
+def read_limit(text: str | None) -> int:
+    if text is None:
+        return DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
+        raise malformed("limit", f"is a number from 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+def _instant(field: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        # A plus sign that was not percent-encoded arrives as a space.
+        return parse_iso(text.replace(" ", "+"))
+    except (ValueError, OverflowError):
+        raise malformed(field, "is a time in ISO 8601, such as 2026-04-06T12:00:00Z") from None
+
+
+def _cursor(seq: int) -> str:
+    return base64.urlsafe_b64encode(str(seq).encode()).decode().rstrip("=")
+
+
+def _position(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+    except (ValueError, UnicodeError):
+        text = ""
+    if not text.isdigit() or len(text) > 18:
+        raise malformed("cursor", "is the 'next' of an earlier answer")
+    return int(text)

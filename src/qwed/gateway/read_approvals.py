@@ -1,0 +1,46 @@
+"""What waits for a person, as its agent, its principal or an operator may see it."""
+
+from typing import Any
+
+from qwed.domain.agents import AgentId
+from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope
+from qwed.gateway.answers import Answer, malformed, refuse
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope
+
+
+async def list_approvals(
+    services: Services,
+    caller: Caller,
+    *,
+    agent_id: str | None,
+    status: str | None,
+    after: str | None,
+    limit: int,
+) -> Answer:
+    require_own_or_scope(caller, Scope.READ)
+    if status is not None and status not in tuple(ApprovalStatus):
+        raise malformed("status", f"is one of {', '.join(ApprovalStatus)}")
+    now_ms = services.clock.now_ms()
+    agent = caller.agent_id or (None if agent_id is None else AgentId(agent_id))
+    found = await services.store.approvals(caller.principal_id, agent, status, now_ms, after, limit + 1)
+    page = found[:limit]
+    body: dict[str, Any] = {"approvals": [approval.to_wire(now_ms) for approval in page]}
+    if len(found) > limit:
+        body["next"] = page[-1].approval_id
+    return Answer(body)
+
+
+async def show_approval(services: Services, caller: Caller, approval_id: str) -> Answer:
+    require_own_or_scope(caller, Scope.READ)
+    approval = await services.store.approval(approval_id)
+    foreign = approval is not None and not (
+        caller.is_operator
+        or (caller.agent_id is not None and approval.agent_id == caller.agent_id)
+        or (caller.agent_id is None and approval.principal_id == caller.principal_id)
+    )
+    if approval is None or foreign:
+        raise refuse(Code.APPROVAL_UNKNOWN, f"there is no approval {approval_id[:80]!r}")
+    return Answer(approval.to_wire(services.clock.now_ms()))

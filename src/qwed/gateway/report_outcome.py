@@ -1,0 +1,130 @@
+"""What happened when an approved action ran: reported once, and settled by a person when unknown."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.agents import Agent, AgentId
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.decisions import Decision
+from qwed.domain.money import nano_of
+from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.times import day_of
+from qwed.gateway.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.changes import noted
+from qwed.gateway.masking import shown
+from qwed.gateway.records import Activity, Booking, Record
+from qwed.gateway.requests import MAX_TEXT, OutcomeBody, convert, read_usage
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
+
+_HASH: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
+
+
+class SettleBody(msgspec.Struct, forbid_unknown_fields=True):
+    outcome: Result
+    note: str | None = None
+
+
+async def report_outcome(
+    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Any
+) -> Answer:
+    agent = await required_agent(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.VERIFY)
+    body = convert(raw, OutcomeBody)
+    _check_texts(body)
+    activity, earlier = await _activity(services, agent, activity_id)
+    if activity.decision not in (Decision.APPROVED, Decision.CORRECTED):
+        raise refuse(Code.OUTCOME_CONFLICT, "only what was approved can have an outcome")
+    if earlier is not None:
+        raise refuse(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier.result}")
+    outcome = Outcome(
+        activity_id=activity_id,
+        agent_id=agent_id,
+        result=body.outcome,
+        reported_by=caller.name,
+        reported_ms=services.clock.now_ms(),
+        fingerprint=activity.fingerprint,
+        result_hash=body.result_hash,
+        error=shown(body.error),
+    )
+    settlement = _settlement(services, activity, body)
+    details = {"activity_id": activity_id, **outcome.to_wire()}
+    record = Record(
+        noted(
+            services,
+            caller,
+            "report_outcome",
+            details,
+            agent=agent,
+            cost_nano=settlement.cost_nano if settlement else 0,
+            tokens=settlement.tokens if settlement else 0,
+        ),
+        outcome=outcome,
+        booking=settlement,
+    )
+    await _commit_once(services, record)
+    return Answer({"activity_id": activity_id, **outcome.to_wire()})
+
+
+async def settle_outcome(
+    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Any
+) -> Answer:
+    """A person says what became of an action whose outcome nobody knew; an agent never may."""
+    require_scope(caller, Scope.APPROVE)
+    agent = await required_agent(services, caller, agent_id)
+    body = convert(raw, SettleBody)
+    if body.outcome is Result.UNKNOWN:
+        raise malformed("outcome", "is success, partial or failure: unknown settles nothing")
+    if body.note is not None and len(body.note) > MAX_TEXT:
+        raise malformed("note", f"is longer than {MAX_TEXT} characters")
+    _, earlier = await _activity(services, agent, activity_id)
+    if earlier is None or earlier.result is not Result.UNKNOWN:
+        raise refuse(Code.OUTCOME_CONFLICT, "only an unknown outcome can be settled")
+    settled = msgspec.structs.replace(
+        earlier, result=body.outcome, settled_by=caller.name, settled_ms=services.clock.now_ms()
+    )
+    details = {"activity_id": activity_id, "note": body.note, **settled.to_wire()}
+    record = Record(noted(services, caller, "settle_outcome", details, agent=agent), outcome=settled)
+    await _commit_once(services, record)
+    return Answer({"activity_id": activity_id, **settled.to_wire()})
+
+
+async def _commit_once(services: Services, record: Record) -> None:
+    """Of two reports at the same time the store takes one."""
+    refusal = await services.store.commit(record)
+    if refusal is not None:
+        raise RequestError(refusal)
+
+
+def _check_texts(body: OutcomeBody) -> None:
+    if body.result_hash is not None and not _HASH.fullmatch(body.result_hash):
+        raise malformed("result_hash", "is a SHA-256 in 64 lower-case hexadecimal digits")
+    if body.error is not None and len(body.error) > MAX_TEXT:
+        raise malformed("error", f"is longer than {MAX_TEXT} characters")
+
+
+async def _activity(services: Services, agent: Agent, activity_id: str) -> tuple[Activity, Outcome | None]:
+    found = await services.store.activity(activity_id)
+    if found is None or found[0].agent_id != agent.agent_id:
+        raise refuse(Code.NOT_FOUND, f"the agent has no activity {activity_id[:80]!r}")
+    return found
+
+
+def _settlement(services: Services, activity: Activity, body: OutcomeBody) -> Booking | None:
+    """The difference between what was held and what was really spent (section 7)."""
+    if body.usage is None:
+        return None
+    usage = read_usage(body.usage)
+    actual = nano_of(services.policy.cost_of(activity.action_type, usage.cost_usd))
+    return Booking(
+        activity.agent_id,
+        activity.principal_id,
+        day_of(activity.at_ms),
+        activity.at_ms // 1000,
+        0,
+        actual - activity.cost_nano,
+        usage.tokens - activity.tokens,
+    )

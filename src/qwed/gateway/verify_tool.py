@@ -1,0 +1,184 @@
+"""Verify one tool call (section 6): the door for tools, never wider than `verify_action`.
+
+Checks 1 to 3, 14, 16 and trust × risk always; 4 to 13 when the call has a context. It executes nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from qwed.domain.actions import Action
+from qwed.domain.agents import Agent, AgentId
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.contexts import StepContext, read_context
+from qwed.domain.credentials import Caller
+from qwed.domain.deciding import Verdict, decide
+from qwed.domain.decisions import Decision
+from qwed.domain.policy import ActionRule, DeniedCells
+from qwed.domain.registry import TOOL_CONTROL
+from qwed.domain.risk import Risk
+from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
+from qwed.gateway.answers import Answer
+from qwed.gateway.ports import Admission
+from qwed.gateway.proposals import Conclusion, Examined, Proposal, attempt_of, conclude, propose
+from qwed.gateway.requests import Usage
+from qwed.gateway.services import Services
+from qwed.gateway.verify_action import (
+    decision_of,
+    denied_unrecorded,
+    examine,
+    permission_refusal,
+    rule_for,
+    suspended,
+)
+from qwed.gateway.walls import visible_agent
+
+
+class ToolRequest(msgspec.Struct, frozen=True):
+    tool_name: str
+    parameters: Any
+    context: Any
+    usage: Usage
+    justification: str | None = None
+
+
+async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, request: ToolRequest) -> Answer:
+    agent = await visible_agent(services, caller, agent_id)
+    if agent is None:  # 2
+        return denied_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
+    parameters = request.parameters if isinstance(request.parameters, Mapping) else {}
+    proposal = propose(
+        services,
+        caller,
+        agent,
+        Action(request.tool_name, parameters=parameters),
+        parameters=request.parameters,
+        context=_with_justification(request),
+        usage=request.usage,
+        now_ms=services.clock.now_ms(),
+    )
+    assessment = _assess(services, agent, request.tool_name, parameters)
+    call = _Call(proposal, assessment, advisory=request.context is None)
+    refusal = suspended(agent)  # 3
+    if refusal is not None:
+        return await call.refuse(refusal)
+    if proposal.parameters_problem is not None:  # 7, with a context or without
+        return await call.refuse(proposal.parameters_problem)
+    admitted = await _admit(services, agent, proposal, request)
+    if isinstance(admitted, Refusal):
+        return await call.refuse(admitted)
+    admission, call.context = admitted
+    call.admission = admission
+    try:
+        return await _deliberate(call, agent)
+    finally:
+        await services.store.release(admission)
+
+
+def _with_justification(request: ToolRequest) -> Any:
+    if request.justification is None:
+        return request.context
+    context = request.context if isinstance(request.context, Mapping) else {}
+    return {"user_intent": request.justification, **context}
+
+
+def _assess(
+    services: Services, agent: Agent, tool_name: str, parameters: Mapping[str, Any]
+) -> ToolAssessment:
+    groups = ToolApprovalSystem(
+        services.policy.safe_tools,
+        services.policy.dangerous_tools,
+        allowed=agent.permissions.allowed_tools,
+        blocked=agent.permissions.blocked_tools,
+    )
+    return groups.assess(tool_name, parameters)
+
+
+async def _admit(
+    services: Services, agent: Agent, proposal: Proposal, request: ToolRequest
+) -> tuple[Admission, StepContext | None] | Refusal:
+    """Checks 4 to 14 with a context, 14 alone without one (where the policy allows that)."""
+    if request.context is None and not services.policy.tools_require_context:
+        held = await services.store.hold(agent, proposal.charge, proposal.now_ms)
+        return held if isinstance(held, Refusal) else (held, None)
+    context = read_context(request.context, state_required=services.state_required)
+    if isinstance(context, Refusal):
+        return context
+    admitted = await services.store.admit(agent, attempt_of(proposal, context), proposal.now_ms)
+    return admitted if isinstance(admitted, Refusal) else (admitted, context)
+
+
+class _Call:
+    """A tool call on its way to its answer, with the checks it went through."""
+
+    def __init__(self, proposal: Proposal, assessment: ToolAssessment, *, advisory: bool) -> None:
+        self.proposal = proposal
+        self.assessment = assessment
+        self.advisory = advisory
+        self.context: StepContext | None = None
+        self.admission: Admission | None = None
+        self.checks: list[dict[str, Any]] = []
+
+    def check(self, policy: str, passed: bool) -> bool:
+        self.checks.append({"policy": policy, "passed": passed})
+        return passed
+
+    async def refuse(self, refusal: Refusal) -> Answer:
+        return await self.conclude(Verdict(decision_of(refusal), refusal))
+
+    async def conclude(self, verdict: Verdict, examined: Examined | None = None) -> Answer:
+        body = self._body(verdict)
+        conclusion = Conclusion(
+            verdict.decision, verdict.refusal, examined, self.context, self.admission, body
+        )
+        return await conclude(self.proposal, conclusion)
+
+    def _body(self, verdict: Verdict) -> dict[str, Any]:
+        assessment = self.assessment
+        approved = verdict.decision is Decision.APPROVED
+        body: dict[str, Any] = {
+            "tool_name": assessment.tool_name,
+            "approved": approved,
+            "risk_score": assessment.risk_score,
+            "risk_assessment": {
+                "base_risk": assessment.base_risk,
+                "factors": assessment.factors,
+                "final_risk": assessment.risk_score,
+                "requires_approval": verdict.decision is Decision.PENDING,
+            },
+            "policy_checks": self.checks,
+        }
+        if not approved:
+            body["blocked_reason"] = verdict.refusal.message if verdict.refusal else "not approved"
+        if self.advisory:
+            # Without a conversation nothing stops a repeat: the answer says what it is worth.
+            body["advisory"] = True
+        return body
+
+
+async def _deliberate(call: _Call, agent: Agent) -> Answer:
+    services, assessment, name = call.proposal.services, call.assessment, call.assessment.tool_name
+    call.check("budget", True)
+    if not call.check("not_blocked", assessment.group is not Group.BLOCKED):  # 16
+        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
+    if not call.check("known_tool", assessment.group is not Group.UNKNOWN):
+        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
+    is_dangerous = assessment.group is Group.DANGEROUS
+    rule = rule_for(services.policy, agent, name) or ActionRule(TOOL_CONTROL, Risk.CRITICAL)
+    refusal = permission_refusal(agent, rule, name)
+    if not call.check("allowed_engine", refusal is None) and refusal is not None:
+        return await call.refuse(refusal)
+    examined = await examine(services, rule, call.proposal.action, agent.agent_id)  # 17
+    call.check("parameters", examined.finding.failure is None)
+    verdict = decide(  # 18 to 20
+        examined.finding,
+        max(examined.risk, Risk.CRITICAL) if is_dangerous else examined.risk,
+        agent.trust_level,
+        denied_cells_pend=services.policy.denied_cells is DeniedCells.PENDING,
+    )
+    if is_dangerous and verdict.decision.lets_act:
+        message = assessment.blocked_reason or "a dangerous tool requires manual approval"
+        verdict = Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
+    call.check("trust", verdict.decision is not Decision.DENIED)
+    return await call.conclude(verdict, examined)

@@ -1,0 +1,319 @@
+"""Every endpoint: read the request, call one use case, answer. No rule is decided here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from qwed.domain.agents import AgentId
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope
+from qwed.gateway import manage_agents, manage_keys, registries
+from qwed.gateway.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.attestations import ATTESTATION_TYPE
+from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.read_activity import read_activity, read_limit
+from qwed.gateway.read_approvals import list_approvals, show_approval
+from qwed.gateway.register_agent import register_agent
+from qwed.gateway.report_outcome import report_outcome, settle_outcome
+from qwed.gateway.requests import ToolBody, convert, read_usage, read_verify
+from qwed.gateway.services import Services
+from qwed.gateway.verify_action import denied_unrecorded, verify_action
+from qwed.gateway.verify_tool import ToolRequest, verify_tool
+from qwed.gateway.walls import require_own_or_scope
+from qwed.http.gatekeeper import Gatekeeper
+from qwed.http.metrics import Metrics
+from qwed.http.reading import idempotency_of, parse_json, read_body, read_json
+from qwed.http.responses import response_of
+from qwed.http.sse import event_stream
+
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+class Api:
+    def __init__(
+        self,
+        services: Services,
+        gatekeeper: Gatekeeper,
+        metrics: Metrics,
+        version: str,
+        *,
+        behind_proxy: bool = False,
+    ) -> None:
+        self._services = services
+        self._limits = services.policy.limits
+        self._gatekeeper = gatekeeper
+        self._metrics = metrics
+        self._version = version
+        self._behind_proxy = behind_proxy
+        self.stopping = asyncio.Event()
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    async def verify(self, request: Request) -> Response:
+        agent_id = AgentId(request.path_params["agent_id"])
+        raw, body = await self._body_or_unauthenticated(request)
+        caller = await self._acting(request, agent_id, body)
+        if isinstance(caller, Answer):
+            return self._decided(request, caller)
+        _check_agent_id(body, agent_id)
+        asked = read_verify(body, idempotency_of(request, raw))
+        answer = await verify_action(self._services, caller, agent_id, asked)
+        return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
+
+    async def verify_tool(self, request: Request) -> Response:
+        agent_id, tool = AgentId(request.path_params["agent_id"]), request.path_params["tool"]
+        _, raw = await self._body_or_unauthenticated(request)
+        caller = await self._acting(request, agent_id, raw)
+        if isinstance(caller, Answer):
+            return self._decided(request, caller)
+        _check_agent_id(raw, agent_id)
+        answer = await verify_tool(self._services, caller, agent_id, _tool_request(raw, tool))
+        return self._decided(request, answer)
+
+    async def _body_or_unauthenticated(self, request: Request) -> tuple[bytes, Any]:
+        """The body may carry the credential; where it can't be read, the headers alone must do."""
+        try:
+            raw = await read_body(request, self._limits)
+            return raw, parse_json(raw, self._limits)
+        except RequestError:
+            await self._gatekeeper.caller(request)
+            raise
+
+    async def _acting(self, request: Request, agent_id: AgentId, body: Any) -> Caller | Answer:
+        """Check 1, answered as the denial it is."""
+        try:
+            caller = await self._gatekeeper.caller(request, body)
+        except RequestError as error:
+            if error.refusal.code is not Code.AUTH_MISSING:
+                raise
+            return denied_unrecorded(Code.AGENT_TOKEN, "no valid credential for this agent")
+        if caller.agent_id is not None and caller.agent_id != agent_id:
+            self._gatekeeper.failure(request)
+            return denied_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
+        require_own_or_scope(caller, Scope.VERIFY)
+        return caller
+
+    def _decided(self, request: Request, answer: Answer) -> Response:
+        decision, error = answer.body.get("decision", ""), answer.body.get("error")
+        code = error["code"] if error else ""
+        self._metrics.decision(decision, code)
+        request.scope["state"]["noted"] = {"decision": decision, "code": code}
+        return response_of(answer)
+
+    async def ask_engine(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        return response_of(
+            await registries.ask_engine(self._services, caller, request.path_params["engine"], raw)
+        )
+
+    # --- agents --------------------------------------------------------------------------------
+
+    async def register(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        return response_of(await register_agent(self._services, caller, raw))
+
+    async def agents(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "after", "limit")
+        limit = read_limit(query.get("limit"))
+        return response_of(await manage_agents.list_agents(self._services, caller, query.get("after"), limit))
+
+    async def agent(self, request: Request) -> Response:
+        return await self._on_agent(request, manage_agents.show_agent)
+
+    async def budget(self, request: Request) -> Response:
+        return await self._on_agent(request, manage_agents.show_budget)
+
+    async def deregister(self, request: Request) -> Response:
+        return await self._on_agent(request, manage_agents.deregister_agent)
+
+    async def reactivate(self, request: Request) -> Response:
+        return await self._on_agent(request, manage_agents.reactivate_agent)
+
+    async def rotate_token(self, request: Request) -> Response:
+        return await self._on_agent(request, manage_agents.rotate_token)
+
+    async def change(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, manage_agents.change_agent)
+
+    async def suspend(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, manage_agents.suspend_agent)
+
+    async def complaint(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, manage_agents.complain)
+
+    async def _on_agent(
+        self, request: Request, use_case: Callable[[Services, Caller, AgentId], Awaitable[Answer]]
+    ) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        agent_id = AgentId(request.path_params["agent_id"])
+        return response_of(await use_case(self._services, caller, agent_id))
+
+    async def _on_agent_with_body(
+        self, request: Request, use_case: Callable[[Services, Caller, AgentId, Any], Awaitable[Answer]]
+    ) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        agent_id = AgentId(request.path_params["agent_id"])
+        return response_of(await use_case(self._services, caller, agent_id, raw))
+
+    # --- the record ----------------------------------------------------------------------------
+
+    async def activity(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        agent_id = AgentId(request.path_params["agent_id"])
+        return response_of(await read_activity(self._services, caller, agent_id, dict(request.query_params)))
+
+    async def outcome(self, request: Request) -> Response:
+        return await self._on_activity(request, report_outcome)
+
+    async def settle(self, request: Request) -> Response:
+        return await self._on_activity(request, settle_outcome)
+
+    async def _on_activity(
+        self,
+        request: Request,
+        use_case: Callable[[Services, Caller, AgentId, str, Any], Awaitable[Answer]],
+    ) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        agent_id, activity_id = AgentId(request.path_params["agent_id"]), request.path_params["activity_id"]
+        return response_of(await use_case(self._services, caller, agent_id, activity_id, raw))
+
+    async def approvals(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "agent_id", "status", "after", "limit")
+        found = await list_approvals(
+            self._services,
+            caller,
+            agent_id=query.get("agent_id"),
+            status=query.get("status"),
+            after=query.get("after"),
+            limit=read_limit(query.get("limit")),
+        )
+        return response_of(found)
+
+    async def approval(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await show_approval(self._services, caller, request.path_params["approval_id"]))
+
+    # --- credentials and notices ---------------------------------------------------------------
+
+    async def keys(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await manage_keys.list_keys(self._services, caller))
+
+    async def create_key(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        return response_of(await manage_keys.create_key(self._services, caller, raw))
+
+    async def revoke_key(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(
+            await manage_keys.revoke_key(self._services, caller, request.path_params["key_id"])
+        )
+
+    async def webhooks(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await manage_keys.list_webhooks(self._services, caller))
+
+    async def create_webhook(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        return response_of(await manage_keys.create_webhook(self._services, caller, raw))
+
+    async def drop_webhook(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(
+            await manage_keys.drop_webhook(self._services, caller, request.path_params["webhook_id"])
+        )
+
+    async def events(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        require_own_or_scope(caller, Scope.READ)
+        stream = event_stream(self._services.events, caller, self.stopping)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    # --- registries, evidence, health ----------------------------------------------------------
+
+    async def tools(self, request: Request) -> Response:
+        await self._gatekeeper.caller(request)
+        return response_of(registries.list_tools(self._services.policy))
+
+    async def actions(self, request: Request) -> Response:
+        await self._gatekeeper.caller(request)
+        return response_of(registries.list_actions(self._services.policy))
+
+    async def jwks(self, request: Request) -> Response:
+        return response_of(Answer(self._services.signer.jwks()))
+
+    async def verify_attestation(self, request: Request) -> Response:
+        """One uniform refusal for every reason: a prober learns nothing."""
+        raw = await read_json(request, self._limits)
+        token = raw.get("attestation") if isinstance(raw, dict) else None
+        if not isinstance(token, str):
+            raise malformed("attestation", "is missing or no string")
+        claims = self._services.signer.verify(ATTESTATION_TYPE, token)
+        now = self._services.clock.now_ms() // 1000
+        if claims is None or claims.get("exp", 0) <= now:
+            raise refuse(Code.ATTESTATION_REJECTED, "the attestation is not valid")
+        return response_of(Answer({"valid": True, "claims": claims}))
+
+    async def health(self, request: Request) -> Response:
+        return response_of(Answer({"status": "ok", "version": self._version}))
+
+    async def ready(self, request: Request) -> Response:
+        try:
+            await self._services.store.ping()
+        except StoreUnavailable as error:
+            return response_of(Answer({"ready": False, "store": str(error)}, status=503))
+        body = {"ready": True, "store": "ok", "limiter": "local"}
+        return response_of(Answer({**body, "policy_version": self._services.policy.version}))
+
+    async def metrics(self, request: Request) -> Response:
+        """For an operator, or from this machine itself (which a proxy would make of everybody)."""
+        address = request.client.host if request.client else ""
+        if self._behind_proxy or address not in LOOPBACK:
+            caller = await self._gatekeeper.caller(request)
+            if not caller.is_operator:
+                raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
+        text = await asyncio.to_thread(self._metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _check_agent_id(body: Any, agent_id: AgentId) -> None:
+    given = body.get("agent_id") if isinstance(body, dict) else None
+    if given is not None and given != agent_id:
+        raise malformed("agent_id", "differs from the agent in the path")
+
+
+def _tool_request(raw: Any, tool: str) -> ToolRequest:
+    body = convert({} if raw is None else raw, ToolBody)
+    parameters = body.parameters
+    if body.tool_call is not None:
+        if body.tool_call.tool_name != tool:
+            raise malformed("tool_call.tool_name", "differs from the tool in the path")
+        if parameters is not None:
+            raise malformed("parameters", "stand inside tool_call, or alone, not both")
+        parameters = body.tool_call.parameters
+    return ToolRequest(
+        tool,
+        {} if parameters is None else parameters,
+        body.context,
+        read_usage(body.usage),
+        body.justification,
+    )
+
+
+def _query(request: Request, *known: str) -> dict[str, str]:
+    given = dict(request.query_params)
+    for name in given:
+        if name not in known:
+            raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(known)}")
+    return given
