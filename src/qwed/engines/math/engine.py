@@ -1,0 +1,173 @@
+"""The math engine: every text of an action is read, judged, and answered with what was proven."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Failure, Finding, Status, uncertain
+from qwed.domain.registry import MATH
+from qwed.domain.risk import Risk
+from qwed.engines.math import inputs
+from qwed.engines.math.examination import Examined, corrected_text, examine
+from qwed.engines.math.inputs import Inputs, Path, Source
+from qwed.engines.math.judge import Outcome
+from qwed.engines.math.problems import Malformed, MathProblem
+
+# Quick texts: nothing in them loads a library or grows a number beyond a few hundred digits.
+_QUICK: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
+_QUICK_PROSE: Final = 2_000
+_HEAVY: Final = re.compile(
+    r"\^|\*\*|!|[√∛π∫°²³\\\[|]|\b[b-hj-z]\b|[0-9][a-z]\b|\b(?:a|arc|ar)?(?:sin|cos|tan|sec|csc|cot)h?(?![a-z])|"
+    r"\blog|\bln|\bl[gb]\b|\bpi\b|\btau\b|\bexp|sqrt|cbrt|root|power|raised|deriv|integ|differentia|solve|solution|"
+    r"matri|determinant|\bdet\b|invers|transpose|\brank|\btrace|deviation|interest|compound|factorial|\bpow|npv|"
+    r"payment|loan|cagr|\bfib|cubed|squared|square|cube|\bmean|varian|\bstd|radians|degrees|_value|choose|\bcomb|"
+    r"\bperm|\bvar|\bncr|\bnpr|\bpv|\bfv|\bpmt",
+    re.IGNORECASE,
+)
+
+
+class MathEngine:
+    """Proves arithmetic and algebra. Deterministic, without I/O, bounded by counts alone."""
+
+    name = MATH
+
+    def is_quick(self, action: Action) -> bool:
+        text = action.query
+        if text is None or action.parameters or action.code is not None:
+            return False
+        if _QUICK.fullmatch(text) is not None:
+            return "**" not in text
+        return len(text) <= _QUICK_PROSE and _HEAVY.search(text) is None
+
+    def verify(self, action: Action) -> Finding:
+        try:
+            if (
+                action.query is not None
+                and not action.parameters
+                and action.code is None
+                and action.target is None
+            ):
+                given = Inputs([Source(("query",), action.query)], {})
+            else:
+                given = inputs.collect(action)
+            return _verify(action, given)
+        except MathProblem as problem:
+            return _problem(problem)
+        except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
+            return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
+
+
+def _problem(problem: MathProblem) -> Finding:
+    if isinstance(problem, Malformed):
+        reason, failure = str(problem), Failure.MALFORMED
+        return Finding(Status.FAILED, Risk.LOW, MATH, reason, failure=failure, checks_failed=("parse",))
+    return uncertain(MATH, Risk.LOW, str(problem))
+
+
+def _verify(action: Action, given: Inputs) -> Finding:
+    examined = [examine(source.text, given.variables) for source in given.sources]
+    outcomes = [outcome for one in examined for outcome in one.outcomes]
+    status = _combined(outcomes)
+    if status is Status.CORRECTED:
+        return _corrected(action, given, examined, outcomes)
+    return _finding(status, examined, outcomes)
+
+
+def _combined(outcomes: list[Outcome]) -> Status:
+    """FAILED before all; a claim that is wrong can be corrected only when every other one is decided."""
+    found = {outcome.status for outcome in outcomes}
+    if Status.FAILED in found or {Status.CORRECTED, Status.UNCERTAIN} <= found:
+        return Status.FAILED
+    for status in (Status.UNCERTAIN, Status.CORRECTED):
+        if status in found:
+            return status
+    return Status.VERIFIED if outcomes else Status.UNCERTAIN
+
+
+def _corrected(action: Action, given: Inputs, examined: list[Examined], outcomes: list[Outcome]) -> Finding:
+    """Only a text that is itself verified is offered as the right version."""
+    corrected = action
+    for source, one in zip(given.sources, examined, strict=True):
+        if not any(outcome.status is Status.CORRECTED for outcome in one.outcomes):
+            continue
+        text = corrected_text(source.text, given.variables)
+        replaced = None if text is None else _replaced(corrected, source, text)
+        if replaced is None:
+            return _finding(Status.FAILED, examined, outcomes)
+        corrected = replaced
+    return _finding(Status.CORRECTED, examined, outcomes, corrected)
+
+
+def _finding(
+    status: Status, examined: list[Examined], outcomes: list[Outcome], corrected: Action | None = None
+) -> Finding:
+    decisive = next(
+        (outcome for outcome in outcomes if outcome.status is status), outcomes[0] if outcomes else None
+    )
+    reason = decisive.reason if decisive is not None else "nothing was claimed"
+    if status is Status.FAILED:
+        decisive = next((outcome for outcome in outcomes if outcome.failure is not None), decisive)
+        reason = decisive.reason if decisive is not None else reason
+    is_good = status in (Status.VERIFIED, Status.CORRECTED)
+    check = "claim" if any("relations" in outcome.evidence for outcome in outcomes) else "value"
+    return Finding(
+        status,
+        Risk.LOW,
+        MATH,
+        reason,
+        _evidence(examined, outcomes),
+        corrected,
+        (decisive.failure if decisive is not None else None) if status is Status.FAILED else None,
+        (check,) if is_good else (),
+        () if is_good else (_FAILED_CHECK[status],),
+    )
+
+
+_FAILED_CHECK: Final = {Status.FAILED: "claim", Status.UNCERTAIN: "decidable"}
+
+
+def _evidence(examined: list[Examined], outcomes: list[Outcome]) -> Mapping[str, Any]:
+    unread = [part for one in examined for part in one.unread]
+    if len(outcomes) == 1 and not unread:
+        return outcomes[0].evidence
+    statements = [
+        {"status": outcome.status.value, "reason": outcome.reason, **outcome.evidence} for outcome in outcomes
+    ]
+    return {"statements": statements, "unread": unread}
+
+
+# -- the corrected action --------------------------------------------------------------------------
+
+
+def _replaced(action: Action, source: Source, text: str) -> Action | None:
+    """The action with the corrected text put where the wrong one stood."""
+    if source.result_path is not None:
+        stem = source.text[: source.result_start]
+        if not text.startswith(stem):
+            return None
+        return _with_text(action, source.result_path, text[len(stem) :])
+    return _with_text(action, source.path, text)
+
+
+def _with_text(action: Action, path: Path, text: str) -> Action | None:
+    members = {"query": action.query, "code": action.code, "target": action.target}
+    parameters: Any = action.parameters
+    if path[0] in members:
+        members[path[0]] = text
+    else:
+        parameters = _set(parameters, path[1:], text)
+        if parameters is None:
+            return None
+    return Action(action.type, members["query"], members["code"], members["target"], parameters)
+
+
+def _set(value: Any, path: Path, text: str) -> Any:
+    if not path:
+        return inputs.in_the_manner_of(value, text)
+    if isinstance(value, Mapping) and path[0] in value:
+        return {**value, path[0]: _set(value[path[0]], path[1:], text)}
+    if isinstance(value, list | tuple) and path[0].isdigit():
+        index = int(path[0])
+        return [*value[:index], _set(value[index], path[1:], text), *value[index + 1 :]]
+    return None

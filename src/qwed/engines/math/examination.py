@@ -1,0 +1,208 @@
+"""One text: its statements judged under the readings its notation allows, and its correction."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import combinations
+from typing import Final
+
+import msgspec
+
+from qwed.domain.findings import Status
+from qwed.engines.math import reader
+from qwed.engines.math.comparison import Stated, stated
+from qwed.engines.math.judge import Outcome, Repair, judge
+from qwed.engines.math.nodes import Node, Symbol, substitute
+from qwed.engines.math.parser import CURRENCIES, DEFAULT, Chain, Parser, Reading
+from qwed.engines.math.problems import Malformed, MathProblem
+from qwed.engines.math.reader import Span, Statement
+from qwed.engines.math.tokens import locate
+from qwed.engines.math.values import exact_text, written_like
+
+# Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
+_EITHER: Final = frozenset({Reading.PERCENT_ALONE, Reading.NATURAL_LOG, Reading.SAMPLE, Reading.NARROW_SCOPE})
+_MAX_AMBIGUITIES: Final = 3
+_MAX_REPAIRS: Final = 24
+
+Variables = Mapping[str, Node]
+
+
+class Examined(msgspec.Struct, frozen=True):
+    outcomes: list[Outcome]
+    unread: list[str]
+
+
+def examine(text: str, variables: Variables) -> Examined:
+    """What became of each statement of a text. Raises `MathProblem` when there is none."""
+    outcomes, _, unread = _examined(text, variables)
+    return Examined(outcomes, unread)
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    outcome: Outcome
+    chain: Chain | None
+
+
+def _examined(
+    text: str, variables: Variables
+) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
+    reading = reader.read(text)
+    known = dict(variables)
+    outcomes: list[Outcome] = []
+    judged: list[tuple[Statement, Chain | None]] = []
+    for statement in reading.statements:
+        one = _judged(statement, known)
+        if len(reading.statements) > 1 and (name := _defined(one.chain)) is not None and name not in known:
+            assert one.chain is not None
+            known[name] = one.chain.sides[1]
+            continue
+        outcomes.append(one.outcome)
+        judged.append((statement, one.chain))
+    return outcomes, judged, reading.unread
+
+
+def _defined(chain: Chain | None) -> str | None:
+    """The variable that `x = 5` gives a value to."""
+    if chain is None or chain.relations != ("=",):
+        return None
+    left = chain.sides[0]
+    return left.name if isinstance(left, Symbol) and left.name not in ("pi", "e", "tau") else None
+
+
+# -- readings --------------------------------------------------------------------------------------
+
+
+def _judged(statement: Statement, variables: Variables) -> _Judged:
+    first, ambiguous = _under(statement, variables, DEFAULT)
+    if not ambiguous:
+        return first
+    kinds = sorted(ambiguous)[:_MAX_AMBIGUITIES]
+    choices = [frozenset(some) for count in range(1, len(kinds) + 1) for some in combinations(kinds, count)]
+    others = [(choice, _under(statement, variables, choice)[0]) for choice in choices]
+    if first.chain is not None and not first.chain.relations:
+        return _agreed(first, [other for _, other in others])
+    if ambiguous <= _EITHER:
+        return _any_verified(first, others)
+    if any(other.outcome.status is not first.outcome.status for _, other in others):
+        return _Judged(_ambiguous(first, [other for _, other in others]), first.chain)
+    return first
+
+
+def _agreed(first: _Judged, others: list[_Judged]) -> _Judged:
+    """A bare expression has a value only when all readings give the same."""
+    value = first.outcome.evidence.get("value")
+    if value is not None and all(other.outcome.evidence.get("value") == value for other in others):
+        return first
+    return _Judged(_ambiguous(first, others), first.chain)
+
+
+def _ambiguous(first: _Judged, others: list[_Judged]) -> Outcome:
+    readings = [{"status": one.outcome.status.value, **one.outcome.evidence} for one in (first, *others)]
+    return Outcome(Status.UNCERTAIN, "the notation has two readings that differ", {"readings": readings})
+
+
+def _any_verified(first: _Judged, others: list[tuple[frozenset[Reading], _Judged]]) -> _Judged:
+    if first.outcome.status is Status.VERIFIED:
+        return first
+    for choice, other in others:
+        if other.outcome.status is Status.VERIFIED:
+            evidence = {**other.outcome.evidence, "reading": "; ".join(sorted(choice))}
+            return _Judged(msgspec.structs.replace(other.outcome, evidence=evidence), other.chain)
+    return first
+
+
+def _under(
+    statement: Statement, variables: Variables, readings: frozenset[Reading]
+) -> tuple[_Judged, set[Reading]]:
+    parser = Parser(statement.tokens, readings, frozenset(variables))
+    try:
+        chain = parser.whole_chain()
+    except MathProblem as problem:
+        return _Judged(_unparsed(statement, problem), None), parser.ambiguous
+    if variables:
+        sides = tuple(substitute(side, dict(variables)) for side in chain.sides)
+        judged = msgspec.structs.replace(chain, sides=sides)
+        # What is being defined stays a name.
+        if _defined(chain) not in variables:
+            judged = (
+                msgspec.structs.replace(judged, sides=(chain.sides[0], *sides[1:]))
+                if _defined(chain)
+                else judged
+            )
+        return _Judged(judge(judged, parser.has_units), judged), parser.ambiguous
+    return _Judged(judge(chain, parser.has_units), chain), parser.ambiguous
+
+
+def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
+    if isinstance(problem, Malformed) and not any(
+        len(token) > 2 and token.isalpha() for token in statement.tokens
+    ):
+        raise problem
+    return Outcome(Status.UNCERTAIN, str(problem))
+
+
+# -- correction ------------------------------------------------------------------------------------
+
+
+def corrected_text(text: str, variables: Variables) -> str | None:
+    """The text with every wrong result put right; None unless it then verifies."""
+    for _ in range(_MAX_REPAIRS):
+        outcomes, judged, _ = _examined(text, variables)
+        wrong = next((index for index, one in enumerate(outcomes) if one.repair is not None), None)
+        if wrong is None:
+            is_right = all(outcome.status is Status.VERIFIED for outcome in outcomes)
+            return text if is_right else None
+        statement, chain = judged[wrong]
+        repair = outcomes[wrong].repair
+        assert repair is not None and chain is not None
+        changed = _repaired(text, statement, chain, repair)
+        if changed is None or changed == text:
+            return None
+        text = changed
+    return None
+
+
+def _repaired(text: str, statement: Statement, chain: Chain, repair: Repair) -> str | None:
+    spans = statement.spans or _located(text)
+    first, last = chain.bounds[repair.side]
+    if last > len(spans):
+        return None
+    if repair.relation:
+        return _spliced(text, spans[last], _relation_text(text, spans[last], repair.relation))
+    side_span = (spans[first][0], spans[last - 1][1])
+    if repair.value is None:
+        return _spliced(text, side_span, repair.text)
+    number = stated(chain.sides[repair.side])
+    numeric = [at for at in range(first, last) if statement.tokens[at][:1].isdigit()]
+    if number is not None and len(numeric) == 1 and repair.value >= 0:
+        token = statement.tokens[numeric[0]]
+        return _spliced(text, spans[numeric[0]], written_like(repair.value, number.literal, token))
+    return _spliced(text, side_span, _side_text(text[slice(*side_span)], repair.value, number))
+
+
+def _located(text: str) -> list[Span]:
+    tokens = locate(text)
+    return list(zip(tokens.starts, tokens.ends, strict=True))
+
+
+def _spliced(text: str, span: Span, new: str) -> str:
+    return text[: span[0]] + new + text[span[1] :]
+
+
+_SPOKEN: Final = {"<": " is less than ", ">": " is greater than ", "=": " is equal to "}
+
+
+def _relation_text(text: str, span: Span, relation: str) -> str:
+    """In words where there were words."""
+    old = text[slice(*span)]
+    return _SPOKEN[relation].strip() if old.strip()[:1].isalpha() else old.replace(old.strip(), relation)
+
+
+def _side_text(old: str, value: Fraction, number: Stated | None) -> str:
+    """A whole side written anew, keeping its currency or percent sign."""
+    shown = value if number is None else value * (number.factor / abs(number.factor))
+    if number is not None and number.factor < 0:
+        shown = -value
+    digits = exact_text((abs(shown).numerator, abs(shown).denominator))
+    sign = "-" if shown < 0 else ""
+    currency = next((mark for mark in CURRENCIES if mark in old), "")
+    return f"{sign}{currency}{digits}{'%' if number is not None and number.is_percent else ''}"

@@ -1,0 +1,221 @@
+"""A chain of sides and relations to an outcome: right, wrong with its repair, without value, or open."""
+
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.findings import Failure, Status
+from qwed.engines.math import algebra, exact, matrices
+from qwed.engines.math.certified import PRECISIONS, Interval, enclose
+from qwed.engines.math.comparison import Link, Stated, compare, stated
+from qwed.engines.math.nodes import Node
+from qwed.engines.math.parser import Chain
+from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
+from qwed.engines.math.units import without_units
+from qwed.engines.math.values import SHOWN_PLACES, exact_text, fixed
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """What to write instead: a number in a stated side, a whole side, or the relation after a side."""
+
+    side: int
+    value: Fraction | None = None
+    text: str = ""
+    relation: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    status: Status
+    reason: str
+    evidence: dict[str, Any] = {}
+    failure: Failure | None = None
+    repair: Repair | None = None
+
+
+_TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
+
+
+def judge(chain: Chain, has_units: bool) -> Outcome:
+    """Never raises: a problem is an outcome."""
+    try:
+        sides, size = without_units(chain.sides) if has_units else (chain.sides, Fraction(1))
+        if len(sides) == 1:
+            return _value_of(sides[0], size)
+        return _links(sides, chain.relations, size)
+    except Malformed as problem:
+        return Outcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
+    except Undefined as problem:
+        return Outcome(Status.FAILED, f"no value: {problem}", failure=Failure.INCORRECT)
+    except MathProblem as problem:
+        return Outcome(Status.UNCERTAIN, str(problem))
+
+
+# -- a bare expression -----------------------------------------------------------------------------
+
+
+def _value_of(node: Node, size: Fraction) -> Outcome:
+    try:
+        value = exact.evaluate(node)
+    except NotRational:
+        return _enclosed(node)
+    except Symbolic:
+        return _structured(node)
+    if size != 1:
+        value = (value[0] * size.denominator, value[1] * size.numerator)
+    return _computed(value)
+
+
+def _computed(value: exact.Ratio) -> Outcome:
+    text = exact_text(value)
+    evidence = {"value": text, "method": "exact arithmetic"}
+    if "/" in text:
+        evidence["decimal"] = fixed(Fraction(*value), SHOWN_PLACES)
+    return Outcome(Status.VERIFIED, "the exact value", evidence)
+
+
+def _enclosed(node: Node) -> Outcome:
+    interval = enclose(node, PRECISIONS[0])
+    evidence = {
+        "value": _agreed_digits(interval),
+        "enclosure": bounds_text(interval),
+        "method": "certified interval",
+    }
+    return Outcome(Status.VERIFIED, "a certified value", evidence)
+
+
+def _structured(node: Node) -> Outcome:
+    if matrices.has_rows(node):
+        return Outcome(
+            Status.VERIFIED, "the exact value", {"value": matrices.text(node), "method": "exact arithmetic"}
+        )
+    text, method = algebra.simplified(node)
+    return Outcome(Status.VERIFIED, "the exact result", {"value": text, "method": method})
+
+
+def _agreed_digits(interval: Interval) -> str:
+    """The decimals that both ends of the interval share."""
+    for places in (20, 15, 10, SHOWN_PLACES, 3, 1):
+        low, high = fixed(interval.low, places), fixed(interval.high, places)
+        if low == high:
+            return low
+    return fixed(interval.low, SHOWN_PLACES)
+
+
+def bounds_text(interval: Interval) -> list[str]:
+    return [fixed(interval.low, 30), fixed(interval.high, 30)]
+
+
+# -- relations -----------------------------------------------------------------------------------
+
+
+def _links(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> Outcome:
+    notes: list[dict[str, Any]] = []
+    for index, relation in enumerate(relations):
+        outcome = _link(sides, index, relation, size, notes)
+        if outcome is not None:
+            return outcome
+    return Outcome(Status.VERIFIED, _summary(notes), {"relations": notes})
+
+
+def _summary(notes: list[dict[str, Any]]) -> str:
+    ways = sorted({note["how"] for note in notes})
+    return f"holds {', '.join(ways)}"
+
+
+def _link(
+    sides: tuple[Node, ...], index: int, relation: str, size: Fraction, notes: list[dict[str, Any]]
+) -> Outcome | None:
+    """The outcome of a relation that ends the chain; None when it holds."""
+    left, right = sides[index], sides[index + 1]
+    try:
+        link = compare(left, relation, right)
+        # 10/3 = 3.333 = 3.33: a result may be rounded again from the first side.
+        if not link.holds and index and relation == "=":
+            link = _from_first(sides, index, link)
+    except NotRational as problem:
+        return _proven(left, relation, right, notes, problem)
+    except Symbolic:
+        return _beyond_numbers(left, relation, right, notes)
+    how = link.how if link.holds else "does not hold"
+    note = {"left": _text(link.left), "relation": relation, "right": _text(link.right), "how": how}
+    notes.append(note)
+    return None if link.holds else _wrong(sides, index, link, size, notes)
+
+
+def _from_first(sides: tuple[Node, ...], index: int, link: Link) -> Link:
+    again = compare(sides[0], "=", sides[index + 1])
+    return again if again.holds else link
+
+
+def _text(interval: Interval) -> Any:
+    if interval.is_point:
+        return exact_text((interval.low.numerator, interval.low.denominator))
+    return bounds_text(interval)
+
+
+def _proven(
+    left: Node, relation: str, right: Node, notes: list[dict[str, Any]], problem: NotRational
+) -> Outcome | None:
+    """Equal to a thousand bits: only algebra can say that it is equal."""
+    if not algebra.is_zero_difference(left, right):
+        raise Undecided(str(problem))
+    if relation not in ("=", "≈", "<=", ">="):
+        return Outcome(Status.FAILED, "the two sides are equal", failure=Failure.INCORRECT)
+    notes.append({"relation": relation, "how": "exactly, by symbolic proof"})
+    return None
+
+
+def _beyond_numbers(left: Node, relation: str, right: Node, notes: list[dict[str, Any]]) -> Outcome | None:
+    if matrices.has_rows(left) or matrices.has_rows(right):
+        verdict = matrices.compare(left, relation, right)
+    else:
+        verdict = algebra.compare(left, relation, right)
+    notes.append(verdict.note)
+    if verdict.holds:
+        return None
+    evidence = {"relations": notes}
+    if verdict.correction:
+        repair = Repair(verdict.corrected_side, text=verdict.correction)
+        return Outcome(Status.CORRECTED, verdict.reason, evidence, Failure.INCORRECT, repair)
+    return Outcome(Status.FAILED, verdict.reason, evidence, Failure.INCORRECT)
+
+
+def _wrong(
+    sides: tuple[Node, ...], index: int, link: Link, size: Fraction, notes: list[dict[str, Any]]
+) -> Outcome:
+    note = notes[-1]
+    reason = f"{_brief(note['left'])} {note['relation']} {_brief(note['right'])} does not hold"
+    if note["relation"] in ("=", "≈"):
+        repair = _corrected_value(sides, index, link, size)
+    else:
+        order = (link.left.low > link.right.high) - (link.left.high < link.right.low)
+        repair = Repair(index, relation=_TRUE_RELATION[order])
+    return Outcome(Status.CORRECTED, reason, {"relations": notes}, Failure.INCORRECT, repair)
+
+
+def _brief(value: Any) -> str:
+    return str(value if isinstance(value, str) else value[0])[:40]
+
+
+def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Fraction) -> Repair:
+    """The stated side gets the computed value; of two computed sides the right one."""
+    target, source = index + 1, link.left
+    number = stated(sides[target])
+    if number is None and index == 0 and stated(sides[0]) is not None:
+        target, source, number = 0, link.right, stated(sides[0])
+    value = _representative(source, number)
+    return Repair(target, value=value / (number.factor if number else size))
+
+
+def _representative(interval: Interval, number: Stated | None) -> Fraction:
+    """A rational to print: the value itself, or the decimals that are certain of an irrational one."""
+    if interval.is_point:
+        return interval.low
+    has_places = number is not None and number.literal.has_point and number.literal.places > 0
+    places = number.literal.places if number is not None and has_places else SHOWN_PLACES
+    scale = abs(number.factor) if number is not None else Fraction(1)
+    low, high = fixed(interval.low / scale, places), fixed(interval.high / scale, places)
+    if low != high:
+        raise Undecided("the value could not be computed precisely enough")
+    return Fraction(low) * scale

@@ -1,0 +1,567 @@
+"""English to tokens: number words, spoken operators and phrases become the signs they stand for.
+
+Nothing is guessed here. A word that is in no table stays a word, and the parser refuses it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from qwed.engines.math.functions import ALIASES, ARITY
+from qwed.engines.math.parser import UNIT_MARK
+from qwed.engines.math.problems import Undecided
+from qwed.engines.math.tokens import Tokens, locate
+from qwed.engines.math.units import UNIT_WORDS
+
+# phrase: the tokens it stands for. The longest phrase wins.
+_PHRASES: Final[dict[str, str]] = {
+    # operators
+    "plus": "+",
+    "added to": "+",
+    "minus": "-",
+    "times": "*",
+    "multiplied by": "*",
+    "divided by": "/",
+    "is divided by": "/",
+    "over": "/",
+    "out of": "/",
+    "to the power of": "^",
+    "to the power": "^",
+    "raised to the power of": "^",
+    "raised to the power": "^",
+    "raised to": "^",
+    "squared": "^ 2",
+    "cubed": "^ 3",
+    "to the second power": "^ 2",
+    "to the third power": "^ 3",
+    "to the fourth power": "^ 4",
+    "to the fifth power": "^ 5",
+    "percent": "%",
+    "per cent": "%",
+    "percentage of": "% of",
+    "modulo": "mod",
+    "factorial": "!",
+    "degrees": "°",
+    "subtracted from": "takenfrom",
+    "taken from": "takenfrom",
+    "taken away from": "takenfrom",
+    "less than": "lessthan",
+    "fewer than": "lessthan",
+    "more than": "morethan",
+    "greater than": "morethan",
+    "off": "off",
+    "off of": "off",
+    "discount on": "off",
+    "discounted from": "off",
+    "increased by": "incby",
+    "raised by": "incby",
+    "grown by": "incby",
+    "marked up by": "incby",
+    "decreased by": "decby",
+    "reduced by": "decby",
+    "lowered by": "decby",
+    "diminished by": "decby",
+    "discounted by": "decby",
+    "marked down by": "decby",
+    "less": "-",
+    "tip on": "of",
+    "tax on": "of",
+    "increasing": "increasing",
+    "increase": "increasing",
+    "raising": "increasing",
+    "add": "adding",
+    "subtract": "subtracting",
+    "multiply": "multiplying",
+    "divide": "dividing",
+    "decreasing": "decreasing",
+    "decrease": "decreasing",
+    "reducing": "decreasing",
+    "reduce": "decreasing",
+    "lowering": "decreasing",
+    "discounting": "decreasing",
+    # relations
+    "equals": "=",
+    "equal": "=",
+    "equal to": "=",
+    "equals to": "=",
+    "is equal to": "=",
+    "are equal to": "=",
+    "is the same as": "=",
+    "is exactly": "=",
+    "equals exactly": "=",
+    "are": "is",
+    "was": "is",
+    "were": "is",
+    "be": "is",
+    "gives": "=",
+    "gives us": "=",
+    "give": "=",
+    "giving": "=",
+    "makes": "=",
+    "make": "=",
+    "yields": "=",
+    "yield": "=",
+    "totals": "=",
+    "leaves": "=",
+    "becomes": "=",
+    "produces": "=",
+    "results in": "=",
+    "resulting in": "=",
+    "comes to": "=",
+    "comes out to": "=",
+    "comes out to be": "=",
+    "works out to": "=",
+    "amounts to": "=",
+    "adds up to": "=",
+    "add up to": "=",
+    "sums to": "=",
+    "sum to": "=",
+    "evaluates to": "=",
+    "simplifies to": "=",
+    "reduces to": "=",
+    "expands to": "=",
+    "factors to": "=",
+    "factors as": "=",
+    "factors into": "=",
+    "is equivalent to": "=",
+    "which is": "=",
+    "which equals": "=",
+    "which gives": "=",
+    "which makes": "=",
+    "will be": "is",
+    "would be": "is",
+    "should be": "is",
+    "must be": "is",
+    "can be written as": "=",
+    "is approximately": "≈",
+    "is approximately equal to": "≈",
+    "is about": "≈",
+    "is around": "≈",
+    "is roughly": "≈",
+    "is nearly": "≈",
+    "is almost": "≈",
+    "is close to": "≈",
+    "equals approximately": "≈",
+    "equals about": "≈",
+    "approximately equals": "≈",
+    "approximately": "≈",
+    "rounds to": "≈",
+    "rounded to": "≈",
+    "is greater than": ">",
+    "is more than": ">",
+    "is larger than": ">",
+    "is bigger than": ">",
+    "is higher than": ">",
+    "exceeds": ">",
+    "is less than": "<",
+    "is smaller than": "<",
+    "is fewer than": "<",
+    "is lower than": "<",
+    "is below": "<",
+    "is above": ">",
+    "is at least": ">=",
+    "is greater than or equal to": ">=",
+    "is more than or equal to": ">=",
+    "is not less than": ">=",
+    "is at most": "<=",
+    "is less than or equal to": "<=",
+    "is not more than": "<=",
+    "is not greater than": "<=",
+    "is not equal to": "!=",
+    "does not equal": "!=",
+    "doesn't equal": "!=",
+    "isn't equal to": "!=",
+    "is different from": "!=",
+    "is not": "!=",
+    "isn't": "!=",
+    # functions
+    "square root of": "sqrt of",
+    "square root": "sqrt",
+    "cube root of": "cbrt of",
+    "cube root": "cbrt",
+    "square of": "square of",
+    "cube of": "cube of",
+    "absolute value of": "abs of",
+    "factorial of": "factorial of",
+    "reciprocal of": "1 /",
+    "natural logarithm of": "ln of",
+    "natural log of": "ln of",
+    "logarithm of": "log of",
+    "logarithm": "log",
+    "sine of": "sin of",
+    "cosine of": "cos of",
+    "tangent of": "tan of",
+    "sum of": "sum of",
+    "total of": "sum of",
+    "product of": "product of",
+    "average of": "mean of",
+    "mean of": "mean of",
+    "arithmetic mean of": "mean of",
+    "arithmetic average of": "mean of",
+    "geometric mean of": "geometric_mean of",
+    "harmonic mean of": "harmonic_mean of",
+    "median of": "median of",
+    "mode of": "mode of",
+    "range of": "range of",
+    "maximum of": "max of",
+    "largest of": "max of",
+    "minimum of": "min of",
+    "smallest of": "min of",
+    "greatest common divisor of": "gcd of",
+    "greatest common factor of": "gcd of",
+    "highest common factor of": "gcd of",
+    "least common multiple of": "lcm of",
+    "lowest common multiple of": "lcm of",
+    "variance of": "variance of",
+    "population variance of": "population_variance of",
+    "sample variance of": "sample_variance of",
+    "standard deviation of": "stdev of",
+    "population standard deviation of": "population_stdev of",
+    "sample standard deviation of": "sample_stdev of",
+    "percent change from": "percent_change from",
+    "percentage change from": "percent_change from",
+    "percent increase from": "percent_change from",
+    "percentage increase from": "percent_change from",
+    "increase from": "percent_change from",
+    "ratio of": "ratio of",
+    "difference between": "difference",
+    "difference of": "difference",
+    "quotient of": "quotient",
+    "remainder when": "remainder",
+    "remainder of": "remainder",
+    "double": "2 *",
+    "twice": "2 *",
+    "triple": "3 *",
+    "thrice": "3 *",
+    "quadruple": "4 *",
+    # calculus and matrices
+    "with respect to": "wrt",
+    "derivative of": "derivative",
+    "derivative with respect to x of": "derivative",
+    "first derivative of": "derivative",
+    "second derivative of": "derivative #2",
+    "third derivative of": "derivative #3",
+    "differentiate": "derivative",
+    "differentiating": "derivative",
+    "integral of": "integral",
+    "indefinite integral of": "integral",
+    "definite integral of": "integral",
+    "antiderivative of": "integral",
+    "integrate": "integral",
+    "integrating": "integral",
+    "integral": "integral",
+    "determinant of": "det of",
+    "inverse of": "inverse of",
+    "transpose of": "transpose of",
+    "trace of": "trace of",
+    "rank of": "rank of",
+    "dot product of": "dot_product",
+    "cross product of": "cross_product",
+    # LaTeX
+    "\\times": "*",
+    "\\cdot": "*",
+    "\\div": "/",
+    "\\le": "<=",
+    "\\leq": "<=",
+    "\\ge": ">=",
+    "\\geq": ">=",
+    "\\ne": "!=",
+    "\\neq": "!=",
+    "\\approx": "≈",
+    "\\pi": "pi",
+    "\\sqrt": "sqrt",
+    "\\sin": "sin",
+    "\\cos": "cos",
+    "\\tan": "tan",
+    "\\ln": "ln",
+    "\\log": "log",
+    "\\exp": "exp",
+    "\\int": "∫",
+    "\\dfrac": "\\frac",
+    "\\tfrac": "\\frac",
+    "\\%": "%",
+    "\\left": "",
+    "\\right": "",
+}
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_ONES: Final = {
+    word: value
+    for value, word in enumerate(
+        _words(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen"
+        )
+    )
+}
+_TENS: Final = {
+    word: 10 * value
+    for value, word in enumerate(_words("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+}
+_SCALES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_DOZENS: Final = {"dozen": 12, "dozens": 12, "score": 20}
+_PARTS: Final = {
+    "half": 2,
+    "halves": 2,
+    "third": 3,
+    "quarter": 4,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "seventh": 7,
+    "eighth": 8,
+    "ninth": 9,
+    "tenth": 10,
+    "twelfth": 12,
+    "hundredth": 100,
+    "thousandth": 1000,
+    "thirds": 3,
+    "quarters": 4,
+    "fourths": 4,
+    "fifths": 5,
+    "sixths": 6,
+    "sevenths": 7,
+    "eighths": 8,
+    "ninths": 9,
+    "tenths": 10,
+    "twelfths": 12,
+    "hundredths": 100,
+    "thousandths": 1000,
+}
+
+
+def _by_first_word() -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]:
+    table: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+    for phrase, meaning in _PHRASES.items():
+        words = tuple(phrase.split())
+        table.setdefault(words[0], []).append((words, tuple(meaning.split())))
+    for entries in table.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return table
+
+
+_TABLE: Final = _by_first_word()
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
+
+
+class Phrase(msgspec.Struct, frozen=True):
+    """Rewritten tokens; `spans[i]` is the place in the text that `values[i]` stands for."""
+
+    values: list[str]
+    spans: list[tuple[int, int]]
+
+
+def rewrite(text: str) -> Phrase:
+    return _Rewriter(locate(text)).run()
+
+
+class _Rewriter:
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        # Upper case matters for symbols (A is not a), never for words.
+        self.words = [value.lower() if len(value) > 1 else value for value in tokens.values]
+        self.at = 0
+        self.values: list[str] = []
+        self.in_list: list[bool] = []
+        self.spans: list[tuple[int, int]] = []
+
+    def run(self) -> Phrase:
+        while self.words[self.at]:
+            if not any(rule(self) for rule in _RULES):
+                self.keep()
+        self.emit("", len(self.tokens.text), len(self.tokens.text))
+        return Phrase(self.values, self.spans)
+
+    def emit(self, value: str, start: int, end: int) -> None:
+        self.values.append(value)
+        self.spans.append((start, end))
+
+    def keep(self) -> None:
+        word = self.words[self.at]
+        if word not in _ARTICLES:
+            value = self.tokens.values[self.at]
+            self.emit(
+                value if len(value) == 1 else word, self.tokens.starts[self.at], self.tokens.ends[self.at]
+            )
+        self.at += 1
+
+    def take(self, count: int, values: tuple[str, ...]) -> None:
+        """Replace the next `count` tokens; several new tokens share the place of the old ones."""
+        start, end = self.tokens.starts[self.at], self.tokens.ends[self.at + count - 1]
+        for value in values:
+            self.emit(value, start, end)
+        self.at += count
+
+    def phrase(self) -> bool:
+        for words, meaning in _TABLE.get(self.words[self.at], ()):
+            count = self.matched(words)
+            if count:
+                self.take(count, meaning)
+                return True
+        return False
+
+    def matched(self, words: tuple[str, ...]) -> int:
+        """How many tokens the phrase takes; an article may stand inside it."""
+        at = self.at
+        for word in words:
+            if at > self.at and self.words[at] in _ARTICLES and word not in _ARTICLES:
+                at += 1
+            if self.words[at] != word:
+                return 0
+            at += 1
+        return at - self.at
+
+    # -- brackets --------------------------------------------------------------------------------
+
+    def bracket(self) -> bool:
+        """Keeps track of where a comma separates: in a list, and between the arguments of a function."""
+        word = self.words[self.at]
+        if word in ("(", "["):
+            before = self.values[-1] if self.values else ""
+            self.in_list.append(word == "[" or _takes_list(before))
+        elif word in (")", "]") and self.in_list:
+            self.in_list.pop()
+        return False
+
+    def listed(self) -> bool:
+        """[100,200,300] is three numbers, not one."""
+        value = self.words[self.at]
+        if not (self.in_list and self.in_list[-1] and value[0].isdigit() and "," in value):
+            return False
+        parts = value.split(",")
+        if any(len(part) > 1 and part[0] == "0" and part[1].isdigit() for part in parts):
+            raise Undecided("a comma between digits may separate or group")
+        start = self.tokens.starts[self.at]
+        for index, part in enumerate(parts):
+            if index:
+                self.emit(",", start - 1, start)
+            self.emit(part, start, start + len(part))
+            start += len(part) + 1
+        self.at += 1
+        return True
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def number_words(self) -> bool:
+        """one hundred and twenty-three; two thirds; half; two and a half; a dozen."""
+        at, value = self.read_number(self.at)
+        if value is None and self.words[at] in _ARTICLES and self.words[at + 1] in _PARTS:
+            at, value = at + 1, 1
+        if value is None:
+            return self.lone_part()
+        if self.words[at] == "-" and self.words[at + 1] in _PARTS:
+            at += 1
+        if self.words[at] in _PARTS and value > 0:
+            self.take(at + 1 - self.at, ("(", str(value), "/", str(_PARTS[self.words[at]]), ")"))
+        elif self.words[at : at + 3] == ["and", "a", "half"]:
+            self.take(at + 3 - self.at, (f"{value}.5",))
+        else:
+            self.take(at - self.at, (str(value),))
+        return True
+
+    def lone_part(self) -> bool:
+        """`half` needs no number; 'a third' does, or it is an ordinal."""
+        if self.words[self.at] != "half":
+            return False
+        self.take(1, ("(", "1", "/", "2", ")"))
+        if self.words[self.at] != "of":
+            self.emit("of", *self.spans[-1])
+        return True
+
+    def read_number(self, at: int) -> tuple[int, int | None]:
+        total, group, found = 0, 0, False
+        while True:
+            word = self.words[at]
+            if word in _ONES:
+                group += _ONES[word]
+            elif word in _TENS:
+                group += _TENS[word]
+                if self.words[at + 1] == "-" and 0 < _ONES.get(self.words[at + 2], 0) < 10:
+                    at += 1
+            elif word == "hundred" and found:
+                group *= 100
+            elif word in _SCALES and found and group:
+                total, group = total + group * _SCALES[word], 0
+            elif word == "and" and found and self.words[at - 1] in ("hundred", *_SCALES):
+                if self.words[at + 1] not in _ONES and self.words[at + 1] not in _TENS:
+                    break
+            elif word in _DOZENS and (found or self.words[at - 1] in _ARTICLES):
+                return at + 1, max(total + group, 1) * _DOZENS[word]
+            else:
+                break
+            found = True
+            at += 1
+            # "one two" is two numbers.
+            if word in _ONES and (self.words[at] in _ONES or self.words[at] in _TENS):
+                break
+        return at, total + group if found else None
+
+    def scaled(self) -> bool:
+        """1.5 million, 3 dozen, $20k: the scale is a factor of the number before it."""
+        if not self.values or not self.values[-1][:1].isdigit():
+            return False
+        word = self.words[self.at]
+        scale = _SCALES.get(word) or _DOZENS.get(word) or (100 if word == "hundred" else None)
+        if scale is None and word == "k" and self.values[-2:-1] == ["$"]:
+            scale = 1_000
+        if scale is None:
+            return False
+        last = self.values.pop()
+        start, _ = self.spans.pop()
+        end = self.tokens.ends[self.at]
+        for value in ("(", last, "*", str(scale), ")"):
+            self.emit(value, start, end)
+        self.at += 1
+        return True
+
+    def times_sign(self) -> bool:
+        """An x between two numbers multiplies; a decimal comma or a lone x does not."""
+        if self.words[self.at] not in ("x", "X") or not self.values:
+            return False
+        before, after = self.values[-1], self.words[self.at + 1]
+        if not (before[:1].isdigit() or before in (")", "%") or before[:1] == UNIT_MARK):
+            return False
+        if not (after[:1].isdigit() or (after and after in "$€£¥₹")):
+            return False
+        self.take(1, ("*",))
+        return True
+
+    def unit_word(self) -> bool:
+        """A unit of known size right after a number; `per hour` and `/hour` divide by one of it."""
+        word = self.words[self.at]
+        unit = _MONEY_WORDS.get(word) or UNIT_WORDS.get(word)
+        if unit is None or not self.values:
+            return False
+        before = self.values[-1]
+        if before == "/" or before == "per":
+            self.values[-1] = "/"
+            self.take(1, ("1", UNIT_MARK + unit))
+            return True
+        if before[:1].isdigit() or before in (")",) or before[:1] == UNIT_MARK:
+            if self.values[-2:-1] == ["$"]:
+                self.at += 1
+                return True
+            self.take(1, (UNIT_MARK + unit,))
+            return True
+        return False
+
+
+def _takes_list(name: str) -> bool:
+    canonical = ALIASES.get(name)
+    return canonical is not None and ARITY[canonical][1] > 1
+
+
+_RULES: Final = (
+    _Rewriter.bracket,
+    _Rewriter.listed,
+    _Rewriter.number_words,
+    _Rewriter.scaled,
+    _Rewriter.phrase,
+    _Rewriter.times_sign,
+    _Rewriter.unit_word,
+)

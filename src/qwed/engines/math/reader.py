@@ -1,0 +1,362 @@
+"""A text to the statements in it that were understood, each as tokens with their places.
+
+A sentence is read whole where possible. Otherwise only equations written with a sign are taken out
+of it, when nothing around them can change their meaning. What is left unread is reported.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from qwed.engines.math.functions import ALIASES, CONSTANTS
+from qwed.engines.math.parser import CURRENCIES, RELATIONS, SEPARATORS, UNIT_MARK, Chain, Parser
+from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
+from qwed.engines.math.prose import rewrite
+from qwed.engines.math.tokens import locate, split
+
+Span = tuple[int, int]
+
+_NEEDS_READING: Final = re.compile(r"[A-Za-z;\n\\?:\[]|<<|(?<!\.)\.(?:\s|$)")
+_ANNOTATION: Final = re.compile(r"<<([^<>\n]{1,400})>>")
+_BREAK: Final = re.compile(r"[;\n]|(?<!\.)\.(?=\s|$)")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words that may stand before a claim without changing it.
+_LEADS: Final = _words(
+    "so then thus therefore hence and now also but because since we i get got have has know note see "
+    "think believe claim say says said conclude found that answer result total sum value final it is "
+    "what what's whats how much many calculate compute evaluate find determine simplify expand factor "
+    "verify check prove show confirm true correct following equation expression of the a an please "
+    "can you tell me claimed statement identity : , Q calculated computed cost amount price given "
+    "let for any all every real x's q question fact indeed clearly if when"
+)
+_ASKING: Final = _words(
+    "calculate compute evaluate find determine simplify what what's whats how expand factor give work "
+    "differentiate integrate"
+)
+_ANSWER_LEADS: Final = _words("a A answer is it it's its the : = that , result")
+_CONNECTIVES: Final = frozenset(
+    {",", "and", "so", "then", "therefore", "thus", "hence", "but", "while", "also"}
+)
+# Anywhere in the text these may turn a claim around.
+_DENIALS: Final = _words(
+    "false wrong incorrect incorrectly untrue mistaken mistake error erroneous disprove invalid "
+    "contradiction lie lies refute unless except deny denies doubt doubts mod modulo binary octal "
+    "hexadecimal hex roman"
+)
+_NEGATIONS: Final = _words(
+    "not never no isn't isnt doesn't doesnt aren't wasn't cannot can't don't didn't won't nor neither"
+)
+_OPERATORS: Final = _words("+ - − – * × · ⋅ / ÷ ^ ** ( ) [ ] { } ! % | √ ° ± π ½ ¼ ¾ ² ³ ¢ mod of") | set(
+    CURRENCIES
+)
+_ENDS_VALUE: Final = frozenset({")", "%", "!", "]", "¢"})
+_MAX_LABEL: Final = 5
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """`spans` is None where the tokens are exactly those of the text."""
+
+    tokens: list[str]
+    spans: Sequence[Span] | None = None
+    asked: bool = True
+    dropped_words: bool = False
+
+
+class Reading(msgspec.Struct, frozen=True):
+    statements: list[Statement]
+    # Parts of the text that were not read.
+    unread: list[str]
+
+
+def read(text: str) -> Reading:
+    """The statements of a text. Raises `Malformed` or `Undecided` when there is none."""
+    if len(text) > MAX_TEXT:
+        raise Undecided(f"a text of {len(text)} characters, more than {MAX_TEXT}")
+    if _NEEDS_READING.search(text) is None:
+        return Reading([Statement(split(text))], [])
+    return _read_sentences(text)
+
+
+def _read_sentences(text: str) -> Reading:
+    statements: list[Statement] = []
+    unread: list[str] = []
+    for start, part, is_annotation in _segments(text):
+        found = _sentence(part)
+        if found is None:
+            if is_annotation:
+                raise Undecided(f"{part[:80]!r} is not understood")
+            unread.append(part.strip()[:200])
+            continue
+        statements.extend(_moved(statement, start) for statement in found)
+        if len(statements) > MAX_STATEMENTS:
+            raise Undecided(f"more than {MAX_STATEMENTS} statements")
+    _refuse_hidden_claims(text, statements, unread)
+    return Reading(statements, unread)
+
+
+def _refuse_hidden_claims(text: str, statements: list[Statement], unread: list[str]) -> None:
+    """What was not read must not hold a claim or a denial."""
+    for part in unread:
+        if any(sign in part for sign in "=≈≠≤≥<>") and any(map(str.isdigit, part)):
+            raise Undecided(f"{part[:80]!r} is not understood")
+    if not statements:
+        raise _nothing_found(text)
+    if unread or any(statement.dropped_words for statement in statements):
+        words = set(re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower()))
+        if words & _DENIALS:
+            raise Undecided("the words around the claim may deny it")
+
+
+def _nothing_found(text: str) -> MathProblem:
+    words = re.findall(r"[A-Za-z]{2,}", text)
+    known = all(word.lower() in ALIASES or word.lower() in CONSTANTS for word in words)
+    if known and text.strip():
+        try:
+            Parser(split(text)).whole_chain()
+        except MathProblem as problem:
+            return problem
+    if not text.strip():
+        return Malformed("the text is empty")
+    return Undecided("no statement was understood")
+
+
+def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
+    """(start, text, is it an annotation): `<<48/2=24>>` stands for itself, the rest is read around it."""
+    for match in _ANNOTATION.finditer(text):
+        yield match.start(1), match.group(1), True
+    blank = _ANNOTATION.sub(lambda match: " " * len(match.group()), text)
+    start = 0
+    for match in _BREAK.finditer(blank):
+        if blank[start : match.start()].strip():
+            yield start, blank[start : match.start()], False
+        start = match.end()
+    if blank[start:].strip():
+        yield start, blank[start:], False
+
+
+def _moved(statement: Statement, start: int) -> Statement:
+    spans = statement.spans
+    if spans is None:
+        located = locate("")
+        spans = list(zip(located.starts, located.ends, strict=True))
+    moved = [(first + start, last + start) for first, last in spans]
+    return msgspec.structs.replace(statement, spans=moved)
+
+
+# -- one sentence ----------------------------------------------------------------------------------
+
+
+def _sentence(text: str) -> list[Statement] | None:
+    phrase = rewrite(text)
+    tokens, spans = phrase.values, phrase.spans
+    return _whole_sentence(tokens, spans) or _equations_in(tokens, spans, text)
+
+
+def _whole_sentence(tokens: list[str], spans: list[Span]) -> list[Statement] | None:
+    """Everything between the lead and the full stop is one or more claims."""
+    end = len(tokens) - 1
+    while end and tokens[end - 1] in ("?", ".", ",", ":", "="):
+        end -= 1
+    tokens, spans = [*tokens[:end], ""], [*spans[:end], spans[-1]]
+    tokens, spans = _answered(tokens, spans)
+    start = 0
+    asked = True
+    while tokens[start] in _LEADS:
+        # A bare value after "the answer is" claims nothing that can be checked.
+        asked = tokens[start] in _ASKING if start == 0 else asked or tokens[start] in _ASKING
+        start += 1
+    # A lead word may itself begin the claim ("sum of 2 and 3"); the parser is asked in both cases.
+    for begin in dict.fromkeys((start, 0)):
+        found = _claims(tokens[begin:], spans[begin:], asked or begin == 0)
+        if found:
+            return found
+    return None
+
+
+def _answered(tokens: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
+    """What is 5 plus 7? 12: the answer completes the question."""
+    if "?" not in tokens:
+        return tokens, spans
+    at = tokens.index("?")
+    after = at + 1
+    while tokens[after] in _ANSWER_LEADS:
+        after += 1
+    if not tokens[after]:
+        return [*tokens[:at], ""], [*spans[:at], spans[-1]]
+    return [*tokens[:at], "=", *tokens[after:]], [*spans[:at], spans[at], *spans[after:]]
+
+
+def _claims(tokens: list[str], spans: list[Span], asked: bool) -> list[Statement] | None:
+    kept = _without_labels(tokens)
+    dropped = len(kept) != len(tokens)
+    tokens, spans = [tokens[index] for index in kept], [spans[index] for index in kept]
+    found: list[Statement] = []
+    while tokens[0]:
+        chain, used = _first_chain(tokens)
+        if chain is None:
+            return None
+        is_last = not tokens[used]
+        if not is_last and (not chain.relations or tokens[used] not in _CONNECTIVES):
+            return None
+        if not chain.relations and (dropped or not asked or found):
+            return None
+        found.append(Statement([*tokens[:used], ""], [*spans[:used], spans[-1]], asked, dropped))
+        while tokens[used] in _CONNECTIVES:
+            used += 1
+        tokens, spans = tokens[used:], spans[used:]
+    return found or None
+
+
+def _first_chain(tokens: list[str]) -> tuple[Chain | None, int]:
+    parser = Parser(tokens)
+    try:
+        chain = parser.chain()
+    except MathProblem:
+        return None, 0
+    return chain, parser.at
+
+
+def _is_number(lexeme: str) -> bool:
+    return lexeme[:1].isdigit() or (lexeme[:1] == "." and len(lexeme) > 1 and lexeme[1].isdigit())
+
+
+def _is_word(lexeme: str) -> bool:
+    return len(lexeme) > 1 and lexeme[0].isalpha()
+
+
+def _without_labels(tokens: list[str]) -> list[int]:
+    """The positions left when the nouns after numbers are dropped: 5 red apples + 3 apples."""
+    kept: list[int] = []
+    at = 0
+    while at < len(tokens):
+        kept.append(at)
+        at += 1
+        before = tokens[at - 1]
+        if not (_is_number(before) or before in _ENDS_VALUE or before[:1] == UNIT_MARK):
+            continue
+        end = at
+        while end < len(tokens) and _is_label(tokens[end]) and end - at < _MAX_LABEL:
+            end += 1
+        if end > at and (not tokens[end] or tokens[end] in _AFTER_LABEL):
+            at = end
+    return kept
+
+
+_AFTER_LABEL: Final = (set(RELATIONS) | _OPERATORS | {",", "and"}) - {"(", "[", "{"} - set(CURRENCIES)
+
+
+def _is_label(lexeme: str) -> bool:
+    if not _is_word(lexeme) or lexeme in RELATIONS or lexeme in SEPARATORS or lexeme in _NEGATIONS:
+        return False
+    return lexeme not in ALIASES and lexeme not in CONSTANTS and not _is_math_word(lexeme)
+
+
+def _is_math_word(lexeme: str) -> bool:
+    return lexeme in ("base", "derivative", "integral", "remainder", "wrt", "square", "cube", "than", "times")
+
+
+# -- equations inside a sentence ---------------------------------------------------------------------
+
+
+def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[Statement] | None:
+    kept = _without_labels(tokens)
+    tokens, spans = [tokens[index] for index in kept], [spans[index] for index in kept]
+    found: list[Statement] = []
+    for start, end in _runs(tokens):
+        if not any(lexeme in RELATIONS for lexeme in tokens[start:end]):
+            continue
+        if any(word in _NEGATIONS for word in tokens[max(0, start - 3) : start]):
+            return None
+        bounds = _trimmed(tokens, spans, start, end, text)
+        if bounds is None:
+            return None
+        start, end = bounds
+        if any(lexeme in RELATIONS for lexeme in tokens[start:end]):
+            statement = Statement([*tokens[start:end], ""], [*spans[start:end], spans[-1]], True, True)
+            if not _parses(statement.tokens):
+                return None
+            found.append(statement)
+    return found or None
+
+
+def _parses(tokens: list[str]) -> bool:
+    chain, used = _first_chain(tokens)
+    return chain is not None and not tokens[used] and bool(chain.relations)
+
+
+def _runs(tokens: list[str]) -> Iterator[Span]:
+    """The longest runs of tokens that can belong to a formula."""
+    start = 0
+    for at, lexeme in enumerate(tokens):
+        if not _is_formula(lexeme):
+            if at > start:
+                yield start, at
+            start = at + 1
+
+
+def _is_formula(lexeme: str) -> bool:
+    if _is_number(lexeme) or lexeme in _OPERATORS or lexeme[:1] == UNIT_MARK:
+        return True
+    if lexeme in RELATIONS:
+        return lexeme != "is"
+    if len(lexeme) == 1 and lexeme.isalpha():
+        return lexeme not in ("a", "A", "I")
+    return (
+        lexeme.lower() in ALIASES and len(lexeme) > 2 and lexeme not in ("total", "average", "mode", "range")
+    )
+
+
+def _trimmed(tokens: list[str], spans: list[Span], start: int, end: int, text: str) -> Span | None:
+    """Without the dash, the unmatched bracket or the half side that belongs to the words around it."""
+    while start < end and tokens[start] in (")", "]", "}"):
+        start += 1
+    if start < end and tokens[start] in ("-", "–", "−") and _is_dash(spans, start, text):
+        start += 1
+    start = _after_unmatched(tokens, start, end)
+    if start < end and (tokens[start] in RELATIONS or not _begins_side(tokens[start])):
+        start = next((at + 1 for at in range(start, end) if tokens[at] in RELATIONS), end)
+    if start < end and not _ends_side(tokens[end - 1]):
+        end = next((at for at in range(end - 1, start, -1) if tokens[at] in RELATIONS), start)
+        # An incomplete last side may have been the result itself.
+        if not any(lexeme in RELATIONS for lexeme in tokens[start:end]):
+            return None
+    return start, end
+
+
+def _is_dash(spans: list[Span], at: int, text: str) -> bool:
+    following = text[spans[at][1] : spans[at][1] + 1]
+    return at > 0 and following.isspace()
+
+
+def _after_unmatched(tokens: list[str], start: int, end: int) -> int:
+    """Past the last closing bracket that has no opening one: 1) 2+2=4."""
+    depth = 0
+    for at in range(start, end):
+        if tokens[at] in ("(", "["):
+            depth += 1
+        elif tokens[at] in (")", "]"):
+            depth -= 1
+            if depth < 0:
+                return _after_unmatched(tokens, at + 1, end)
+    return start
+
+
+def _begins_side(lexeme: str) -> bool:
+    return lexeme not in ("*", "×", "·", "⋅", "/", "÷", "^", "**", "+", "%", "!", "of", "mod", "°")
+
+
+def _ends_side(lexeme: str) -> bool:
+    return (
+        _is_number(lexeme)
+        or lexeme in _ENDS_VALUE
+        or lexeme[:1] == UNIT_MARK
+        or lexeme.isalpha()
+        or lexeme in "²³½¼¾π}|°"
+    )

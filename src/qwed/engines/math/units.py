@@ -1,0 +1,190 @@
+"""Units of known size, and what may be added to or compared with what."""
+
+from fractions import Fraction
+from typing import Final
+
+from qwed.engines.math.nodes import (
+    Call,
+    Literal,
+    Negation,
+    Node,
+    Percent,
+    PlusMinus,
+    Power,
+    Product,
+    Quantity,
+    Rows,
+    Sum,
+    divide,
+    multiply,
+    rebuild,
+    walk,
+)
+from qwed.engines.math.problems import Undecided
+
+# unit: (dimension, how many of the dimension's base unit)
+UNITS: Final[dict[str, tuple[str, Fraction]]] = {
+    "USD": ("USD", Fraction(1)),
+    "cent": ("USD", Fraction(1, 100)),
+    "EUR": ("EUR", Fraction(1)),
+    "GBP": ("GBP", Fraction(1)),
+    "JPY": ("JPY", Fraction(1)),
+    "INR": ("INR", Fraction(1)),
+    "second": ("time", Fraction(1)),
+    "minute": ("time", Fraction(60)),
+    "hour": ("time", Fraction(3_600)),
+    "day": ("time", Fraction(86_400)),
+    "week": ("time", Fraction(604_800)),
+    "month": ("calendar", Fraction(1)),
+    "year": ("calendar", Fraction(12)),
+    "mm": ("length", Fraction(1, 1_000)),
+    "cm": ("length", Fraction(1, 100)),
+    "metre": ("length", Fraction(1)),
+    "km": ("length", Fraction(1_000)),
+    "inch": ("length", Fraction(254, 10_000)),
+    "foot": ("length", Fraction(3_048, 10_000)),
+    "yard": ("length", Fraction(9_144, 10_000)),
+    "mile": ("length", Fraction(1_609_344, 1_000)),
+    "gram": ("mass", Fraction(1)),
+    "kg": ("mass", Fraction(1_000)),
+    "mg": ("mass", Fraction(1, 1_000)),
+    "ounce": ("mass", Fraction(28_349_523_125, 10**9)),
+    "pound": ("mass", Fraction(45_359_237, 10**5)),
+    "litre": ("volume", Fraction(1)),
+    "ml": ("volume", Fraction(1, 1_000)),
+}
+_CURRENCIES: Final = frozenset({"USD", "EUR", "GBP", "JPY", "INR"})
+
+UNIT_WORDS: Final[dict[str, str]] = {
+    **{name: name for name in ("cent", "second", "minute", "hour", "day", "week", "month", "year")},
+    **{f"{name}s": name for name in ("cent", "second", "minute", "hour", "day", "week", "month", "year")},
+    "sec": "second",
+    "secs": "second",
+    "min": "minute",
+    "mins": "minute",
+    "hr": "hour",
+    "hrs": "hour",
+    "mm": "mm",
+    "cm": "cm",
+    "km": "km",
+    "kg": "kg",
+    "mg": "mg",
+    "ml": "ml",
+    "meter": "metre",
+    "meters": "metre",
+    "metre": "metre",
+    "metres": "metre",
+    "kilometer": "km",
+    "kilometers": "km",
+    "kilometre": "km",
+    "kilometres": "km",
+    "centimeter": "cm",
+    "centimeters": "cm",
+    "millimeter": "mm",
+    "millimeters": "mm",
+    "inch": "inch",
+    "inches": "inch",
+    "foot": "foot",
+    "feet": "foot",
+    "ft": "foot",
+    "yard": "yard",
+    "yards": "yard",
+    "mile": "mile",
+    "miles": "mile",
+    "gram": "gram",
+    "grams": "gram",
+    "kilogram": "kg",
+    "kilograms": "kg",
+    "milligrams": "mg",
+    "ounce": "ounce",
+    "ounces": "ounce",
+    "oz": "ounce",
+    "pound": "pound",
+    "pounds": "pound",
+    "lbs": "pound",
+    "liter": "litre",
+    "liters": "litre",
+    "litre": "litre",
+    "litres": "litre",
+    "milliliters": "ml",
+}
+
+Dimension = dict[str, int]
+
+
+def without_units(sides: tuple[Node, ...]) -> tuple[tuple[Node, ...], Fraction]:
+    """The sides as plain numbers, and the size of the last side's unit in what they are now given in.
+
+    Where each dimension is written in one unit only, the numbers mean the same without it, also in the
+    loose way of "5 hours * 10 dollars = 50 dollars". Otherwise everything is converted to base units,
+    which needs dimensions that agree. Sums of unlike things are never read.
+    """
+    units = {part.unit for side in sides for part in walk(side) if isinstance(part, Quantity)}
+    dimensions = [_dimension(side) for side in sides]
+    currencies = [_CURRENCIES.intersection(dimension) for dimension in dimensions]
+    named = [currency for currency in currencies if currency]
+    if any(currency != named[0] for currency in named):
+        raise Undecided("two currencies are compared without a rate")
+    if len({UNITS[unit][0] for unit in units}) == len(units):
+        return tuple(map(_strip, sides)), Fraction(1)
+    opaque = any(isinstance(part, Power | Call | Rows) for side in sides for part in walk(side))
+    if opaque or any(dimension != dimensions[0] for dimension in dimensions):
+        raise Undecided("the sides have different units")
+    return tuple(map(_to_base, sides)), _size_of(sides[-1])
+
+
+def _size_of(node: Node) -> Fraction:
+    """The unit a stated result is written in."""
+    quantities = [part for part in walk(node) if isinstance(part, Quantity)]
+    if len(quantities) != 1:
+        return Fraction(1)
+    return UNITS[quantities[0].unit][1]
+
+
+def _strip(node: Node) -> Node:
+    if isinstance(node, Quantity):
+        return _strip(node.operand)
+    return rebuild(node, _strip)
+
+
+def _to_base(node: Node) -> Node:
+    if isinstance(node, Quantity):
+        size = UNITS[node.unit][1]
+        factor = divide(Literal(size.numerator), Literal(size.denominator))
+        return multiply(_to_base(node.operand), factor)
+    return rebuild(node, _to_base)
+
+
+def _dimension(node: Node) -> Dimension:
+    match node:
+        case Quantity():
+            return _times(_dimension(node.operand), {UNITS[node.unit][0]: 1}, 1)
+        case Sum():
+            return _same([_dimension(term) for term in node.terms])
+        case Product():
+            total: Dimension = {}
+            for factor, inverse in zip(node.factors, node.inverse, strict=True):
+                total = _times(total, _dimension(factor), -1 if inverse else 1)
+            return total
+        case Negation() | Percent() | PlusMinus():
+            return _dimension(node.operand)
+        case Call(name=("sum" | "mean" | "median" | "min" | "max" | "mode" | "range" | "round" | "abs")):
+            return _same([_dimension(argument) for argument in node.arguments])
+    return {}
+
+
+def _times(left: Dimension, right: Dimension, sign: int) -> Dimension:
+    result = dict(left)
+    for name, count in right.items():
+        result[name] = result.get(name, 0) + sign * count
+        if not result[name]:
+            del result[name]
+    return result
+
+
+def _same(dimensions: list[Dimension]) -> Dimension:
+    """The one dimension of a sum. A bare number may be added to anything, as people write it."""
+    named = [dimension for dimension in dimensions if dimension]
+    if any(dimension != named[0] for dimension in named):
+        raise Undecided("things of different kinds are added")
+    return named[0] if named else {}
