@@ -1,0 +1,164 @@
+"""Statements that the parser keeps as text: what their first word says, and the SQL inside them."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from qwed.domain.risk import Risk
+from qwed.engines.sql.functions import forbidden_rule
+from qwed.engines.sql.verdict import Kind
+
+
+class Command(msgspec.Struct, frozen=True):
+    kind: Kind
+    risk: Risk
+    inner: tuple[str, ...] = ()
+    """Statements that it carries, to be inspected like any other."""
+    understood: bool = False
+    """Nothing is in it but what `kind` and `inner` say."""
+
+
+_HEADS: Final[Mapping[str, tuple[Kind, Risk]]] = MappingProxyType(
+    {
+        "SHOW": (Kind.READ, Risk.LOW),
+        "HELP": (Kind.READ, Risk.LOW),
+        "SET": (Kind.SESSION, Risk.HIGH),
+        "RESET": (Kind.SESSION, Risk.HIGH),
+        "DISCARD": (Kind.SESSION, Risk.HIGH),
+        "SAVEPOINT": (Kind.TRANSACTION, Risk.MEDIUM),
+        "RELEASE": (Kind.TRANSACTION, Risk.MEDIUM),
+        "BEGIN": (Kind.PROCEDURE, Risk.CRITICAL),
+        "CALL": (Kind.PROCEDURE, Risk.CRITICAL),
+        "EXEC": (Kind.PROCEDURE, Risk.CRITICAL),
+        "EXECUTE": (Kind.PROCEDURE, Risk.CRITICAL),
+        "CREATE": (Kind.DDL, Risk.CRITICAL),
+        "ALTER": (Kind.DDL, Risk.CRITICAL),
+        "DROP": (Kind.DDL, Risk.CRITICAL),
+        "REFRESH": (Kind.DDL, Risk.CRITICAL),
+        "COMMENT": (Kind.DDL, Risk.CRITICAL),
+        "RENAME": (Kind.DDL, Risk.CRITICAL),
+        "TRUNCATE": (Kind.TRUNCATE, Risk.CRITICAL),
+        "GRANT": (Kind.GRANT, Risk.CRITICAL),
+        "REVOKE": (Kind.GRANT, Risk.CRITICAL),
+        "DENY": (Kind.GRANT, Risk.CRITICAL),
+        "COPY": (Kind.COPY, Risk.CRITICAL),
+        "LOAD": (Kind.COPY, Risk.CRITICAL),
+        "UNLOAD": (Kind.COPY, Risk.CRITICAL),
+        "GET": (Kind.COPY, Risk.CRITICAL),
+        "MERGE": (Kind.MERGE, Risk.HIGH),
+        "INSERT": (Kind.INSERT, Risk.HIGH),
+    }
+)
+_OTHER: Final = (Kind.ADMINISTRATION, Risk.CRITICAL)
+
+_PLAIN_WORDS: Final = re.compile(r"[\w\s.,\"`\[\]]*+")
+_EXPLAIN_OPTIONS: Final = re.compile(
+    r"\s*(?:\((?P<list>[^()]*)\)|(?P<word>ANALYZE|ANALYSE|VERBOSE|EXTENDED|QUERY\s+PLAN|PLAN\s+FOR|FORMATTED|COST|"
+    r"CODEGEN|USING\s+\w+|FORMAT\s*=\s*\w+|DISTRIBUTED|LOGICAL)\b)",
+    re.IGNORECASE,
+)
+_ANALYZE: Final = re.compile(r"\banaly[sz]e\b(?!\s*(?:=?\s*(?:off|false|0)\b))", re.IGNORECASE)
+_PREPARED: Final = re.compile(
+    r"[\w\"`]+\s*(?:\([^()]*\)\s*)?(?:AS|FROM)\s+(?P<inner>.*)", re.IGNORECASE | re.DOTALL
+)
+_CALLED: Final = re.compile(r"\s*(?P<name>[\w.\"`]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
+_QUOTED: Final = re.compile(r"'((?:[^']|'')*+)'|\$(\w*)\$(.*?)\$\2\$", re.DOTALL)
+_BLOCK_SEPARATOR: Final = re.compile(
+    r";|\b(?:BEGIN|THEN|ELSE|LOOP|DECLARE|END|PERFORM|EXECUTE|IMMEDIATE|AS)\b", re.IGNORECASE
+)
+_STATEMENT_START: Final = re.compile(
+    r"\s*(?:SELECT|INSERT|UPDATE|DELETE|MERGE|DROP|ALTER|CREATE|TRUNCATE|GRANT|REVOKE|COPY|WITH|CALL|EXEC)\b",
+    re.IGNORECASE,
+)
+_MAX_INNER: Final = 20
+
+
+def command(head: str, rest: str) -> Command:
+    head = head.upper()
+    read = _READERS.get(head)
+    if read:
+        return read(rest)
+    kind, risk = _HEADS.get(head, _OTHER)
+    return Command(kind, risk, understood=_PLAIN_WORDS.fullmatch(rest) is not None)
+
+
+def _explain(rest: str) -> Command:
+    analyze = False
+    position = 0
+    while match := _EXPLAIN_OPTIONS.match(rest, position):
+        analyze = analyze or _ANALYZE.search(match.group()) is not None
+        position = match.end()
+    inner = rest[position:].strip()
+    # Only ANALYZE runs what it explains; the plan of a write is still more than a read.
+    kind = Kind.PROCEDURE if analyze else Kind.EXPLAIN
+    return Command(kind, Risk.LOW, (inner,), understood=bool(inner))
+
+
+def _prepare(rest: str) -> Command:
+    match = _PREPARED.match(rest.strip())
+    if not match:
+        return Command(Kind.PROCEDURE, Risk.CRITICAL)
+    inner = match["inner"].strip()
+    quoted = _QUOTED.fullmatch(inner)
+    return Command(Kind.PROCEDURE, Risk.CRITICAL, (_unquoted(quoted) if quoted else inner,), understood=True)
+
+
+def _replace(rest: str) -> Command:
+    return Command(Kind.INSERT, Risk.HIGH, (f"INSERT {rest}",), understood=True)
+
+
+def _execute(rest: str) -> Command:
+    inner = tuple(_unquoted(match) for match in _QUOTED.finditer(rest))
+    statements = tuple(text for text in inner if _STATEMENT_START.match(text))
+    return Command(
+        Kind.PROCEDURE,
+        Risk.CRITICAL,
+        statements[:_MAX_INNER],
+        understood=_PLAIN_WORDS.fullmatch(rest) is not None,
+    )
+
+
+def _call(rest: str) -> Command:
+    match = _CALLED.fullmatch(rest)
+    if not match:
+        return Command(Kind.PROCEDURE, Risk.CRITICAL)
+    # The arguments are read as a query's, so that nothing hides in them.
+    arguments = match["arguments"] or ""
+    inner = (f"SELECT {arguments}",) if arguments.strip() else ()
+    return Command(
+        Kind.PROCEDURE, Risk.CRITICAL, inner, understood=forbidden_rule(match["name"].lower()) is None
+    )
+
+
+def block(rest: str) -> Command:
+    """A DO block or a procedure's body: the statements that can be made out in it, never all of it."""
+    match = _QUOTED.search(rest)
+    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements_in(_unquoted(match) if match else rest))
+
+
+def statements_in(body: str) -> tuple[str, ...]:
+    pieces = (piece.strip() for piece in _BLOCK_SEPARATOR.split(body))
+    found = [piece for piece in pieces if _STATEMENT_START.match(piece)]
+    found += [
+        _unquoted(match) for match in _QUOTED.finditer(body) if _STATEMENT_START.match(_unquoted(match))
+    ]
+    return tuple(found[:_MAX_INNER])
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    return match[3] if match[1] is None else match[1].replace("''", "'")
+
+
+_READERS: Final = {
+    "EXPLAIN": _explain,
+    "PREPARE": _prepare,
+    "REPLACE": _replace,
+    "EXECUTE": _execute,
+    "EXEC": _execute,
+    "CALL": _call,
+    "DO": block,
+    "BEGIN": block,
+}

@@ -1,0 +1,212 @@
+"""From what was found in the SQL to the engine's answer."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from sqlglot import exp
+
+from qwed.domain.findings import Failure, Finding, Status
+from qwed.domain.registry import SQL
+from qwed.domain.risk import Risk
+from qwed.engines.sql.dialects import dialect_named
+from qwed.engines.sql.inspection import inspect
+from qwed.engines.sql.parsing import parse
+from qwed.engines.sql.request import SqlRequest
+from qwed.engines.sql.rules import SqlRules
+from qwed.engines.sql.verdict import Problem, SqlVerdict
+
+# A check and the rules that break it.
+CHECKS: Final[dict[str, frozenset[str]]] = {
+    "parsed": frozenset({"parse", "bounds", "statement", "command", "dialect", "unknown_function"}),
+    "no_stacked_writes": frozenset({"stacked_write"}),
+    "no_injection": frozenset(
+        {"tautology", "constant_condition", "union_smuggling", "comment_truncation", "comment_as_blank"}
+        | {"blind_probe", "error_probe", "time_probe", "obfuscation", "injected_value"}
+    ),
+    "no_outside_access": frozenset({"file_access", "network_access", "command_execution", "administration"}),
+    "no_system_catalogs": frozenset({"system_catalog"}),
+    "no_sensitive_columns": frozenset({"forbidden_column"}),
+    "matches_schema": frozenset(
+        {"schema", "unknown_table", "unknown_column", "ambiguous_column", "type_mismatch", "column_count"}
+    ),
+    "no_cartesian_joins": frozenset({"cartesian_join"}),
+}
+_ALWAYS: Final = ("parsed", "no_stacked_writes", "no_injection", "no_outside_access", "no_system_catalogs")
+_MAX_VALUE_LENGTH: Final = 500
+
+
+class Decision(msgspec.Struct, frozen=True):
+    finding: Finding
+    corrected_text: str | None = None
+
+
+def decide(request: SqlRequest, rules: SqlRules) -> Decision:
+    if not any(text.strip() for text in request.texts):
+        return Decision(_refused("statement", "there is no SQL to verify", "", Failure.MALFORMED))
+    named = request.dialect or rules.default_dialect
+    dialect = dialect_named(named) if named else None
+    if named and dialect is None:
+        return Decision(
+            _refused("dialect", f"the dialect {named[:40]!r} is not known", named, Failure.MALFORMED)
+        )
+    rules = _tightened(rules, request)
+    verdict = _combined([inspect(text, dialect, rules, request.schema) for text in request.texts])
+    verdict = _with_values(verdict, request.unbound, dialect, rules)
+    finding = _finding(verdict, request, rules)
+    if finding.status is Status.VERIFIED and rules.correct_missing_limit is not None:
+        return _with_limit(finding, verdict, request, rules.correct_missing_limit)
+    return Decision(finding)
+
+
+def _tightened(rules: SqlRules, request: SqlRequest) -> SqlRules:
+    """An action may ask for more strictness than the deployment, never for less."""
+    if not request.forbidden_columns and not request.no_sensitive_columns:
+        return rules
+    return msgspec.structs.replace(
+        rules,
+        forbidden_columns=(*rules.forbidden_columns, *request.forbidden_columns),
+        no_sensitive_columns=rules.no_sensitive_columns or request.no_sensitive_columns,
+    )
+
+
+def _combined(verdicts: list[SqlVerdict]) -> SqlVerdict:
+    if len(verdicts) == 1:
+        return verdicts[0]
+    return SqlVerdict(
+        verdicts[0].dialect,
+        tuple(statement for verdict in verdicts for statement in verdict.statements),
+        # Several texts in one action are several statements, wherever they stand.
+        Risk.CRITICAL,
+        tuple(problem for verdict in verdicts for problem in verdict.problems),
+        tuple(warning for verdict in verdicts for warning in verdict.warnings),
+        tuple(dict.fromkeys(table for verdict in verdicts for table in verdict.tables)),
+    )
+
+
+def _with_values(
+    verdict: SqlVerdict, values: Iterable[str], dialect: str | None, rules: SqlRules
+) -> SqlVerdict:
+    """A string that nothing binds may end up inside the text: it must not change what the text does."""
+    found = [problem for value in values if (problem := _injected(value, dialect, rules))]
+    if not found:
+        return verdict
+    return msgspec.structs.replace(
+        verdict, problems=(*verdict.problems, *found), risk=Risk.CRITICAL, is_read=False
+    )
+
+
+def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | None:
+    if value.isalnum() or len(value) > _MAX_VALUE_LENGTH:
+        return None
+    for template in ("SELECT a FROM t WHERE b = '{}'", "SELECT a FROM t WHERE b = {}"):
+        verdict = inspect(template.replace("{}", value), dialect, rules)
+        for problem in verdict.problems:
+            if problem.failure is Failure.FORBIDDEN and problem.rule != "system_catalog":
+                message = f"a value that nothing binds would change the statement ({problem.rule})"
+                return Problem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
+    return None
+
+
+def _finding(verdict: SqlVerdict, request: SqlRequest, rules: SqlRules) -> Finding:
+    broken = {problem.rule for problem in verdict.problems}
+    checks = _checks(request, rules)
+    failed = tuple(name for name, breaking in CHECKS.items() if breaking & broken)
+    passed = tuple(name for name in checks if name not in failed)
+    failure = verdict.failure
+    if failure is not None:
+        status = Status.FAILED
+        first = next(problem for problem in verdict.problems if problem.failure is failure)
+        reason = first.message
+    elif verdict.problems:
+        status, reason = Status.UNCERTAIN, verdict.problems[0].message
+    else:
+        status, reason = Status.VERIFIED, _described(verdict)
+    return Finding(
+        status,
+        verdict.risk,
+        SQL,
+        reason,
+        _evidence(verdict, request),
+        failure=failure,
+        checks_passed=passed,
+        checks_failed=failed,
+    )
+
+
+def _checks(request: SqlRequest, rules: SqlRules) -> list[str]:
+    checks = [*_ALWAYS]
+    if rules.forbidden_columns or rules.no_sensitive_columns:
+        checks.append("no_sensitive_columns")
+    if request.schema is not None:
+        checks.append("matches_schema")
+    if rules.reject_cartesian_joins:
+        checks.append("no_cartesian_joins")
+    return checks
+
+
+def _described(verdict: SqlVerdict) -> str:
+    kinds = ", ".join(dict.fromkeys(kind.value for kind in verdict.kinds))
+    return f"understood completely as {verdict.dialect}: {kinds}"
+
+
+def _evidence(verdict: SqlVerdict, request: SqlRequest) -> dict[str, Any]:
+    evidence: dict[str, Any] = {
+        "dialect": verdict.dialect,
+        "statements": [
+            {"kind": item.kind.value, "risk": item.risk.wire, "text": item.text, "nested": item.nested}
+            for item in verdict.statements
+        ],
+        "tables": list(verdict.tables),
+    }
+    if verdict.problems:
+        evidence["problems"] = [_shown(problem) for problem in verdict.problems]
+    if verdict.warnings:
+        evidence["warnings"] = [_shown(problem) for problem in verdict.warnings]
+    if request.bound_values:
+        evidence["bound_values"] = request.bound_values
+    return evidence
+
+
+def _shown(problem: Problem) -> dict[str, str]:
+    return {"rule": problem.rule, "message": problem.message, "node": problem.node}
+
+
+def _refused(rule: str, message: str, node: str, failure: Failure) -> Finding:
+    problem = Problem(rule, message, node[:200], failure, Risk.CRITICAL)
+    evidence = {"problems": [_shown(problem)]}
+    return Finding(
+        Status.FAILED, Risk.CRITICAL, SQL, message, evidence, failure=failure, checks_failed=("parsed",)
+    )
+
+
+def _with_limit(finding: Finding, verdict: SqlVerdict, request: SqlRequest, limit: int) -> Decision:
+    """The same read with a LIMIT, unless it has one or gives a single row anyway."""
+    if not verdict.is_read or len(request.texts) != 1:
+        return Decision(finding)
+    statements = parse(request.texts[0], verdict.dialect)
+    query = statements[0] if isinstance(statements, list) else None
+    if (
+        not isinstance(query, exp.Select | exp.SetOperation)
+        or query.args.get("limit")
+        or _gives_one_row(query)
+    ):
+        return Decision(finding)
+    text = query.limit(limit, copy=False).sql(dialect=verdict.dialect)
+    reason = f"the read has no LIMIT; it is given one of {limit}"
+    corrected = msgspec.structs.replace(
+        finding,
+        status=Status.CORRECTED,
+        reason=reason,
+        evidence={**finding.evidence, "corrected_text": text},
+        checks_failed=("limited",),
+    )
+    return Decision(corrected, text)
+
+
+def _gives_one_row(query: exp.Expr) -> bool:
+    if query.args.get("fetch") or isinstance(query, exp.SetOperation):
+        return query.args.get("fetch") is not None
+    if query.args.get("from_") is None:
+        return True
+    return not query.args.get("group") and all(item.find(exp.AggFunc) for item in query.expressions)

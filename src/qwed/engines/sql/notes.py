@@ -1,0 +1,71 @@
+"""What the rules write down while they walk through one text."""
+
+from typing import Final
+
+from sqlglot import exp
+
+from qwed.domain.findings import Failure
+from qwed.domain.risk import Risk
+from qwed.engines.sql.nodes import text_of
+from qwed.engines.sql.rules import SqlRules
+from qwed.engines.sql.verdict import Kind, Problem, Statement
+
+_MAX_PROBLEMS: Final = 20
+_MAX_TABLES: Final = 100
+_MAX_STATEMENTS: Final = 50
+
+
+class Notes:
+    """Mutable while one text is read; bounded, since a hostile text breaks each rule a thousand times."""
+
+    def __init__(self, dialect: str, rules: SqlRules) -> None:
+        self.dialect = dialect
+        self.rules = rules
+        self.statements: list[Statement] = []
+        self.problems: dict[tuple[str, str], Problem] = {}
+        self.warnings: dict[tuple[str, str], Problem] = {}
+        self.tables: dict[str, None] = {}
+        self.risk = Risk.LOW
+        self.top_level_statements = 0
+        self.writes_among_several = False
+
+    def statement(self, kind: Kind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
+        self.raise_risk(risk)
+        if len(self.statements) < _MAX_STATEMENTS:
+            self.statements.append(Statement(kind, risk, self._text(node), nested))
+
+    def raise_risk(self, risk: Risk) -> None:
+        if risk > self.risk:
+            self.risk = risk
+
+    def forbidden(self, rule: str, message: str, node: exp.Expr | str, risk: Risk = Risk.CRITICAL) -> None:
+        self._problem(rule, message, node, Failure.FORBIDDEN, risk)
+
+    def malformed(self, rule: str, message: str, node: exp.Expr | str) -> None:
+        self._problem(rule, message, node, Failure.MALFORMED, Risk.CRITICAL)
+
+    def incorrect(self, rule: str, message: str, node: exp.Expr | str) -> None:
+        self._problem(rule, message, node, Failure.INCORRECT, Risk.LOW)
+
+    def undecided(self, rule: str, message: str, node: exp.Expr | str, risk: Risk = Risk.CRITICAL) -> None:
+        self._problem(rule, message, node, None, risk)
+
+    def warn(self, rule: str, message: str, node: exp.Expr | str) -> None:
+        if len(self.warnings) < _MAX_PROBLEMS:
+            text = self._text(node)
+            self.warnings.setdefault((rule, text), Problem(rule, message, text))
+
+    def table(self, name: str) -> None:
+        if len(self.tables) < _MAX_TABLES:
+            self.tables[name] = None
+
+    def _problem(
+        self, rule: str, message: str, node: exp.Expr | str, failure: Failure | None, risk: Risk
+    ) -> None:
+        self.raise_risk(risk)
+        if len(self.problems) < _MAX_PROBLEMS:
+            text = self._text(node)
+            self.problems.setdefault((rule, text), Problem(rule, message, text, failure, risk))
+
+    def _text(self, node: exp.Expr | str) -> str:
+        return node[:200] if isinstance(node, str) else text_of(node, self.dialect)

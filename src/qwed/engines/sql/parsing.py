@@ -1,0 +1,70 @@
+"""SQL text to syntax trees, in one dialect; what does not parse is a value, not an exception."""
+
+import contextvars
+import functools
+import logging
+
+import msgspec
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+
+from qwed.engines.sql.lexing import too_hostile
+
+
+class Unparsed(msgspec.Struct, frozen=True):
+    why: str
+    where: str
+    beyond_bounds: bool = False
+
+
+_parsing = contextvars.ContextVar("_parsing", default=False)
+
+
+class _Quiet(logging.Filter):
+    """Drops what the parser logs about an agent's text, and nothing that others log by the same name."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _parsing.get()
+
+
+logging.getLogger("sqlglot").addFilter(_Quiet())
+
+
+def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
+    """The statements of the text, empty ones left out."""
+    reason = too_hostile(text)
+    if reason:
+        return Unparsed(reason, text[:80], beyond_bounds=True)
+    if "\x00" in text:
+        return Unparsed("it holds a NUL character", "\\x00")
+    token = _parsing.set(True)
+    try:
+        found = _dialect(dialect).parse(text)
+    except ParseError as error:
+        return _parse_error(error, text)
+    except SqlglotError:
+        return Unparsed("a string, name or comment does not end", text[-80:])
+    except RecursionError:
+        return Unparsed("nested too deeply", text[:80], beyond_bounds=True)
+    except Exception as error:  # noqa: BLE001 - the parser's own mistakes must not become ours
+        return Unparsed(f"the parser gave up ({type(error).__name__})", text[:80])
+    finally:
+        _parsing.reset(token)
+    return [
+        statement for statement in found if statement is not None and type(statement) is not exp.Semicolon
+    ]
+
+
+@functools.cache
+def _dialect(name: str) -> Dialect:
+    return Dialect.get_or_raise(name)
+
+
+def _parse_error(error: ParseError, text: str) -> Unparsed:
+    if not error.errors:
+        return Unparsed("it does not follow the grammar", text[:80])
+    first = error.errors[0]
+    where = f"line {first.get('line')}, column {first.get('col')}"
+    near = str(first.get("highlight") or "")[:40]
+    return Unparsed(f"it does not follow the grammar at {where}", near or text[-80:])

@@ -1,0 +1,48 @@
+"""Comments that cut off what came after them, and comments that stand for blanks."""
+
+import re
+from typing import Final
+
+from qwed.engines.sql.lexing import Comment, comments_in
+from qwed.engines.sql.notes import Notes
+
+# What is left of `'…'` or `(…)` when a comment was put inside it.
+_LEFTOVER: Final = re.compile(r"[\s\-+]*([\'\"`)\]])")
+_NOTHING_SAID: Final = re.compile(r"[\W_]*\d?[\W_]*")
+
+
+def check_comments(text: str, notes: Notes) -> None:
+    for comment in comments_in(text, notes.dialect):
+        if comment.is_line and comment.follows_code and _cuts_off(text, comment):
+            notes.forbidden(
+                "comment_truncation", "a comment cuts off the rest of the statement", _shown(text, comment)
+            )
+        elif not comment.is_line and _stands_for_blank(text, comment):
+            notes.forbidden(
+                "comment_as_blank", "an empty comment stands between two words", _shown(text, comment)
+            )
+
+
+def _cuts_off(text: str, comment: Comment) -> bool:
+    body = comment.body
+    leftover = _LEFTOVER.match(body)
+    if leftover:
+        sign = leftover.group(1)
+        if sign in "'\"`":
+            return body.count(sign) % 2 == 1
+        return body.count(sign) > body.count("(" if sign == ")" else "[")
+    # A comment that says nothing, at the very end, was not written to be read.
+    return not text[comment.end :].strip() and _NOTHING_SAID.fullmatch(body) is not None
+
+
+def _stands_for_blank(text: str, comment: Comment) -> bool:
+    before, after = text[comment.start - 1 : comment.start], text[comment.end : comment.end + 1]
+    return not comment.body.strip() and _is_word(before) and _is_word(after)
+
+
+def _is_word(sign: str) -> bool:
+    return sign.isalnum() or (bool(sign) and sign in "_'\")(*=")
+
+
+def _shown(text: str, comment: Comment) -> str:
+    return text[max(0, comment.start - 30) : comment.end][:120]

@@ -1,0 +1,77 @@
+"""What was found in one SQL text, as plain values."""
+
+import enum
+
+import msgspec
+
+from qwed.domain.findings import Failure
+from qwed.domain.risk import Risk
+
+
+class Kind(enum.StrEnum):
+    """What a statement does, whatever its dialect calls it."""
+
+    READ = "read"
+    EXPLAIN = "explain"
+    LOCKING_READ = "locking read"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    MERGE = "merge"
+    DDL = "ddl"
+    TRUNCATE = "truncate"
+    GRANT = "grant"
+    COPY = "copy"
+    PROCEDURE = "procedure"
+    SESSION = "session"
+    TRANSACTION = "transaction"
+    ADMINISTRATION = "administration"
+
+
+READS = frozenset({Kind.READ, Kind.EXPLAIN})
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One classified statement; nested ones (in a CTE, an EXPLAIN, a DO block) count like any other."""
+
+    kind: Kind
+    risk: Risk
+    text: str
+    nested: bool = False
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """A rule that the text breaks, with the piece of SQL that breaks it.
+
+    No `failure` means that the engine cannot decide.
+    """
+
+    rule: str
+    message: str
+    node: str
+    failure: Failure | None = None
+    risk: Risk = Risk.LOW
+
+
+class SqlVerdict(msgspec.Struct, frozen=True):
+    dialect: str
+    statements: tuple[Statement, ...]
+    risk: Risk
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    tables: tuple[str, ...] = ()
+    is_read: bool = False
+    """One parsed statement that only reads, with no problem at all."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(statement.kind for statement in self.statements)
+
+    @property
+    def failure(self) -> Failure | None:
+        """The gravest kind of failure: harm before nonsense before mistake."""
+        found = {problem.failure for problem in self.problems}
+        for failure in (Failure.FORBIDDEN, Failure.MALFORMED, Failure.INCORRECT):
+            if failure in found:
+                return failure
+        return None
