@@ -4,6 +4,7 @@ import secrets
 import time
 from pathlib import Path
 
+from qwed.domain.actions import Action
 from qwed.domain.credentials import (
     AGENT_TOKEN_PREFIX,
     API_KEY_PREFIX,
@@ -13,8 +14,8 @@ from qwed.domain.credentials import (
     credential_hash,
 )
 from qwed.domain.policy import DEFAULT_POLICY, Policy
+from qwed.domain.registry import ENGINE_NAMES
 from qwed.ect.keys import NodeSigner, generate, load_or_create
-from qwed.engines.catalogue import EngineRules
 from qwed.engines.facade import Engines
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules, inspect_url
@@ -25,6 +26,7 @@ from qwed.gateway.proving import EngineProver
 from qwed.gateway.records import Record
 from qwed.gateway.services import Services
 from qwed.gateway.waiting import run
+from qwed.policy import engine_rules, load_policy
 from qwed.stores import open_memory, open_sqlite
 
 
@@ -87,7 +89,7 @@ def build(
         except BaseException:
             store.close()
             raise
-    rules = EngineRules()
+    rules = engine_rules(policy)
     pool = WorkerPool(
         rules, deadline_seconds=policy.limits.engine_seconds, max_waiting=policy.limits.engine_queue
     )
@@ -103,6 +105,18 @@ def build(
         address_problems=lambda url: [problem.message for problem in inspect_url(url, tool_rules.urls)],
         state_required=state_required,
     )
+
+
+def warm(services: Services) -> None:
+    """Load what the first decisions would otherwise wait for: parsers here, solvers in the workers."""
+    for engine in ENGINE_NAMES:
+        run(services.prover.prove(engine, Action(engine, query="1"), "gateway"))
+    services.prover.warm()
+
+
+def read_policy(path: Path | None) -> Policy:
+    """The policy in a file; the default where there is none. Raises `PolicyError` or `OSError`."""
+    return DEFAULT_POLICY if path is None else load_policy(path.read_text(encoding="utf-8"), str(path))
 
 
 def close(services: Services) -> None:

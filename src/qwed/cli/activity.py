@@ -82,7 +82,9 @@ def _print_line(entry: dict[str, Any], *, as_json: bool) -> None:
         print_json(entry)
         return
     decision = click.style(f"{entry['decision']:15}", fg=DECISION_COLOURS.get(entry["decision"]))
-    click.echo(f"{entry['timestamp']}  {decision}  {_printable(_said(entry))}  {entry.get('error_code') or ''}")
+    click.echo(
+        f"{entry['timestamp']}  {decision}  {_printable(_said(entry))}  {entry.get('error_code') or ''}"
+    )
 
 
 def _printable(text: str) -> str:

@@ -57,7 +57,9 @@ def _limit(value: Any) -> str:
 @agents.command()
 @click.argument("name")
 @click.option("--principal", "principal_id", required=True, metavar="ID", help="Who owns the agent.")
-@click.option("--type", "kind", type=click.Choice(["supervised", "autonomous", "trusted"]), default="supervised")
+@click.option(
+    "--type", "kind", type=click.Choice(["supervised", "autonomous", "trusted"]), default="supervised"
+)
 @click.option("--engine", "engines", multiple=True, help="An engine it may use; repeatable [math, logic].")
 @with_backend
 def register(

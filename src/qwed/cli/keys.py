@@ -12,7 +12,9 @@ def keys() -> None:
 
 @keys.command()
 @click.option("--principal", "principal_id", metavar="ID", help="Whose agents the key is for.")
-@click.option("--scope", "scopes", multiple=True, help="verify, register, read, approve or trust; repeatable.")
+@click.option(
+    "--scope", "scopes", multiple=True, help="verify, register, read, approve or trust; repeatable."
+)
 @click.option("--role", "roles", multiple=True, help="Such as operator:security; repeatable.")
 @click.option("--operator", is_flag=True, help="A key that may do everything.")
 @click.option("--label", help="What it is for.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from qwed.domain.policy import Policy
 from qwed.guards.startup import StartupHookGuard, load_accepted
 from qwed.settings import MEMORY, Settings, read_settings
 
@@ -31,7 +32,12 @@ def serve(behind_proxy: bool | None, **options: str | None) -> int:
         click.echo(f"Warning: {warning}", err=True)
     _require_protection(settings)
     # Before the store opens, and before anything heavy is imported.
-    StartupHookGuard(accepted=load_accepted(settings.startup_trust_file)).verify()
+    try:
+        StartupHookGuard(accepted=load_accepted(settings.startup_trust_file)).verify()
+    except RuntimeError as error:
+        raise click.ClickException(
+            f"{error}\naccept what you know with: qwed doctor --trust-startup"
+        ) from None
     return _serve(settings)
 
 
@@ -58,10 +64,9 @@ def _serve(settings: Settings) -> int:
     from qwed.http.logs import EventLog  # noqa: PLC0415
     from qwed.http.server import serve as run_server  # noqa: PLC0415
     from qwed.ledger.chain import BrokenChain  # noqa: PLC0415
-    from qwed.policy import load_policy_file  # noqa: PLC0415
     from qwed.stores import DatabaseInUse, DatabaseUnusable  # noqa: PLC0415
 
-    policy = load_policy_file(policy_path(settings))
+    policy = read_policy_file(policy_path(settings))
     database = None if settings.database == MEMORY else Path(settings.database)
     try:
         services = bootstrap.build(
@@ -97,6 +102,17 @@ def _serve(settings: Settings) -> int:
     return 0
 
 
+def read_policy_file(path: Path | None) -> Policy:
+    from qwed.bootstrap import read_policy  # noqa: PLC0415 - after the start-up guard has looked
+
+    try:
+        return read_policy(path)
+    except (OSError, UnicodeError) as error:
+        raise click.ClickException(f"the policy file {path} can't be read: {error}") from None
+    except ValueError as error:
+        raise click.ClickException(f"the policy file has mistakes:\n{error}") from None
+
+
 def policy_path(settings: Settings) -> Path | None:
     if settings.config is not None:
         return settings.config
@@ -107,8 +123,16 @@ def _announce(settings: Settings, port: int, key: str | None) -> None:
     scheme = "https" if settings.tls_cert else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{scheme}://{host}:{port}"
-    lines = [f"QWED gateway  {address}", f"Dashboard     {address}/dashboard", f"API           {address}/docs"]
+    lines = [
+        f"QWED gateway  {address}",
+        f"Dashboard     {address}/dashboard",
+        f"API           {address}/docs",
+    ]
     if key is not None:
-        lines += ["", f"Operator key  {key}", "              shown this once; keep it: only its hash is stored"]
+        lines += [
+            "",
+            f"Operator key  {key}",
+            "              shown this once; keep it: only its hash is stored",
+        ]
     sys.stdout.write("\n".join(lines) + "\n\n")
     sys.stdout.flush()

@@ -115,7 +115,9 @@ def _print_decision(answer: dict[str, Any]) -> None:
         click.echo(f"  {answer['error']['message']} ({answer['error']['code']})")
     if "verification" in answer:
         verification = answer["verification"]
-        click.echo(f"  {verification['status']} by {verification['engine']}, {verification['risk_level']} risk")
+        click.echo(
+            f"  {verification['status']} by {verification['engine']}, {verification['risk_level']} risk"
+        )
     if "corrected_action" in answer:
         click.echo(f"  corrected: {answer['corrected_action']}")
     if "approval" in answer:

@@ -64,9 +64,7 @@ async def create_key(services: Services, caller: Caller, raw: Any) -> Answer:
 def _check_key(body: KeyBody) -> None:
     is_operator = OPERATOR_ROLE in body.roles
     if body.principal_id is None and not is_operator:
-        raise malformed(
-            "principal_id", "is missing: a key has a principal or the role 'operator'"
-        )
+        raise malformed("principal_id", "is missing: a key has a principal or the role 'operator'")
     if body.principal_id is not None and is_operator:
         raise malformed("principal_id", "an operator's key is bound to no principal")
     if body.principal_id is not None and not 0 < len(body.principal_id.strip()) <= MAX_NAME:

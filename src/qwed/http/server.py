@@ -57,5 +57,3 @@ def serve(
     server = Server(config, on_listening)
     server.run()
     return server.started
-
-

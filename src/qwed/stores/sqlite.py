@@ -33,7 +33,7 @@ from qwed.gateway.records import (
     Record,
     Remembered,
 )
-from qwed.ledger.chain import Entry, Head, append, commit_to, verify
+from qwed.ledger.chain import BrokenChain, Entry, Head, append, commit_to, verify
 from qwed.stores.access import ThreadedAccess
 from qwed.stores.bodies import decode, encode
 from qwed.stores.hot import HotStore
@@ -535,3 +535,28 @@ def _migrate(connection: sqlite3.Connection) -> None:
     for number, entry in enumerate(files[have:], start=have + 1):
         script = entry.read_text(encoding="utf-8")
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+
+def verify_ledger(path: Path) -> Head:
+    """Follow the whole chain of a store, read-only, beside a running gateway if there is one.
+
+    Raises `BrokenChain` or `sqlite3.Error`.
+    """
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return verify(_stored_entries(connection))
+    finally:
+        connection.close()
+
+
+def _stored_entries(connection: sqlite3.Connection) -> Iterator[Entry]:
+    """Every entry, after comparing it with the activity it stands for (where that is still kept)."""
+    rows = connection.execute(
+        "SELECT l.seq, l.at_ms, l.subject, l.commitment, l.previous, l.hash, a.salt, a.payload"
+        " FROM ledger l LEFT JOIN activities a USING (seq) ORDER BY l.seq"
+    )
+    for *entry, salt, payload in rows:
+        found = Entry(*entry)
+        if payload is not None and commit_to(payload, salt) != found.commitment:
+            raise BrokenChain(f"the payload of entry {found.seq} ({found.subject}) was changed")
+        yield found

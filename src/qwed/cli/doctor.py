@@ -1,0 +1,191 @@
+"""`qwed doctor`: what is wrong with this installation, and how to fix it."""
+
+import importlib.metadata
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import httpx2
+import msgspec
+
+from qwed import __version__
+from qwed.cli.serve import policy_path
+from qwed.cli.shared import print_json
+from qwed.guards.startup import StartupHookGuard, accept, load_accepted
+from qwed.settings import MEMORY, Settings, SettingsError, read_settings
+
+OK, WARNING, WRONG = "ok", "warning", "wrong"
+_MARKS = {OK: ("✓", "green"), WARNING: ("!", "yellow"), WRONG: ("✗", "red")}
+_LIBRARIES = ("sqlglot", "z3-solver", "sympy", "google-re2", "tree-sitter", "jsonschema-rs", "cryptography")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    check: str
+    state: str
+    says: str
+    fix: str = ""
+
+
+@click.command()
+@click.option("--trust-startup", is_flag=True, help="Accept the start-up hooks found now, by content.")
+@click.option("--database", metavar="PATH", help="The store to look at [qwed.db].")
+@click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
+def doctor(trust_startup: bool, database: str | None, as_json: bool) -> int:
+    """Say what is wrong with this installation and how to fix it. Exit code 1 when something is."""
+    try:
+        settings = read_settings(options={"database": database})
+    except SettingsError as error:
+        findings = [Finding("settings", WRONG, str(error), "correct or unset the variable")]
+    else:
+        if trust_startup:
+            _trust(settings)
+        findings = [finding for check in _CHECKS for finding in check(settings)]
+    if as_json:
+        print_json({"version": __version__, "findings": findings})
+    else:
+        _print(findings)
+    return 1 if any(finding.state == WRONG for finding in findings) else 0
+
+
+def _print(findings: list[Finding]) -> None:
+    click.echo(f"QWED {__version__}")
+    for finding in findings:
+        mark, colour = _MARKS[finding.state]
+        click.echo(f"{click.style(mark, fg=colour, bold=True)} {finding.check}: {finding.says}")
+        if finding.fix:
+            click.echo(f"    fix: {finding.fix}")
+
+
+def _trust(settings: Settings) -> None:
+    file = settings.startup_trust_file
+    found = StartupHookGuard(accepted=load_accepted(file)).inspect()
+    accept(found, file)
+    click.echo(f"accepted {len(found)} start-up hook(s) in {file}", err=True)
+
+
+def _python(settings: Settings) -> Iterator[Finding]:
+    yield Finding("python", OK, ".".join(map(str, sys.version_info[:3])))
+
+
+def _sqlite(settings: Settings) -> Iterator[Finding]:
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info >= (3, 51, 3):
+        yield Finding("sqlite", OK, version)
+    else:
+        yield Finding(
+            "sqlite",
+            WARNING,
+            f"{version} has the WAL-reset race that 3.51.3 fixed; one gateway process avoids it",
+            "let only one process write the file (QWED makes sure of its own), or upgrade SQLite",
+        )
+
+
+def _libraries(settings: Settings) -> Iterator[Finding]:
+    missing = [name for name in _LIBRARIES if not _is_installed(name)]
+    if missing:
+        fix = "pip install 'qwed[server]'"
+        yield Finding("libraries", WRONG, f"missing {', '.join(missing)}: their engines prove nothing", fix)
+    else:
+        yield Finding("libraries", OK, "all engines can be loaded")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _startup(settings: Settings) -> Iterator[Finding]:
+    try:
+        found = StartupHookGuard(accepted=load_accepted(settings.startup_trust_file)).inspect()
+    except (RuntimeError, OSError, ValueError) as error:
+        yield Finding("start-up hooks", WRONG, str(error), "remove the file it names, or make it yours alone")
+        return
+    if not found:
+        yield Finding("start-up hooks", OK, "each one is explained")
+    for hook in found:
+        yield Finding(
+            "start-up hooks",
+            WRONG,
+            f"{hook.path}: {hook.why}",
+            "remove it; or, if you know it: qwed doctor --trust-startup",
+        )
+
+
+def _policy(settings: Settings) -> Iterator[Finding]:
+    from qwed.bootstrap import read_policy  # noqa: PLC0415 - loads the engines' rules
+
+    path = policy_path(settings)
+    try:
+        policy = read_policy(path)
+    except (OSError, ValueError) as error:
+        yield Finding("policy", WRONG, str(error), "correct the file; see 'qwed policy check'")
+    else:
+        yield Finding("policy", OK, f"{path or 'built-in'}, {policy.version[:19]}…")
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    if settings.database == MEMORY:
+        yield Finding("store", WARNING, "in memory: everything is forgotten at the end", "use a file")
+        return
+    path = Path(settings.database)
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        yield Finding("store", WRONG, f"there is no directory {folder}", f"mkdir -p {folder}")
+    elif not os.access(folder, os.W_OK):
+        yield Finding(
+            "store", WRONG, f"{folder} can't be written", "change its owner or use another --database"
+        )
+    elif not path.exists():
+        yield Finding("store", OK, f"{path} is made at the first start")
+    else:
+        yield from _existing_store(path)
+
+
+def _existing_store(path: Path) -> Iterator[Finding]:
+    from qwed.ledger.chain import BrokenChain  # noqa: PLC0415
+    from qwed.stores.sqlite import verify_ledger  # noqa: PLC0415
+
+    try:
+        head = verify_ledger(path)
+    except BrokenChain as error:
+        yield Finding(
+            "ledger", WRONG, str(error), "restore the store from a backup; keep this one as evidence"
+        )
+    except sqlite3.Error as error:
+        yield Finding("store", WRONG, f"{path} can't be read as a store: {error}", "use another --database")
+    else:
+        yield Finding("store", OK, f"{path}, {head.seq} ledger entries, chain valid")
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        yield Finding("store", WARNING, f"others can read {path} (mode {mode:03o})", f"chmod 600 {path}")
+
+
+def _gateway(settings: Settings) -> Iterator[Finding]:
+    address = settings.base_url or f"http://{settings.host}:{settings.port}"
+    try:
+        answer: Any = httpx2.get(f"{address}/ready", timeout=3).json()
+    except (httpx2.HTTPError, ValueError):
+        yield Finding("gateway", WARNING, f"none answers at {address}", "start one: qwed serve")
+        return
+    if isinstance(answer, dict) and answer.get("ready"):
+        yield Finding("gateway", OK, f"ready at {address}")
+    else:
+        yield Finding("gateway", WRONG, f"not ready at {address}: {answer}", "see its log")
+
+
+_CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+    _python,
+    _sqlite,
+    _libraries,
+    _startup,
+    _policy,
+    _store,
+    _gateway,
+)

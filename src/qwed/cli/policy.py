@@ -1,0 +1,41 @@
+"""`qwed policy`."""
+
+from pathlib import Path
+
+import click
+
+from qwed.cli.serve import DEFAULT_POLICY_FILE, read_policy_file
+from qwed.cli.shared import print_json, print_table
+from qwed.gateway.wire import encode_json
+from qwed.policy import explain
+
+
+@click.group()
+def policy() -> None:
+    """The policy file: actions, tools, prices, limits."""
+
+
+@policy.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
+def check(file: Path | None, as_json: bool) -> None:
+    """Check FILE [qwed.yaml] and explain what it changes.
+
+    Every mistake is named with its line. Without a file the built-in policy is in force.
+    """
+    if file is None and DEFAULT_POLICY_FILE.exists():
+        file = DEFAULT_POLICY_FILE
+    explanation = explain(read_policy_file(file))
+    if as_json:
+        print_json(explanation)
+        return
+    click.echo(f"{file or 'the built-in policy'} is valid: {explanation.version}")
+    if explanation.is_default:
+        click.echo("nothing differs from the defaults")
+        return
+    rows = [[c.path, _short(c.default), _short(c.in_force)] for c in explanation.changes]
+    print_table("What differs from the defaults", ["key", "default", "in force"], rows)
+
+
+def _short(value: object) -> str:
+    return "-" if value is None else encode_json(value).decode()[:100]
