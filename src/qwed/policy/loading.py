@@ -60,12 +60,18 @@ class _Assembly:
 
     def _line(self, *keys: str) -> int:
         """Where a key stands, or the nearest above it that does."""
-        node = self._root
+        return self._nodes(*keys)[-1].key_line
+
+    def _is_written(self, *keys: str) -> bool:
+        return len(self._nodes(*keys)) > len(keys)
+
+    def _nodes(self, *keys: str) -> list[Node]:
+        nodes = [self._root]
         for key in keys:
-            if not isinstance(node.value, dict) or key not in node.value:
+            if not isinstance(nodes[-1].value, dict) or key not in nodes[-1].value:
                 break
-            node = node.value[key]
-        return node.key_line
+            nodes.append(nodes[-1].value[key])
+        return nodes
 
     def _fail(self, message: str, *keys: str) -> None:
         self._reading.fail(self._line(*keys), ".".join(keys), message)
@@ -129,7 +135,7 @@ class _Assembly:
 
     def _action(self, name: str, given: Mapping[str, Any]) -> ActionRule:
         known = DEFAULT_POLICY.actions.get(name)
-        if known is None and "engine" not in given:
+        if known is None and not self._is_written("actions", name, "engine"):
             self._fail(
                 f"a new action type needs an engine: one of {', '.join(ENGINE_NAMES)}", "actions", name
             )

@@ -158,6 +158,17 @@ def optional(read: Reader) -> Reader:
     return lambda reading, node, path: None if node.value is None else read(reading, node, path)
 
 
+def always_on(read: Reader) -> Reader:
+    """`null` would read as "off", which this cannot be."""
+
+    def read_given(reading: Reading, node: Node, path: str) -> Any:
+        if node.value is None:
+            return reading.fail(node.line, path, "cannot be switched off; leave it out to keep the default")
+        return read(reading, node, path)
+
+    return read_given
+
+
 def list_of(read: Reader, most: int = 10_000) -> Reader:
     def read_list(reading: Reading, node: Node, path: str) -> Any:
         if not isinstance(node.value, list) or len(node.value) > most:
