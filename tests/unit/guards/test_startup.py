@@ -293,7 +293,7 @@ def test_nothing_that_is_inspected_is_run(site: Path, tmp_path: Path):
 
     assert len(inspect(site)) == 3
     assert not trace.exists()
-    assert "sitecustomize" not in sys.modules
+    assert "usercustomize" not in sys.modules
 
 
 @pytest.mark.parametrize(

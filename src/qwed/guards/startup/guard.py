@@ -37,6 +37,7 @@ class StartupHookGuard:
         self._accepted = accepted or {}
         self._library_dirs = existing(running_library_dirs() if library_dirs is None else library_dirs)
         self._working_dirs = existing([working_dir or Path()])
+        self._loaded = loaded_customizations() if site_dirs is None else []
 
     def verify(self) -> None:
         """Raises `RuntimeError`, which names every file, why it is not trusted and what to do."""
@@ -61,7 +62,7 @@ class StartupHookGuard:
         for directory in self._working_dirs:
             search.append(directory)
         yield from inspect_customizations(search)
-        for path in loaded_customizations():
+        for path in self._loaded:
             yield from inspect_module(path, os.path.dirname(path), search)
 
     def _is_accepted(self, finding: StartupFinding) -> bool:
