@@ -1,5 +1,6 @@
 """The policy file: what it changes, and how its mistakes are told."""
 
+import importlib
 import re
 import typing
 from decimal import Decimal
@@ -277,6 +278,15 @@ def test_the_file_knows_every_rule_of_an_engine_and_its_default(section: str, st
     }
 
 
+def test_a_rule_that_needs_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+
+    assert mistake("sql: {default_dialect: mysql}").endswith("needs sqlglot: pip install 'qwed[engines]'")
+
+
 def test_the_file_knows_every_kind_of_check():
     assert typing.get_args(CheckerKind) == CHECK_KINDS
 
@@ -371,6 +381,7 @@ def test_the_file_knows_every_kind_of_check():
             "1: retention.activity_days: expected a whole number from 1 to 36500, not",
         ),
         ("sql: {default_dialect: klingon}", '1: sql.default_dialect: "klingon" is not a dialect of SQL'),
+        ("sql: {default_dialect: 5}", "1: sql.default_dialect: expected text of 1 to 256 characters, not 5"),
         ("files: {roots: [srv]}", '1: files.roots[0]: expected an absolute path, not "srv"'),
         (
             "urls:\n  allow:\n    - ok.example\n    - 'http://'",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from qwed.guards.startup import StartupFinding, StartupHookGuard, accept, load_accepted
+from qwed.guards.startup import StartupFinding, StartupHookGuard, accept, genuine, load_accepted
 
 LIBRARY = [Path(os.__file__).parent]
 
@@ -224,6 +224,26 @@ def test_a_link_into_a_package_cache_passes_when_its_record_vouches_for_the_cont
     assert inspect(site) == []
 
 
+def test_a_known_line_passes_only_with_the_module_it_loads(site: Path, monkeypatch: pytest.MonkeyPatch):
+    line = "import os, sys;exec('anything at all')"
+    monkeypatch.setattr(genuine, "_PYTEST_COV_LINE", hashlib.sha256(line.encode()).hexdigest())
+    install(
+        site,
+        "pytest_cov-6",
+        {"pytest-cov.pth": line, "pytest_cov/__init__.py": "", "pytest_cov/embed.py": ""},
+    )
+
+    assert inspect(site) == []
+    (site / "pytest_cov" / "embed.py").write_text("changed = True")
+    assert len(inspect(site)) == 1
+
+
+def test_a_customization_of_an_installed_distribution_passes(site: Path):
+    install(site, "s-1", {"sitecustomize.py": "import s_hook\ns_hook.start()\n", "s_hook.py": ""})
+
+    assert inspect(site) == []
+
+
 def test_an_entry_point_of_its_own_distribution_passes(site: Path):
     install(site, "e-1", {"e.start": "# hooks\ne.hooks:start\n", "e/__init__.py": "", "e/hooks.py": ""})
 
@@ -259,9 +279,19 @@ def test_an_entry_point_of_its_own_distribution_passes(site: Path):
         ("import not python", "not readable as Python"),
         ("import " + "(" * 500, "not readable as Python"),
         ("import sys" + "; x = " + "-" * 4000 + "1", "readable as Python|nested too deeply"),
+        ("import sys; exec('from os import system')", "imports from os"),
+        ("import sys; exec('from . import x')", "imports from ."),
+        ("import sys; exec('def (')", "runs text that is not readable"),
+        ("import sys; exec('try:\\n pass\\nexcept (A, B): pass')", "catches something unusual"),
+        ("import sys; exec('try:\\n pass\\nexcept A as exec: pass')", "rebinds exec"),
+        ("import sys; exec('try:\\n pass\\nexcept A as e:\\n e.run()')", "calls e.run"),
+        ("import sys; x" + ".a" * 3000, "uses x|readable as Python|nested too deeply"),
+        ("import sys; x = " + "not " * 1500 + "1", "readable as Python|nested too deeply"),
         ("import unknown_module", "imports unknown_module, for which nothing vouches"),
         ("import site; site.addsitedir('/x')", "imports site"),
+        ("import " + "x" * 5000, "imports xxx"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_code_that_nothing_explains_is_found(site: Path, line: str, why: str):
     (site / "evil.pth").write_text(f"# looks innocent\n{line}\n")
@@ -269,6 +299,7 @@ def test_code_that_nothing_explains_is_found(site: Path, line: str, why: str):
     (finding,) = inspect(site)
     assert (finding.path, finding.line) == (f"{site}/evil.pth", 2)
     assert any(part in finding.why for part in why.split("|"))
+    assert len(finding.why) < 300
 
 
 def test_the_error_names_the_file_the_line_the_reason_and_the_way_out(site: Path):
@@ -495,6 +526,25 @@ def test_a_customization_for_which_no_distribution_vouches_is_found(site: Path, 
     (site / "sitecustomize.py").write_bytes(text.encode("utf-8", "surrogatepass"))
 
     assert len(inspect(site)) == 1
+
+
+def test_a_customization_of_an_installed_distribution_that_does_more_is_found(site: Path):
+    install(site, "s-1", {"sitecustomize.py": "import socket\n"})
+
+    assert "imports socket" in reasons(site)[0]
+
+
+def test_a_customization_that_cannot_be_read_is_found(site: Path):
+    (site / "sitecustomize.py").write_bytes(b"#" * 300_000)
+
+    assert reasons(site) == ["runs at every start of Python and is larger than 256 KiB"]
+
+
+def test_a_customization_that_any_user_can_change_is_found(site: Path):
+    (site / "sitecustomize.py").write_text("")
+    (site / "sitecustomize.py").chmod(0o666)
+
+    assert "any user can write to" in reasons(site)[0]
 
 
 def test_debians_sitecustomize_is_found_where_someone_planted_its_module(site: Path):

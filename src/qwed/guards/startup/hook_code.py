@@ -42,7 +42,7 @@ def unexplained_in(source: str, owns: Callable[[str], bool]) -> str | None:
     try:
         _Reading(owns).statements(tree.body)
     except _Unexplained as found:
-        return str(found)
+        return str(found)[:200]
     except RecursionError:
         return "is nested too deeply to be read"
     return None
