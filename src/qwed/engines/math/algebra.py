@@ -38,6 +38,9 @@ _SAMPLES: Final = tuple(
     map(Fraction, ("3/7", "11/5", "-5/7", "17/6", "1/9", "-13/4", "29/8", "-1/3", "47/10", "2/11"))
 )
 
+_SMALL: Final = 25
+_LONGEST: Final = 300
+
 
 class Verdict(msgspec.Struct, frozen=True):
     holds: bool
@@ -135,25 +138,38 @@ def _points(names: list[str]) -> Iterator[dict[str, Fraction]]:
 
 
 def _refuted(written: Node, left: Node, right: Node) -> Verdict:
-    point = counterexample(left, right)
-    note = {"how": "not as an identity", "counterexample": point}
-    if not _is_claim(written, left, right):
+    note = {"how": "not as an identity", "counterexample": counterexample(left, right)}
+    correction = _worked_out(written, left)
+    if not _is_claim(written, left, right, correction):
         raise Undecided("an equation that holds for some values only")
-    correction = _shown(left)
-    return Verdict(False, "the two sides are not identical", note, correction or "")
+    return Verdict(False, "the two sides are not identical", note, correction)
 
 
-def _is_claim(written: Node, left: Node, right: Node) -> bool:
+def _is_claim(written: Node, left: Node, right: Node, correction: str) -> bool:
     """(x+1)^2 = x^2+1 claims an identity; 2x+3 = 7 and x^2 = x are equations to be solved."""
-    if any(isinstance(part, Derivative) for part in walk(written)):
+    if _has_derivative(written):
         return True
+    if _variables(left) and not _variables(right):
+        return not _variables(parsed(correction)) if correction else False
     try:
         difference = polynomial.quotient(subtract(left, right))
     except NotPolynomial:
-        return bool(_variables(left)) and bool(_variables(right))
-    if set(difference.top) <= {()}:
         return True
-    return bool(_variables(right)) and bool(_variables(left)) and not _is_collected(written)
+    return set(difference.top) <= {()} or (bool(_variables(left)) and not _is_collected(written))
+
+
+def _has_derivative(node: Node) -> bool:
+    return any(isinstance(part, Derivative) for part in walk(node))
+
+
+def _worked_out(written: Node, node: Node) -> str:
+    """The worked-out form of a side; empty where there is none short enough to put into the text."""
+    try:
+        found = polynomial.quotient_text(polynomial.quotient(node))
+    except NotPolynomial:
+        is_small = sum(1 for _ in walk(node)) <= _SMALL
+        found = symbolic.simplified(node) if _has_derivative(written) or is_small else ""
+    return found if len(found) <= _LONGEST else ""
 
 
 def _is_collected(node: Node) -> bool:
@@ -186,15 +202,6 @@ def _is_monomial(node: Node) -> bool:
                 and not any(node.inverse)
             )
     return False
-
-
-def _shown(node: Node) -> str | None:
-    """The worked-out form of a side, short enough to put into the text."""
-    try:
-        found = polynomial.quotient_text(polynomial.quotient(node))
-    except NotPolynomial:
-        found = symbolic.simplified(node)
-    return found if len(found) <= 400 else None
 
 
 def simplified(node: Node) -> tuple[str, str]:

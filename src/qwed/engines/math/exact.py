@@ -33,7 +33,7 @@ Ratio = tuple[int, int]
 _REDUCE_ABOVE: Final = 1 << 1_024
 _OF_MATRICES: Final = frozenset({"det", "inverse", "transpose", "trace", "rank", "dot", "cross"})
 _MAX_FACTORIAL: Final = 5_000
-_MAX_PERIODS: Final = 2_000
+_LONG_BITS: Final = 20_000
 
 
 def evaluate(node: Node) -> Ratio:
@@ -391,8 +391,8 @@ def _growth(rate: Ratio, years: Ratio, per_year: Ratio) -> Fraction:
 
 
 def _bounded_power(factor: Fraction, count: Fraction) -> Ratio:
-    if abs(count) > _MAX_PERIODS * 10:
-        raise too_large()
+    if abs(count) * max(factor.numerator.bit_length(), factor.denominator.bit_length()) > _LONG_BITS:
+        raise NotRational("the exact value is too long to be of use")
     return power((factor.numerator, factor.denominator), (count.numerator, count.denominator))
 
 

@@ -8,15 +8,16 @@ from typing import Final
 import msgspec
 
 from qwed.domain.findings import Status
-from qwed.engines.math import reader
+from qwed.engines.math import equations, reader
 from qwed.engines.math.comparison import Stated, stated
+from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.judge import Outcome, Repair, judge
 from qwed.engines.math.nodes import Node, Symbol, substitute
 from qwed.engines.math.parser import CURRENCIES, DEFAULT, Chain, Parser, Reading
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.math.reader import Span, Statement
 from qwed.engines.math.tokens import locate
-from qwed.engines.math.values import exact_text, written_like
+from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
 _EITHER: Final = frozenset({Reading.PERCENT_ALONE, Reading.NATURAL_LOG, Reading.SAMPLE, Reading.NARROW_SCOPE})
@@ -33,6 +34,9 @@ class Examined(msgspec.Struct, frozen=True):
 
 def examine(text: str, variables: Variables) -> Examined:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
+    solution = equations.read(text)
+    if solution is not None:
+        return Examined([equations.judge_solutions(solution)], [])
     outcomes, _, unread = _examined(text, variables)
     return Examined(outcomes, unread)
 
@@ -145,6 +149,9 @@ def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
 
 def corrected_text(text: str, variables: Variables) -> str | None:
     """The text with every wrong result put right; None unless it then verifies."""
+    solution = equations.read(text)
+    if solution is not None:
+        return _with_solutions(text, solution)
     for _ in range(_MAX_REPAIRS):
         outcomes, judged, _ = _examined(text, variables)
         wrong = next((index for index, one in enumerate(outcomes) if one.repair is not None), None)
@@ -159,6 +166,16 @@ def corrected_text(text: str, variables: Variables) -> str | None:
             return None
         text = changed
     return None
+
+
+def _with_solutions(text: str, claim: SolutionClaim) -> str | None:
+    found = equations.judge_solutions(claim).evidence.get("solutions")
+    if found is None:
+        return None
+    changed = _spliced(text, claim.values_span, found)
+    again = equations.read(changed)
+    is_right = again is not None and equations.judge_solutions(again).status is Status.VERIFIED
+    return changed if is_right else None
 
 
 def _repaired(text: str, statement: Statement, chain: Chain, repair: Repair) -> str | None:
@@ -202,7 +219,8 @@ def _side_text(old: str, value: Fraction, number: Stated | None) -> str:
     shown = value if number is None else value * (number.factor / abs(number.factor))
     if number is not None and number.factor < 0:
         shown = -value
-    digits = exact_text((abs(shown).numerator, abs(shown).denominator))
+    size = abs(shown)
+    digits = fraction_text(size) if "/" in old else exact_text((size.numerator, size.denominator))
     sign = "-" if shown < 0 else ""
     currency = next((mark for mark in CURRENCIES if mark in old), "")
     return f"{sign}{currency}{digits}{'%' if number is not None and number.is_percent else ''}"

@@ -9,7 +9,7 @@ from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
 from qwed.engines.math.comparison import Link, Stated, compare, stated
-from qwed.engines.math.nodes import Node
+from qwed.engines.math.nodes import Node, Product, Symbol, walk
 from qwed.engines.math.parser import Chain
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
 from qwed.engines.math.units import without_units
@@ -33,6 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
     repair: Repair | None = None
 
 
+_LONGEST_SHOWN: Final = 200
 _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 
 
@@ -89,6 +90,8 @@ def _structured(node: Node) -> Outcome:
         return Outcome(
             Status.VERIFIED, "the exact value", {"value": matrices.text(node), "method": "exact arithmetic"}
         )
+    if all(isinstance(part, Symbol | Product) for part in walk(node)):
+        raise Undecided("names alone are no expression")
     text, method = algebra.simplified(node)
     return Outcome(Status.VERIFIED, "the exact result", {"value": text, "method": method})
 
@@ -150,7 +153,9 @@ def _from_first(sides: tuple[Node, ...], index: int, link: Link) -> Link:
 
 def _text(interval: Interval) -> Any:
     if interval.is_point:
-        return exact_text((interval.low.numerator, interval.low.denominator))
+        text = exact_text((interval.low.numerator, interval.low.denominator))
+        if len(text) <= _LONGEST_SHOWN or "/" not in text:
+            return text
     return bounds_text(interval)
 
 

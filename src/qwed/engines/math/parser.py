@@ -486,7 +486,7 @@ class Parser:
             raise Undecided(f"the function {lexeme!r} is not defined")
         if len(lexeme) == 1:
             return self.subscripted(lexeme)
-        if len(lexeme) <= 3 and _LETTERS.issuperset(lexeme) and lexeme not in _SHORT_WORDS:
+        if is_letter_product(lexeme):
             return multiply(*map(Symbol, lexeme))
         raise Undecided(f"the word {lexeme[:40]!r} is not understood")
 
@@ -796,6 +796,11 @@ class Parser:
             self.at += 1
         node = self.primary()
         return Negation(node) if negative else node
+
+
+def is_letter_product(word: str) -> bool:
+    """ab and xyz are products of variables; longer words are words."""
+    return 1 < len(word) <= 3 and _LETTERS.issuperset(word) and word not in _SHORT_WORDS
 
 
 def _only_variable(node: Node) -> str:

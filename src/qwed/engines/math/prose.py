@@ -167,13 +167,13 @@ _PHRASES: Final[dict[str, str]] = {
     "is less than or equal to": "<=",
     "is not more than": "<=",
     "is not greater than": "<=",
-    "is not equal to": "!=",
-    "does not equal": "!=",
-    "doesn't equal": "!=",
-    "isn't equal to": "!=",
-    "is different from": "!=",
-    "is not": "!=",
-    "isn't": "!=",
+    "is not equal to": "≠",
+    "does not equal": "≠",
+    "doesn't equal": "≠",
+    "isn't equal to": "≠",
+    "is different from": "≠",
+    "is not": "≠",
+    "isn't": "≠",
     # functions
     "square root of": "sqrt of",
     "square root": "sqrt",
@@ -265,8 +265,8 @@ _PHRASES: Final[dict[str, str]] = {
     "\\leq": "<=",
     "\\ge": ">=",
     "\\geq": ">=",
-    "\\ne": "!=",
-    "\\neq": "!=",
+    "\\ne": "≠",
+    "\\neq": "≠",
     "\\approx": "≈",
     "\\pi": "pi",
     "\\sqrt": "sqrt",
@@ -346,6 +346,7 @@ def _by_first_word() -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
 
 _TABLE: Final = _by_first_word()
 _ARTICLES: Final = frozenset({"the", "a", "an"})
+_SIGNS: Final = frozenset("+-−*×·/÷^(=")
 _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
 
 
@@ -383,12 +384,21 @@ class _Rewriter:
 
     def keep(self) -> None:
         word = self.words[self.at]
-        if word not in _ARTICLES:
+        if not self.is_article():
             value = self.tokens.values[self.at]
             self.emit(
                 value if len(value) == 1 else word, self.tokens.starts[self.at], self.tokens.ends[self.at]
             )
         self.at += 1
+
+    def is_article(self) -> bool:
+        """`a` is a variable next to signs, an article before a word or a number."""
+        if self.words[self.at] != "a":
+            return self.words[self.at] in _ARTICLES
+        following = self.words[self.at + 1]
+        before = self.values[-1] if self.values else ""
+        is_followed = len(following) > 1 or following[:1].isdigit() or following in ("$", "x")
+        return is_followed and following not in ("**", "is") and before not in _SIGNS
 
     def take(self, count: int, values: tuple[str, ...]) -> None:
         """Replace the next `count` tokens; several new tokens share the place of the old ones."""

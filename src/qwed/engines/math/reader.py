@@ -10,8 +10,17 @@ from typing import Final
 
 import msgspec
 
+from qwed.engines.math import finance
 from qwed.engines.math.functions import ALIASES, CONSTANTS
-from qwed.engines.math.parser import CURRENCIES, RELATIONS, SEPARATORS, UNIT_MARK, Chain, Parser
+from qwed.engines.math.parser import (
+    CURRENCIES,
+    RELATIONS,
+    SEPARATORS,
+    UNIT_MARK,
+    Chain,
+    Parser,
+    is_letter_product,
+)
 from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
 from qwed.engines.math.prose import rewrite
 from qwed.engines.math.tokens import locate, split
@@ -32,9 +41,9 @@ _LEADS: Final = _words(
     "so then thus therefore hence and now also but because since we i get got have has know note see "
     "think believe claim say says said conclude found that answer result total sum value final it is "
     "what what's whats how much many calculate compute evaluate find determine simplify expand factor "
-    "verify check prove show confirm true correct following equation expression of the a an please "
-    "can you tell me claimed statement identity : , Q calculated computed cost amount price given "
-    "let for any all every real x's q question fact indeed clearly if when"
+    "verify check prove show confirm true correct following equation expression of please "
+    "can you tell me claimed statement identity : , calculated computed cost amount price given "
+    "let for any all every real question fact indeed clearly if when"
 )
 _ASKING: Final = _words(
     "calculate compute evaluate find determine simplify what what's whats how expand factor give work "
@@ -154,6 +163,9 @@ def _moved(statement: Statement, start: int) -> Statement:
 
 
 def _sentence(text: str) -> list[Statement] | None:
+    spoken = finance.read(text)
+    if spoken is not None:
+        return [Statement(spoken.values, spoken.spans)]
     phrase = rewrite(text)
     tokens, spans = phrase.values, phrase.spans
     return _whole_sentence(tokens, spans) or _equations_in(tokens, spans, text)
@@ -168,6 +180,8 @@ def _whole_sentence(tokens: list[str], spans: list[Span]) -> list[Statement] | N
     tokens, spans = _answered(tokens, spans)
     start = 0
     asked = True
+    if tokens[0] in ("Q", "q", "A") and tokens[1] == ":":
+        start = 2
     while tokens[start] in _LEADS:
         # A bare value after "the answer is" claims nothing that can be checked.
         asked = tokens[start] in _ASKING if start == 0 else asked or tokens[start] in _ASKING
@@ -234,6 +248,7 @@ def _is_word(lexeme: str) -> bool:
 def _without_labels(tokens: list[str]) -> list[int]:
     """The positions left when the nouns after numbers are dropped: 5 red apples + 3 apples."""
     kept: list[int] = []
+    has_variables = any(len(lexeme) == 1 and lexeme.isalpha() for lexeme in tokens)
     at = 0
     while at < len(tokens):
         kept.append(at)
@@ -243,6 +258,8 @@ def _without_labels(tokens: list[str]) -> list[int]:
             continue
         end = at
         while end < len(tokens) and _is_label(tokens[end]) and end - at < _MAX_LABEL:
+            if has_variables and is_letter_product(tokens[end]):
+                break
             end += 1
         if end > at and (not tokens[end] or tokens[end] in _AFTER_LABEL):
             at = end

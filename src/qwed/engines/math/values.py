@@ -23,6 +23,13 @@ def exact_text(value: Ratio) -> str:
     return f"{_digits(numerator)}/{_digits(denominator)}"
 
 
+def fraction_text(value: Fraction) -> str:
+    """1/2 rather than 0.5, for a text that speaks in fractions."""
+    if value.denominator == 1:
+        return _digits(value.numerator)
+    return f"{_digits(value.numerator)}/{_digits(value.denominator)}"
+
+
 def terminating_places(denominator: int) -> int | None:
     """How many decimals n/denominator needs (in lowest terms); None when it never ends."""
     twos = (denominator & -denominator).bit_length() - 1

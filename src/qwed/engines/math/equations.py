@@ -1,0 +1,437 @@
+"""Claims about the solutions of equations: each is put in, and all of them are counted.
+
+A list of solutions is right when every one satisfies every equation and none is missing. For a
+polynomial in one variable the real roots are counted exactly (Sturm's theorem); for linear systems
+elimination counts. Where completeness cannot be counted, only "is a solution" is answered.
+"""
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+from math import gcd, isqrt, lcm
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.findings import Failure, Status
+from qwed.engines.math import algebra, polynomial
+from qwed.engines.math.comparison import compare, stated
+from qwed.engines.math.judge import Outcome
+from qwed.engines.math.nodes import Literal, Negation, Node, PlusMinus, Symbol, substitute, subtract, symbols
+from qwed.engines.math.parser import Parser
+from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Undecided
+from qwed.engines.math.prose import rewrite
+
+_MAX_TEXT: Final = 1_000
+_MAX_DEGREE: Final = 20
+_MAX_EQUATIONS: Final = 8
+_MAX_DIVISORS: Final = 2_000
+_MENTIONED: Final = re.compile(
+    r"\bsolve\b|\bsolutions?\b|\broots?\b|\bzeros?\b|=>|⇒|\b(?:then|implies|so|therefore)\b", re.IGNORECASE
+)
+_NOUN: Final = r"(?:real |distinct |integer )*(?:solutions?|roots?|zeros?)(?: set)?"
+_SUBJECT: Final = r"(?:the )?(?:equations? |system(?: of equations)? |polynomial )?"
+_OF: Final = r"(?:of|to|for)"
+_COUNT: Final = r"(?:the |exactly |only |a |an |one |two |three |four |unique |single )*"
+
+# Tried in this order. `eq` holds the equations, `values` what is claimed of them.
+_FORMS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), is_complete)
+    for pattern, is_complete in (
+        (rf"{_SUBJECT}(?P<eq>.+?) has (?P<none>no) {_NOUN}\.?", True),
+        (rf"{_SUBJECT}(?P<eq>.+?) has {_COUNT}{_NOUN}\s*[:,]?\s*(?:at |of |are |is )?(?P<values>\S.*)", True),
+        (rf"(?:the |all )*{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+?) (?:is|are):?\s+(?P<values>.+)", True),
+        (
+            rf"(?P<values>.+?) (?:is|are) (?P<one>a |one )?(?:the )?{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+)",
+            True,
+        ),
+        (
+            rf"solve {_SUBJECT}(?:for [a-z]\s?[:,]?\s)?(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*"
+            r"(?:[;:\n?]|\. |=>|⇒|→|->|,? (?:so|then|giving|gives|to get|we get)\b)\s*(?P<values>.+)",
+            True,
+        ),
+        (rf"solve {_SUBJECT}(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*[.?]?", True),
+        (
+            r"(?:if )?(?P<eq>[^;⇒\n]+?),?\s+(?:then|implies(?: that)?|so|therefore)\s+"
+            r"(?P<values>[a-z]\s*=[^=].*)",
+            True,
+        ),
+        (r"(?P<eq>[^;⇒\n]+?)\s*(?:=>|⇒|→)\s*(?P<values>[a-z]\s*=[^=].*)", True),
+    )
+)
+_SEPARATOR: Final = re.compile(r"\s*(?:,\s*and\b|,\s*or\b|,|;|\n|\band\b|\bor\b)\s*", re.IGNORECASE)
+
+Assignment = dict[str, Node]
+
+
+class SolutionClaim(msgspec.Struct, frozen=True):
+    """`values` is None for a question; empty where none is claimed to exist."""
+
+    equations: list[tuple[Node, Node]]
+    values: list[tuple[str | None, Node]] | None
+    is_complete: bool
+    values_span: tuple[int, int]
+
+
+def read(text: str) -> SolutionClaim | None:
+    """The claim about solutions that a text consists of; None when it is no such text."""
+    if len(text) > _MAX_TEXT or _MENTIONED.search(text) is None:
+        return None
+    stripped = text.strip()
+    offset = text.index(stripped) if stripped else 0
+    for form, is_complete in _FORMS:
+        match = form.fullmatch(stripped)
+        claim = None if match is None else _claim(match, is_complete, offset)
+        if claim is not None:
+            return claim
+    return None
+
+
+def _claim(match: re.Match[str], is_complete: bool, offset: int) -> SolutionClaim | None:
+    groups = match.groupdict()
+    values_text = groups.get("values")
+    try:
+        equations = [_equation(part) for part in _parts(groups["eq"])]
+        values = (
+            None if values_text is None else [_value(part) for part in _parts(values_text.strip(" .[]{}"))]
+        )
+    except MathProblem:
+        return None
+    if not equations or len(equations) > _MAX_EQUATIONS or not _unknowns(equations):
+        return None
+    if groups.get("none"):
+        values = []
+    span = match.span("values") if values_text is not None else (0, 0)
+    return SolutionClaim(
+        equations, values, is_complete and not groups.get("one"), (span[0] + offset, span[1] + offset)
+    )
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in _SEPARATOR.split(text) if part.strip()]
+
+
+def _chain(text: str) -> tuple[Node, ...]:
+    parser = Parser(rewrite(text).values)
+    chain = parser.whole_chain()
+    if parser.ambiguous or len(chain.sides) > 2 or (chain.relations and chain.relations != ("=",)):
+        raise Undecided("not one equation")
+    return chain.sides
+
+
+def _equation(text: str) -> tuple[Node, Node]:
+    sides = _chain(text)
+    return (sides[0], sides[1]) if len(sides) == 2 else (sides[0], Literal(0))
+
+
+def _value(text: str) -> tuple[str | None, Node]:
+    sides = _chain(text)
+    if len(sides) == 1:
+        return None, sides[0]
+    if not isinstance(sides[0], Symbol):
+        raise Malformed("a solution names its variable")
+    return sides[0].name, sides[1]
+
+
+def _unknowns(equations: list[tuple[Node, Node]]) -> list[str]:
+    names = {name for left, right in equations for name in (*symbols(left), *symbols(right))}
+    return sorted(name for name in names if not polynomial.is_constant_name(name))
+
+
+# -- judgement -------------------------------------------------------------------------------------
+
+
+def judge_solutions(claim: SolutionClaim) -> Outcome:
+    """Never raises: a problem is an outcome."""
+    try:
+        names = _unknowns(claim.equations)
+        if len(names) == 1 and len(claim.equations) == 1:
+            return _one_variable(claim, names[0])
+        return _system(claim, names)
+    except MathProblem as problem:
+        return Outcome(Status.UNCERTAIN, str(problem))
+
+
+def _one_variable(claim: SolutionClaim, name: str) -> Outcome:
+    equation = claim.equations[0]
+    coefficients = _coefficients(equation, name)
+    if claim.values is None:
+        return _solved(coefficients, name)
+    candidates = _candidates(claim.values, name)
+    wrong = [node for node in candidates if not _satisfies(equation, name, node, coefficients)]
+    evidence: dict[str, Any] = {"method": "substitution", "relations": []}
+    if coefficients is not None:
+        evidence["real_solutions"] = count = count_real_roots(coefficients)
+    elif claim.is_complete and not wrong:
+        raise Undecided("each is a solution, but whether there are others was not proven")
+    if wrong and not claim.is_complete:
+        return Outcome(Status.FAILED, "the value does not satisfy the equation", evidence, Failure.INCORRECT)
+    if wrong:
+        return _not_solutions(
+            f"{len(wrong)} of the values do not satisfy the equation", evidence, coefficients, name
+        )
+    if coefficients is not None and claim.is_complete and _distinct(candidates) != count:
+        return _not_solutions(f"the equation has {count} real solutions", evidence, coefficients, name)
+    return Outcome(Status.VERIFIED, "every value satisfies the equation", evidence)
+
+
+def _candidates(values: list[tuple[str | None, Node]], name: str) -> list[Node]:
+    found: list[Node] = []
+    for given, node in values:
+        if given is not None and given != name:
+            raise Undecided(f"{given!r} does not occur in the equation")
+        if isinstance(node, PlusMinus):
+            found.extend((node.operand, Negation(node.operand)))
+        else:
+            found.append(node)
+    return found
+
+
+def _distinct(candidates: list[Node]) -> int:
+    count = 0
+    for index, node in enumerate(candidates):
+        count += all(compare(node, "!=", other).holds for other in candidates[:index])
+    return count
+
+
+def _satisfies(
+    equation: tuple[Node, Node], name: str, node: Node, coefficients: list[Fraction] | None
+) -> bool:
+    left, right = (substitute(side, {name: node}) for side in equation)
+    try:
+        if compare(left, "!=", right).holds:
+            return coefficients is not None and _is_rounded_root(node, coefficients)
+        return True
+    except NotRational:
+        if algebra.is_zero_difference(left, right):
+            return True
+        raise
+
+
+def _is_rounded_root(node: Node, coefficients: list[Fraction]) -> bool:
+    """A value written with decimals stands for every number that rounds to it."""
+    number = stated(node)
+    if number is None or not number.literal.has_point:
+        return False
+    middle = Fraction(number.literal.numerator, number.literal.denominator) * number.factor
+    half = abs(Fraction(10) ** -number.literal.places * number.factor) / 2
+    return _value_at(coefficients, middle - half) * _value_at(coefficients, middle + half) <= 0
+
+
+def _not_solutions(
+    reason: str, evidence: dict[str, Any], coefficients: list[Fraction] | None, name: str
+) -> Outcome:
+    roots = None if coefficients is None else exact_roots(coefficients)
+    if not roots:
+        return Outcome(Status.FAILED, reason, evidence, Failure.INCORRECT)
+    return Outcome(
+        Status.CORRECTED, reason, {**evidence, "solutions": _roots_text(roots, name)}, Failure.INCORRECT
+    )
+
+
+def _roots_text(roots: list[str], name: str) -> str:
+    return ", ".join(f"{name} = {root}" for root in roots)
+
+
+def _solved(coefficients: list[Fraction] | None, name: str) -> Outcome:
+    roots = None if coefficients is None else exact_roots(coefficients)
+    if roots is None:
+        raise Undecided("the equation could not be solved exactly")
+    value = _roots_text(roots, name) if roots else "no real solution"
+    return Outcome(Status.VERIFIED, "all real solutions", {"value": value, "method": "exact algebra"})
+
+
+# -- polynomials in one variable ---------------------------------------------------------------------
+
+
+def _coefficients(equation: tuple[Node, Node], name: str) -> list[Fraction] | None:
+    """left - right = 0 as a polynomial, lowest degree first; None when it is none."""
+    try:
+        difference = polynomial.quotient(subtract(*equation))
+        if set(difference.bottom) != {()}:
+            return None
+        found = polynomial.coefficients(difference.top, name)
+    except polynomial.NotPolynomial:
+        return None
+    if len(found) < 2:
+        raise Undecided("the equation holds always or never")
+    if len(found) - 1 > _MAX_DEGREE:
+        raise Undecided(f"a degree above {_MAX_DEGREE}")
+    return found
+
+
+def _value_at(coefficients: list[Fraction], point: Fraction) -> Fraction:
+    total = Fraction(0)
+    for coefficient in reversed(coefficients):
+        total = total * point + coefficient
+    return total
+
+
+def _remainder(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
+    left = list(left)
+    while len(left) >= len(right):
+        factor = left[-1] / right[-1]
+        shift = len(left) - len(right)
+        for index, coefficient in enumerate(right):
+            left[shift + index] -= factor * coefficient
+        left.pop()
+        while left and not left[-1]:
+            left.pop()
+    return left
+
+
+def count_real_roots(coefficients: list[Fraction]) -> int:
+    """Distinct real roots, by the sign changes of Sturm's chain at both infinities."""
+    derivative = [index * coefficient for index, coefficient in enumerate(coefficients)][1:]
+    chain = [coefficients, derivative]
+    while chain[-1]:
+        chain.append([-coefficient for coefficient in _remainder(chain[-2], chain[-1])])
+    chain.pop()
+    at_end = [link[-1] for link in chain]
+    at_start = [link[-1] if len(link) % 2 else -link[-1] for link in chain]
+    return _sign_changes(at_start) - _sign_changes(at_end)
+
+
+def _sign_changes(values: list[Fraction]) -> int:
+    return sum((first > 0) != (second > 0) for first, second in pairwise(values))
+
+
+def exact_roots(coefficients: list[Fraction]) -> list[str] | None:
+    """All real roots in our notation, when they are rational or come from a quadratic."""
+    rest = _with_integer_coefficients(coefficients)
+    rational: list[Fraction] = []
+    while len(rest) > 1 and (root := _rational_root(rest)) is not None:
+        rational.append(root)
+        rest = _divided(rest, root)
+    found = [_number_text(root) for root in sorted(set(rational))]
+    if len(rest) == 1:
+        return found
+    if len(rest) == 3:
+        return found + _quadratic_roots(*rest)
+    return found if count_real_roots(list(map(Fraction, rest))) == 0 else None
+
+
+def _with_integer_coefficients(coefficients: list[Fraction]) -> list[int]:
+    scale = lcm(*(coefficient.denominator for coefficient in coefficients))
+    integers = [int(coefficient * scale) for coefficient in coefficients]
+    divisor = gcd(*integers)
+    return [integer // divisor for integer in integers]
+
+
+def _rational_root(coefficients: list[int]) -> Fraction | None:
+    if not coefficients[0]:
+        return Fraction(0)
+    tops, bottoms = _divisors(abs(coefficients[0])), _divisors(abs(coefficients[-1]))
+    if tops is None or bottoms is None or len(tops) * len(bottoms) > _MAX_DIVISORS:
+        return None
+    exact = list(map(Fraction, coefficients))
+    for top in tops:
+        for bottom in bottoms:
+            for root in (Fraction(top, bottom), Fraction(-top, bottom)):
+                if not _value_at(exact, root):
+                    return root
+    return None
+
+
+def _divisors(value: int) -> list[int] | None:
+    if value > 10**8:
+        return None
+    small = [divisor for divisor in range(1, isqrt(value) + 1) if value % divisor == 0]
+    return sorted({*small, *(value // divisor for divisor in small)})
+
+
+def _divided(coefficients: list[int], root: Fraction) -> list[int]:
+    quotient: list[Fraction] = []
+    carry = Fraction(0)
+    for coefficient in reversed(coefficients):
+        carry = carry * root + coefficient
+        quotient.append(carry)
+    return _with_integer_coefficients(list(reversed(quotient[:-1])))
+
+
+def _quadratic_roots(c: int, b: int, a: int) -> list[str]:
+    discriminant = b * b - 4 * a * c
+    if discriminant < 0:
+        return []
+    return [f"({-b} {sign} sqrt({discriminant}))/{_bracketed(2 * a)}" for sign in ("-", "+")]
+
+
+def _bracketed(value: int) -> str:
+    return str(value) if value > 0 else f"({value})"
+
+
+def _number_text(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+
+
+# -- systems ---------------------------------------------------------------------------------------
+
+
+def _system(claim: SolutionClaim, names: list[str]) -> Outcome:
+    solution = _linear_solution(claim.equations, names)
+    if claim.values is None:
+        if solution is None:
+            raise Undecided("the system could not be solved exactly")
+        return Outcome(
+            Status.VERIFIED, "the only solution", {"value": _assigned(solution), "method": "elimination"}
+        )
+    given = {name: node for name, node in claim.values if name is not None}
+    if len(given) != len(claim.values) or sorted(given) != names:
+        raise Undecided("the claimed solution does not name every variable once")
+    if claim.is_complete and solution is None:
+        raise Undecided("whether the solution is the only one was not proven")
+    for left, right in claim.equations:
+        link = compare(substitute(left, given), "=", substitute(right, given))
+        if not link.holds or link.how != "exactly":
+            return _wrong_system(solution)
+    evidence = {"method": "substitution", "relations": []}
+    return Outcome(Status.VERIFIED, "the values satisfy every equation", evidence)
+
+
+def _wrong_system(solution: dict[str, Fraction] | None) -> Outcome:
+    reason = "the values do not satisfy every equation"
+    if solution is None:
+        return Outcome(Status.FAILED, reason, {"relations": []}, Failure.INCORRECT)
+    evidence = {"relations": [], "solutions": _assigned(solution)}
+    return Outcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
+
+
+def _assigned(solution: dict[str, Fraction]) -> str:
+    return ", ".join(f"{name} = {_number_text(value)}" for name, value in solution.items())
+
+
+def _linear_solution(equations: list[tuple[Node, Node]], names: list[str]) -> dict[str, Fraction] | None:
+    """The only solution of a linear system; None when it is not linear or has not exactly one."""
+    rows = []
+    for equation in equations:
+        row = _linear_row(equation, names)
+        if row is None:
+            return None
+        rows.append(row)
+    rank = 0
+    for column in range(len(names)):
+        pivot = next((index for index in range(rank, len(rows)) if rows[index][column]), None)
+        if pivot is None:
+            return None
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        rows[rank] = [entry / rows[rank][column] for entry in rows[rank]]
+        for index in range(len(rows)):
+            factor = rows[index][column]
+            if index != rank and factor:
+                rows[index] = [a - factor * b for a, b in zip(rows[index], rows[rank], strict=True)]
+        rank += 1
+    if any(row[-1] for row in rows[rank:]):
+        return None
+    return {name: rows[index][-1] for index, name in enumerate(names)}
+
+
+def _linear_row(equation: tuple[Node, Node], names: list[str]) -> list[Fraction] | None:
+    try:
+        difference = polynomial.quotient(subtract(*equation))
+    except polynomial.NotPolynomial:
+        return None
+    if set(difference.bottom) != {()} or polynomial.degree(difference.top) > 1:
+        return None
+    scale = difference.bottom[()]
+    row = [difference.top.get(((name, 1),), Fraction(0)) / scale for name in names]
+    return [*row, -difference.top.get((), Fraction(0)) / scale]
