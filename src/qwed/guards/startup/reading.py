@@ -3,15 +3,19 @@
 import hashlib
 import os
 import stat
+from functools import cached_property
 
 import msgspec
 
 MAX_BYTES = 256 * 1024
 
 
-class Content(msgspec.Struct, frozen=True):
+class Content(msgspec.Struct, frozen=True, dict=True):
     raw: bytes
-    sha256: str
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.raw).hexdigest()
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -26,14 +30,14 @@ def read_regular(path: str, max_bytes: int = MAX_BYTES) -> Content | Unreadable:
     except OSError as error:
         return Unreadable(f"cannot be read ({error.strerror})")
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return Unreadable("is not a regular file")
+        if status.st_size > max_bytes:
+            return Unreadable(f"is larger than {max_bytes // 1024} KiB")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(max_bytes + 1)
+            return Content(file.read(status.st_size))
     except OSError as error:
         return Unreadable(f"cannot be read ({error.strerror})")
     finally:
         os.close(descriptor)
-    if len(raw) > max_bytes:
-        return Unreadable(f"is larger than {max_bytes // 1024} KiB")
-    return Content(raw, hashlib.sha256(raw).hexdigest())
