@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import msgspec
 from sqlglot import exp
 
 from qwed.domain.findings import Failure
@@ -12,10 +13,12 @@ from qwed.engines.sql.commands import Command, block, command
 from qwed.engines.sql.dialects import UNION, dialect_named
 from qwed.engines.sql.functions import SIDE_EFFECTS, forbidden_rule, is_pure
 from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, with_executable_comments
+from qwed.engines.sql.names import Resolver
 from qwed.engines.sql.nodes import children
-from qwed.engines.sql.notes import Notes
+from qwed.engines.sql.notes import Context, Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.rules import SqlRules
+from qwed.engines.sql.schema import UnreadableSchema, read_schema
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.statements import NESTED, classified
 from qwed.engines.sql.truncation import check_comments
@@ -37,31 +40,38 @@ def inspect_named(text: str, dialect: str | None, rules: SqlRules) -> SqlVerdict
 
 def inspect(text: str, dialect: str | None, rules: SqlRules, schema: Any = None) -> SqlVerdict:
     """The verdict on a text in a declared dialect, or in the first of the union that parses it."""
-    verdict = _inspect_in(text, dialect, rules) if dialect else _inspect_in_union(text, rules)
+    try:
+        known = read_schema(schema) if schema is not None else None
+    except UnreadableSchema as error:
+        verdict = inspect(text, dialect, rules)
+        problem = Problem("schema", str(error), str(schema)[:80], None, Risk.LOW)
+        return msgspec.structs.replace(verdict, problems=(*verdict.problems, problem), is_read=False)
+    context = Context(text, rules, dialect, known)
+    verdict = _inspect_in(context, dialect) if dialect else _inspect_in_union(context)
     for other in _other_readings(text, dialect):
-        verdict = _with_worse(verdict, other, rules)
+        verdict = _with_worse(verdict, _inspect_in(msgspec.structs.replace(context, text=other), "mysql"))
     return verdict
 
 
-def _inspect_in_union(text: str, rules: SqlRules) -> SqlVerdict:
-    dialects = UNION if len(text) <= MAX_LENGTH_FOR_RETRY else UNION[:1]
+def _inspect_in_union(context: Context) -> SqlVerdict:
+    dialects = UNION if len(context.text) <= MAX_LENGTH_FOR_RETRY else UNION[:1]
     first: Unparsed | None = None
     for dialect in dialects:
-        statements = parse(text, dialect)
+        statements = parse(context.text, dialect)
         if not isinstance(statements, Unparsed):
-            return _verdict(text, statements, Notes(dialect, rules))
+            return _verdict(statements, Notes(context, dialect))
         first = first or statements
         if statements.beyond_bounds:
             break
     assert first is not None
-    return _unparsed(text, first, _ANY_DIALECT, rules)
+    return _unparsed(first, _ANY_DIALECT)
 
 
-def _inspect_in(text: str, dialect: str, rules: SqlRules) -> SqlVerdict:
-    statements = parse(text, dialect)
+def _inspect_in(context: Context, dialect: str) -> SqlVerdict:
+    statements = parse(context.text, dialect)
     if isinstance(statements, Unparsed):
-        return _unparsed(text, statements, dialect, rules)
-    return _verdict(text, statements, Notes(dialect, rules))
+        return _unparsed(statements, dialect)
+    return _verdict(statements, Notes(context, dialect))
 
 
 def _other_readings(text: str, dialect: str | None) -> list[str]:
@@ -75,42 +85,38 @@ def _other_readings(text: str, dialect: str | None) -> list[str]:
     return found
 
 
-def _with_worse(verdict: SqlVerdict, text: str, rules: SqlRules) -> SqlVerdict:
-    other = _inspect_in(text, "mysql", rules)
+def _with_worse(verdict: SqlVerdict, other: SqlVerdict) -> SqlVerdict:
+    """The verdict, and what the other reading of the same text adds to it."""
     if other.failure is Failure.MALFORMED:
         return verdict
-    worse = tuple(problem for problem in other.problems if problem.failure is Failure.FORBIDDEN)
-    statements = (
-        verdict.statements
-        if other.statements == verdict.statements
-        else (*verdict.statements, *other.statements)
-    )
-    return SqlVerdict(
-        verdict.dialect,
-        statements,
-        max(verdict.risk, other.risk),
-        (*verdict.problems, *(problem for problem in worse if problem not in verdict.problems)),
-        verdict.warnings,
-        verdict.tables,
-        verdict.is_read and other.is_read,
+    added = [problem for problem in other.problems if problem.failure is not Failure.INCORRECT]
+    statements = tuple(item for item in other.statements if item.kind not in verdict.kinds)
+    return msgspec.structs.replace(
+        verdict,
+        statements=(*verdict.statements, *statements),
+        risk=max(verdict.risk, other.risk),
+        problems=tuple(dict.fromkeys((*verdict.problems, *added))),
+        is_read=verdict.is_read and other.is_read,
     )
 
 
-def _unparsed(text: str, unparsed: Unparsed, dialect: str, rules: SqlRules) -> SqlVerdict:
+def _unparsed(unparsed: Unparsed, dialect: str) -> SqlVerdict:
     if unparsed.beyond_bounds:
-        problem = Problem(
-            "bounds", f"too large to decide: {unparsed.why}", unparsed.where, None, Risk.CRITICAL
-        )
+        message, failure = f"too large to decide: {unparsed.why}", None
+        problem = Problem("bounds", message, unparsed.where, failure, Risk.CRITICAL)
     else:
         problem = Problem("parse", unparsed.why, unparsed.where, Failure.MALFORMED, Risk.CRITICAL)
     return SqlVerdict(dialect, (), Risk.CRITICAL, (problem,))
 
 
-def _verdict(text: str, statements: list[exp.Expr], notes: Notes) -> SqlVerdict:
+def _verdict(statements: list[exp.Expr], notes: Notes) -> SqlVerdict:
+    text = notes.context.text
     if not statements:
         notes.malformed("statement", "there is no statement in it", text)
     for statement in statements:
-        _read_statement(statement, notes, nested=False, depth=0)
+        # Printing a tree costs as much as parsing it: a text that is one statement speaks for itself.
+        shown = text.strip() if len(statements) == 1 else statement
+        _read_statement(statement, notes, shown=shown, depth=0)
     check_comments(text, notes)
     _check_stacking(statements, notes)
     problems = tuple(notes.problems.values())
@@ -140,7 +146,8 @@ def _check_stacking(statements: list[exp.Expr], notes: Notes) -> None:
 # Statements ---------------------------------------------------------------------------------------
 
 
-def _read_statement(statement: exp.Expr, notes: Notes, *, nested: bool, depth: int) -> None:
+def _read_statement(statement: exp.Expr, notes: Notes, *, shown: exp.Expr | str, depth: int) -> None:
+    nested = depth > 0
     if type(statement) is exp.Command:
         _read_command(statement, notes, nested=nested, depth=depth)
         return
@@ -148,11 +155,13 @@ def _read_statement(statement: exp.Expr, notes: Notes, *, nested: bool, depth: i
     if found is None:
         notes.malformed("statement", "it is an expression, not a statement", statement)
         return
-    notes.statement(*found, statement, nested=nested)
+    notes.statement(*found, shown, nested=nested)
     check = _STATEMENT_CHECKS.get(type(statement))
     if check:
         check(statement, notes)
     _walk(statement, notes)
+    if notes.context.schema is not None:
+        Resolver(notes.context.schema, notes).statement(statement)
 
 
 def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) -> None:
@@ -180,7 +189,7 @@ def _read_inner(found: Command, notes: Notes, depth: int) -> None:
             _unread_inner(statements, found, notes)
             continue
         for statement in statements:
-            _read_statement(statement, notes, nested=True, depth=depth + 1)
+            _read_statement(statement, notes, shown=text, depth=depth + 1)
 
 
 def _unread_inner(unparsed: Unparsed, found: Command, notes: Notes) -> None:
@@ -194,7 +203,7 @@ def _unread_inner(unparsed: Unparsed, found: Command, notes: Notes) -> None:
 
 def _read_explained(found: Command, notes: Notes, *, nested: bool, depth: int) -> None:
     """A plan is not run: what is explained is inspected, but does not count with its own risk."""
-    inside = Notes(notes.dialect, notes.rules)
+    inside = Notes(notes.context, notes.dialect)
     _read_inner(found, inside, depth)
     reads = all(statement.kind in READS for statement in inside.statements)
     notes.statement(Kind.EXPLAIN, Risk.LOW if reads else Risk.MEDIUM, found.inner[0], nested=nested)
@@ -330,6 +339,9 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
     if not schema_name and _is_cte(name, node):
         return
     notes.table(qualified)
+    schema_given = notes.context.schema
+    if schema_given is not None and schema_given.find(name, qualified):
+        return
     if holds_credentials(name, qualified):
         notes.forbidden("system_catalog", f"the catalog {qualified[:80]!r} holds credentials", node)
     elif is_system_catalog(name, schema_name):
@@ -365,10 +377,20 @@ def _visit_column(node: exp.Expr, notes: Notes) -> None:
     if not rules.forbidden_columns and not rules.no_sensitive_columns:
         return
     name = node.name
-    if name.lower() in map(str.lower, rules.forbidden_columns) or (
+    if name == "*":
+        _check_star(node, notes)
+    elif name.lower() in map(str.lower, rules.forbidden_columns) or (
         rules.no_sensitive_columns and is_sensitive(name)
     ):
-        notes.forbidden("forbidden_column", f"the column {name[:80]!r} may not be read", node, Risk.HIGH)
+        notes.forbidden_column(name, node)
+
+
+def _check_star(node: exp.Expr, notes: Notes) -> None:
+    """Without a schema nobody knows which columns a star shows; `COUNT(*)` shows none."""
+    rules = notes.rules
+    hides = rules.forbidden_columns or rules.no_sensitive_columns
+    if hides and notes.context.schema is None and not isinstance(node.parent, exp.Count | exp.Column):
+        notes.undecided("forbidden_column", "a star may show columns that are forbidden", node, Risk.MEDIUM)
 
 
 def _visit_function(node: exp.Expr, notes: Notes) -> None:
@@ -414,7 +436,8 @@ def _function_name(node: exp.Expr) -> str:
     parent: exp.Expr | None = node.parent
     while type(parent) is exp.Dot and parent.args.get("expression") is below:
         parts.append(_dotted(parent.this))
-        parent, below = parent.parent, parent
+        below = parent
+        parent = below.parent
     return ".".join(reversed(parts)).lower()
 
 
@@ -443,6 +466,7 @@ _VISITS: Final[dict[type[exp.Expr], Any]] = {
     exp.Select: _visit_select,
     exp.Table: _visit_table,
     exp.Column: _visit_column,
+    exp.Star: _check_star,
     exp.Anonymous: _visit_function,
     exp.AnonymousAggFunc: _visit_function,
 }

@@ -2,12 +2,14 @@
 
 from typing import Final
 
+import msgspec
 from sqlglot import exp
 
 from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 from qwed.engines.sql.nodes import text_of
 from qwed.engines.sql.rules import SqlRules
+from qwed.engines.sql.schema import Schema
 from qwed.engines.sql.verdict import Kind, Problem, Statement
 
 _MAX_PROBLEMS: Final = 20
@@ -15,19 +17,28 @@ _MAX_TABLES: Final = 100
 _MAX_STATEMENTS: Final = 50
 
 
+class Context(msgspec.Struct, frozen=True):
+    """What is known before the text is read."""
+
+    text: str
+    rules: SqlRules
+    dialect: str | None = None
+    """As declared; None where the first dialect that parses is taken."""
+    schema: Schema | None = None
+
+
 class Notes:
     """Mutable while one text is read; bounded, since a hostile text breaks each rule a thousand times."""
 
-    def __init__(self, dialect: str, rules: SqlRules) -> None:
+    def __init__(self, context: "Context", dialect: str) -> None:
+        self.context = context
         self.dialect = dialect
-        self.rules = rules
+        self.rules = context.rules
         self.statements: list[Statement] = []
         self.problems: dict[tuple[str, str], Problem] = {}
         self.warnings: dict[tuple[str, str], Problem] = {}
         self.tables: dict[str, None] = {}
         self.risk = Risk.LOW
-        self.top_level_statements = 0
-        self.writes_among_several = False
 
     def statement(self, kind: Kind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
         self.raise_risk(risk)
@@ -46,6 +57,9 @@ class Notes:
 
     def incorrect(self, rule: str, message: str, node: exp.Expr | str) -> None:
         self._problem(rule, message, node, Failure.INCORRECT, Risk.LOW)
+
+    def forbidden_column(self, name: str, node: exp.Expr) -> None:
+        self.forbidden("forbidden_column", f"the column {name[:80]!r} may not be used", node, Risk.HIGH)
 
     def undecided(self, rule: str, message: str, node: exp.Expr | str, risk: Risk = Risk.CRITICAL) -> None:
         self._problem(rule, message, node, None, risk)

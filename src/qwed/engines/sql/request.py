@@ -38,16 +38,17 @@ def read_request(
     is_bound = any(_takes_values(text) for text in texts)
     unbound = () if is_bound else strings
     dialect = parameters.get("dialect")
-    columns = parameters.get("forbidden_columns")
+    sensitive = parameters.get("no_sensitive_columns")
+    columns = [parameters.get("forbidden_columns"), sensitive]
     return SqlRequest(
         texts,
         dialect if isinstance(dialect, str) else None if dialect is None else repr(dialect)[:40],
         parameters.get("schema"),
         (target, *unbound) if target else unbound,
-        tuple(filter(lambda name: isinstance(name, str), columns))
-        if isinstance(columns, list | tuple)
-        else (),
-        bool(parameters.get("no_sensitive_columns")),
+        tuple(
+            name for names in columns if isinstance(names, list) for name in names if isinstance(name, str)
+        ),
+        bool(sensitive),
         len(strings) if is_bound else 0,
     )
 

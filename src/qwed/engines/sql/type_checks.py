@@ -1,0 +1,74 @@
+"""Comparisons that cannot be meant: a number with a word, a date with a word.
+
+Only literals are judged, and only where no dialect could make sense of them; SQLite, which compares
+anything with anything, gets a warning instead.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import exp
+
+from qwed.engines.sql.notes import Notes
+from qwed.engines.sql.schema import Family
+
+_NUMERIC_TEXT: Final = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*%?\s*|\s*")
+_STRICT: Final = frozenset({"postgres", "bigquery", "redshift"})
+_LOOSE: Final = frozenset({"sqlite"})
+
+
+def check_types(
+    operator: type[exp.Expr],
+    left: Family,
+    other: Any,
+    family_of: Callable[[exp.Expr], Family | None],
+    node: exp.Expr,
+    notes: Notes,
+    *,
+    declared: bool,
+) -> None:
+    while isinstance(other, exp.Paren | exp.Neg):
+        other = other.this
+    message = (
+        _literal_mismatch(left, other, notes.dialect, declared) if isinstance(other, exp.Literal) else None
+    )
+    if message is None and isinstance(other, exp.Column) and declared and notes.dialect in _STRICT:
+        message = _column_mismatch(left, family_of(other))
+    if message is None:
+        return
+    if declared and notes.dialect in _LOOSE:
+        notes.warn("type_mismatch", message, node)
+    else:
+        notes.incorrect("type_mismatch", message, node)
+
+
+def _literal_mismatch(left: Family, literal: exp.Literal, dialect: str, declared: bool) -> str | None:
+    value = str(literal.this)
+    if literal.is_string:
+        if left is Family.NUMBER and not _NUMERIC_TEXT.fullmatch(value) and not _has_digits(value):
+            return f"a number is compared with the text {value[:60]!r}"
+        if left is Family.TIME and value and not _has_digits(value) and value.lower() not in _TIME_WORDS:
+            return f"a date or time is compared with the text {value[:60]!r}"
+        return None
+    if left is Family.TEXT and declared and dialect in _STRICT:
+        return f"a text is compared with the number {value[:60]}"
+    return None
+
+
+_TIME_WORDS: Final = frozenset(
+    {"now", "today", "tomorrow", "yesterday", "epoch", "infinity", "-infinity", "allballs"}
+)
+
+
+def _has_digits(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+_COMPARABLE: Final = frozenset({Family.NUMBER, Family.TEXT, Family.TIME})
+
+
+def _column_mismatch(left: Family, right: Family | None) -> str | None:
+    if left in _COMPARABLE and right in _COMPARABLE and left is not right:
+        return f"a {left} column is compared with a {right} column"
+    return None
