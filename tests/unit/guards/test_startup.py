@@ -464,6 +464,12 @@ def test_a_link_to_elsewhere_is_found(site: Path, empty_dir: Path):
     assert reasons(site) == [f"is a symbolic link to {empty_dir}/shared.pth"]
 
 
+def test_a_file_that_claims_to_be_empty_and_is_not_is_found(site: Path):
+    (site / "environ.pth").symlink_to("/proc/self/environ")
+
+    assert reasons(site) == ["does not have the size that it states"]
+
+
 def test_what_is_not_a_file_is_found_without_waiting_for_it(site: Path):
     os.mkfifo(site / "pipe.pth")
     (site / "directory.pth").mkdir()

@@ -36,8 +36,12 @@ def read_regular(path: str, max_bytes: int = MAX_BYTES) -> Content | Unreadable:
         if status.st_size > max_bytes:
             return Unreadable(f"is larger than {max_bytes // 1024} KiB")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return Content(file.read(status.st_size))
+            raw = file.read(status.st_size + 1)
     except OSError as error:
         return Unreadable(f"cannot be read ({error.strerror})")
     finally:
         os.close(descriptor)
+    # Files of /proc claim to be empty, and one that grows is not the one that was judged.
+    if len(raw) != status.st_size:
+        return Unreadable("does not have the size that it states")
+    return Content(raw)
