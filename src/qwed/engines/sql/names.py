@@ -5,7 +5,7 @@ benefit of the doubt unless its dialect is declared: a false alarm is worse here
 since the database itself refuses a name that does not exist.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sqlglot import exp
@@ -51,7 +51,7 @@ class Source:
 
 
 class Scope:
-    __slots__ = ("ctes", "merged", "outputs", "parent", "sources")
+    __slots__ = ("aliases", "ctes", "merged", "outputs", "parent", "sources")
 
     def __init__(self, parent: "Scope | None", ctes: dict[str, Source]) -> None:
         self.parent = parent
@@ -59,6 +59,9 @@ class Scope:
         self.sources: dict[str, Source] = {}
         self.merged: set[str] = set()
         self.outputs: dict[str, Family] = {}
+        """Every name that the query gives out; ORDER BY, GROUP BY and HAVING know them."""
+        self.aliases: dict[str, Family] = {}
+        """Those that it gives itself (`AS`); in some dialects the rest of the query knows them too."""
 
 
 class Resolver:
@@ -115,7 +118,7 @@ class Resolver:
         inner.sources["new"] = source
         inner.merged = set(source.columns)
         inner.outputs = dict(source.columns)
-        self._expression(part, inner, aliases=True)
+        self._expression(part, inner, visible=inner.outputs)
 
     def _inserted(self, values: Any, width: int, families: list[Family], ctes: dict[str, Source]) -> None:
         if isinstance(values, exp.Values):
@@ -124,7 +127,7 @@ class Resolver:
                 self._check_width(len(items), width, row)
                 for item, family in zip(items, families, strict=False):
                     check_types(exp.EQ, family, item, lambda _: None, row, self.notes, declared=self.declared)
-                self._expression(row, Scope(None, ctes), aliases=False)
+                self._expression(row, Scope(None, ctes), visible=_NOTHING)
         elif isinstance(values, exp.Query):
             columns = self.query(values, None, ctes)
             if columns is not None:
@@ -147,12 +150,12 @@ class Resolver:
         self._sources(sources, scope)
         for key, value in node.args.items():
             if key not in ("this", "from_", "using", "with_", "tables"):
-                self._all_expressions(value, scope, aliases=key == "returning")
+                self._all_expressions(value, scope, visible=scope.outputs if key == "returning" else _NOTHING)
 
     def _merge(self, node: exp.Expr) -> None:
         scope = Scope(None, self._ctes(node, None, {}))
         self._sources([node.this, node.args["using"]], scope)
-        self._expression(node.args["on"], scope, aliases=False)
+        self._expression(node.args["on"], scope, visible=_NOTHING)
         target = (
             self._table(node.this, scope.ctes)
             if isinstance(node.this, exp.Table)
@@ -165,15 +168,15 @@ class Resolver:
         inner = Scope(scope, scope.ctes)
         # An assignment names a column of the target alone.
         inner.outputs = dict(target.columns)
-        self._all_expressions(when.args.get("condition"), scope, aliases=False)
+        self._all_expressions(when.args.get("condition"), scope, visible=_NOTHING)
         then = when.args.get("then")
         if isinstance(then, exp.Update):
-            self._all_expressions(then.expressions, inner, aliases=True)
+            self._all_expressions(then.expressions, inner, visible=inner.outputs)
         elif isinstance(then, exp.Insert):
             names = then.this.expressions if isinstance(then.this, exp.Tuple) else []
             for name in names:
                 self._known(name.name, target, name)
-            self._all_expressions(then.args.get("expression"), scope, aliases=False)
+            self._all_expressions(then.args.get("expression"), scope, visible=_NOTHING)
 
     def _known(self, name: str, source: Source, node: exp.Expr) -> None:
         if name and not source.is_open and name.lower() not in source.columns:
@@ -195,7 +198,7 @@ class Resolver:
         else:
             columns = None
             if isinstance(node, exp.Values):
-                self._all_expressions(node.expressions, Scope(parent, ctes), aliases=False)
+                self._all_expressions(node.expressions, Scope(parent, ctes), visible=_NOTHING)
             elif isinstance(node, exp.Insert | exp.Update | exp.Delete):
                 self.statement(node)
         return columns
@@ -247,7 +250,7 @@ class Resolver:
         scope.outputs = dict(columns)
         # Some dialects also know the names of the other arms.
         if all(name for name, _ in columns) and self.declared:
-            self._expression(order, scope, aliases=True)
+            self._expression(order, scope, visible=scope.outputs)
 
     def _ctes(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> dict[str, Source]:
         with_ = node.args.get("with_")
@@ -288,13 +291,9 @@ class Resolver:
         for lateral in node.args.get("laterals") or ():
             self._lateral(lateral, scope)
         columns = self._outputs(node, scope)
-        self._all_expressions(
-            node.expressions, scope, aliases=not self.declared or self.notes.dialect in _STRUCTS
-        )
-        for key, aliases in _CLAUSES.items():
-            self._all_expressions(
-                node.args.get(key), scope, aliases=aliases or (key == "where" and self.alias_in_where)
-            )
+        for key, sees_outputs in _CLAUSES.items():
+            visible = scope.outputs if sees_outputs else scope.aliases if self.alias_in_where else _NOTHING
+            self._all_expressions(node.args.get(key), scope, visible=visible)
         self._check_positions(node, columns)
         return columns
 
@@ -314,22 +313,21 @@ class Resolver:
 
     def _outputs(self, node: exp.Expr, scope: Scope) -> list[tuple[str, Family]] | None:
         columns: list[tuple[str, Family]] | None = []
+        # An alias is known to what stands after it, where dialects allow that at all.
+        visible = scope.aliases if not self.declared or self.notes.dialect in _STRUCTS else _NOTHING
         for item in node.expressions:
+            self._expression(item, scope, visible=visible)
             inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Star) or (
-                isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
-            ):
+            if _is_star(inner):
                 expanded = self._star(inner, scope)
                 columns = None if columns is None or expanded is None else [*columns, *expanded]
                 continue
-            name = item.alias_or_name.lower()
             family = self._family(inner, scope)
+            name = item.alias_or_name.lower() if isinstance(item, exp.Alias | exp.Column) else ""
             if name:
                 scope.outputs.setdefault(name, family)
-            if isinstance(inner, exp.Aliases) or (
-                isinstance(inner, exp.Func) and not isinstance(item, exp.Alias)
-            ):
-                name = "" if not isinstance(item, exp.Alias) else name
+            if isinstance(item, exp.Alias):
+                scope.aliases.setdefault(name, family)
             if columns is not None:
                 columns.append((name, family))
         return columns
@@ -374,7 +372,7 @@ class Resolver:
             self._merge_columns(join, before, scope)
             on = join.args.get("on")
             if on is not None:
-                self._expression(on, scope, aliases=not self.declared)
+                self._expression(on, scope, visible=_NOTHING)
 
     def _merge_columns(self, join: exp.Expr, before: dict[str, Source], scope: Scope) -> None:
         new = [source for alias, source in scope.sources.items() if before.get(alias) is not source]
@@ -405,7 +403,7 @@ class Resolver:
         elif isinstance(node, exp.Paren):
             self._source(node.this, scope)
         elif isinstance(node, exp.Expr):
-            self._expression(node, scope, aliases=False)
+            self._expression(node, scope, visible=_NOTHING)
             scope.sources[node.alias_or_name.lower()] = Source({}, is_open=True)
 
     def _table_source(self, node: exp.Expr, scope: Scope) -> None:
@@ -446,14 +444,14 @@ class Resolver:
         if isinstance(inner, exp.Subquery | exp.Query):
             source = _source(self.query(inner, scope, scope.ctes), [])
         elif isinstance(inner, exp.Expr):
-            self._expression(inner, scope, aliases=False)
+            self._expression(inner, scope, visible=_NOTHING)
         scope.sources[node.alias_or_name.lower() or f"({len(scope.sources)})"] = source
 
     def _table(self, node: exp.Expr, ctes: dict[str, Source], scope: Scope | None = None) -> Source:
         identifier = node.this
         if not isinstance(identifier, exp.Identifier):
             if isinstance(identifier, exp.Expr) and scope is not None:
-                self._expression(identifier, scope, aliases=False)
+                self._expression(identifier, scope, visible=_NOTHING)
             return Source({}, is_open=True)
         name = identifier.name.lower()
         db = node.args.get("db")
@@ -471,18 +469,18 @@ class Resolver:
 
     # Expressions
 
-    def _all_expressions(self, value: Any, scope: Scope, *, aliases: bool) -> None:
+    def _all_expressions(self, value: Any, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, exp.Expr):
-                self._expression(item, scope, aliases=aliases)
+                self._expression(item, scope, visible=visible)
 
-    def _expression(self, root: exp.Expr, scope: Scope, *, aliases: bool) -> None:
+    def _expression(self, root: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         stack = [root]
         while stack:
             node = stack.pop()
             kind = type(node)
             if kind is exp.Column:
-                self._column(node, scope, aliases=aliases)
+                self._column(node, scope, visible=visible)
                 continue
             if isinstance(node, exp.Query) or kind is exp.Values:
                 self.query(node, scope, scope.ctes)
@@ -538,7 +536,7 @@ class Resolver:
             level = level.parent
         return None
 
-    def _column(self, node: exp.Expr, scope: Scope, *, aliases: bool) -> None:
+    def _column(self, node: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         table = node.args.get("table")
         if isinstance(node.this, exp.Star):
             if table is not None and self._find_source(table.name.lower(), scope) is None:
@@ -548,7 +546,7 @@ class Resolver:
         if table is not None:
             self._qualified(node, name, table.name.lower(), scope)
         else:
-            self._unqualified(node, name, scope, aliases=aliases)
+            self._unqualified(node, name, scope, visible=visible)
 
     def _qualified(self, node: exp.Expr, name: str, alias: str, scope: Scope) -> None:
         source = self._find_source(alias, scope)
@@ -577,16 +575,16 @@ class Resolver:
             for source in level.sources.values()
         )
 
-    def _unqualified(self, node: exp.Expr, name: str, scope: Scope, *, aliases: bool) -> None:
+    def _unqualified(self, node: exp.Expr, name: str, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         for level in _levels(scope):
             holders = [source for source in level.sources.values() if name in source.columns]
             if len(holders) > 1 and name not in level.merged:
-                if not (aliases and name in level.outputs):
+                if name not in visible or level is not scope:
                     self.notes.incorrect("ambiguous_column", f"{name[:80]!r} is in more than one table", node)
                 return
             if holders or any(source.is_open for source in level.sources.values()):
                 return
-            if (aliases or level is not scope) and name in level.outputs:
+            if name in (visible if level is scope else level.aliases):
                 return
         if name in _PSEUDO_COLUMNS or name in _levels_names(scope) or self._is_loose_string(node):
             return
@@ -599,6 +597,8 @@ class Resolver:
         return quoted and self.loose_strings and f'"{identifier.this}"' in self.text
 
 
+_NOTHING: Final[Mapping[str, Family]] = {}
+# Clauses of a SELECT, and whether they see its output.
 _CLAUSES: Final = {
     "where": False,
     "group": True,
@@ -621,6 +621,10 @@ _COMPARISONS: Final[dict[type[exp.Expr], Any]] = {
     exp.Between: lambda node: [node.args["low"], node.args["high"]],
     exp.In: lambda node: node.expressions,
 }
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
 def _levels(scope: Scope) -> Iterator[Scope]:
