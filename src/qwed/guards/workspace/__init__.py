@@ -1,0 +1,23 @@
+"""A workspace that can be brought back: snapshot, diff, rollback, without touching the user's git."""
+
+from qwed.guards.workspace.changes import Change, ChangeKind
+from qwed.guards.workspace.errors import (
+    RollbackIncomplete,
+    SnapshotDamaged,
+    UnknownSnapshot,
+    WorkspaceBusy,
+    WorkspaceError,
+)
+from qwed.guards.workspace.guard import Rollback, WorkspaceGuard
+
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Rollback",
+    "RollbackIncomplete",
+    "SnapshotDamaged",
+    "UnknownSnapshot",
+    "WorkspaceBusy",
+    "WorkspaceError",
+    "WorkspaceGuard",
+]

@@ -1,0 +1,108 @@
+"""A snapshot as it is stored: a git tree, and a record that says what the tree means.
+
+The id of a snapshot is the id of its record, which names the tree, which names every blob: whoever
+holds the id can tell whether the store still holds what was put into it. The same tree taken twice
+has the same id.
+"""
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from qwed.guards.workspace.beneath import joined, split
+from qwed.guards.workspace.changes import Tree
+from qwed.guards.workspace.errors import SnapshotDamaged, UnknownSnapshot
+from qwed.guards.workspace.ignore_files import SavedIgnoreFiles
+from qwed.guards.workspace.objects import Entry, ObjectStore, flush
+from qwed.guards.workspace.scanning import Scope
+
+_ID_LENGTH: Final = 64
+_HEX: Final = frozenset("0123456789abcdef")
+
+
+class Record(msgspec.Struct, frozen=True):
+    tree: str
+    root_mode: int
+    scope: Scope
+    ignore_files: SavedIgnoreFiles
+    kept: dict[bytes, int]
+    version: int = 1
+
+
+_decoder: Final = msgspec.msgpack.Decoder(Record)
+
+
+def save(store: ObjectStore, tree: Tree, scope: Scope, ignore_files: SavedIgnoreFiles) -> str:
+    """Adds the tree and its record; the caller publishes, and then calls `name`."""
+    record = Record(
+        _add_trees(store, tree.entries),
+        tree.entries[b""].mode,
+        scope,
+        ignore_files,
+        dict(sorted(tree.kept.items())),
+    )
+    return store.add_blob(msgspec.msgpack.encode(record))
+
+
+def name(directory: Path, snapshot_id: str) -> None:
+    """From here on the snapshot exists."""
+    references = directory / "refs" / "snapshots"
+    new = references / f"{snapshot_id}.new"
+    new.write_text(snapshot_id + "\n")
+    flush(new)
+    new.replace(references / snapshot_id)
+    flush(references)
+
+
+def named(directory: Path) -> list[str]:
+    """The ids of the snapshots, the oldest first."""
+    references = [path for path in (directory / "refs" / "snapshots").glob("*") if _is_id(path.name)]
+    return [path.name for path in sorted(references, key=lambda path: (path.stat().st_mtime_ns, path.name))]
+
+
+def load(store: ObjectStore, directory: Path, snapshot_id: str) -> tuple[Record, Tree]:
+    if not _is_id(snapshot_id) or not (directory / "refs" / "snapshots" / snapshot_id).exists():
+        raise UnknownSnapshot(f"{str(snapshot_id)[:80]!r} is not the id of a snapshot of this workspace")
+    try:
+        record = _decoder.decode(store.read_blob(snapshot_id))
+    except msgspec.MsgspecError as error:
+        raise SnapshotDamaged(f"the record of snapshot {snapshot_id} cannot be read ({error})") from None
+    return record, Tree(_read_trees(store, record), record.kept)
+
+
+def _is_id(text: object) -> bool:
+    return isinstance(text, str) and len(text) == _ID_LENGTH and _HEX.issuperset(text)
+
+
+def _add_trees(store: ObjectStore, entries: Mapping[bytes, Entry]) -> str:
+    members: dict[bytes, dict[bytes, Entry]] = {
+        path: {} for path, entry in entries.items() if stat.S_ISDIR(entry.mode)
+    }
+    for path, entry in entries.items():
+        if path and not stat.S_ISDIR(entry.mode):
+            parent, base = split(path)
+            members[parent][base] = entry
+    # In reverse order a directory comes after everything in it.
+    for path in sorted(members, reverse=True):
+        tree = store.add_tree(members[path])
+        if path:
+            parent, base = split(path)
+            members[parent][base] = Entry(entries[path].mode, tree)
+    return tree
+
+
+def _read_trees(store: ObjectStore, record: Record) -> dict[bytes, Entry]:
+    entries = {b"": Entry(record.root_mode, "")}
+    pending = [(b"", record.tree)]
+    while pending:
+        directory, tree = pending.pop()
+        for base, entry in store.read_tree(tree):
+            path = joined(directory, base)
+            if stat.S_ISDIR(entry.mode):
+                pending.append((path, entry.id))
+                entry = Entry(entry.mode, "")
+            entries[path] = entry
+    return entries
