@@ -139,7 +139,7 @@ def _points(names: list[str]) -> Iterator[dict[str, Fraction]]:
 
 def _refuted(written: Node, left: Node, right: Node) -> Verdict:
     note = {"how": "not as an identity", "counterexample": counterexample(left, right)}
-    correction = _worked_out(written, left)
+    correction = _worked_out(written, left, right)
     if not _is_claim(written, left, right, correction):
         raise Undecided("an equation that holds for some values only")
     return Verdict(False, "the two sides are not identical", note, correction)
@@ -162,13 +162,18 @@ def _has_derivative(node: Node) -> bool:
     return any(isinstance(part, Derivative) for part in walk(node))
 
 
-def _worked_out(written: Node, node: Node) -> str:
+def _size(node: Node) -> int:
+    return sum(1 for _ in walk(node))
+
+
+def _worked_out(written: Node, left: Node, right: Node) -> str:
     """The worked-out form of a side; empty where there is none short enough to put into the text."""
     try:
-        found = polynomial.quotient_text(polynomial.quotient(node))
+        found = polynomial.quotient_text(polynomial.quotient(left))
     except NotPolynomial:
-        is_small = sum(1 for _ in walk(node)) <= _SMALL
-        found = symbolic.simplified(node) if _has_derivative(written) or is_small else ""
+        # Only a derivative, or a side that may be a constant, has one form to be put right into.
+        needs_form = _has_derivative(written) or (not _variables(right) and _size(left) <= _SMALL)
+        found = symbolic.simplified(left) if needs_form else ""
     return found if len(found) <= _LONGEST else ""
 
 

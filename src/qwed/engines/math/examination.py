@@ -190,10 +190,15 @@ def _repaired(text: str, statement: Statement, chain: Chain, repair: Repair) -> 
         return _spliced(text, side_span, repair.text)
     number = stated(chain.sides[repair.side])
     numeric = [at for at in range(first, last) if statement.tokens[at][:1].isdigit()]
-    if number is not None and len(numeric) == 1 and repair.value >= 0:
-        token = statement.tokens[numeric[0]]
-        return _spliced(text, spans[numeric[0]], written_like(repair.value, number.literal, token))
-    return _spliced(text, side_span, _side_text(text[slice(*side_span)], repair.value, number))
+    if number is None or len(numeric) != 1:
+        return _spliced(text, side_span, _side_text(text[slice(*side_span)], repair.value, number))
+    number_span = spans[numeric[0]]
+    shown = written_like(abs(repair.value), number.literal, statement.tokens[numeric[0]])
+    if repair.value >= 0:
+        return _spliced(text, number_span, shown)
+    # The sign changes, and it stands before the currency; what follows the number stays.
+    sign = "" if number.factor < 0 else "-"
+    return _spliced(text, (side_span[0], number_span[1]), sign + _currency(text[slice(*side_span)]) + shown)
 
 
 def _located(text: str) -> list[Span]:
@@ -215,12 +220,12 @@ def _relation_text(text: str, span: Span, relation: str) -> str:
 
 
 def _side_text(old: str, value: Fraction, number: Stated | None) -> str:
-    """A whole side written anew, keeping its currency or percent sign."""
-    shown = value if number is None else value * (number.factor / abs(number.factor))
-    if number is not None and number.factor < 0:
-        shown = -value
-    size = abs(shown)
+    """A whole side written anew, in fractions where it spoke in fractions."""
+    amount = value if number is None else value * number.factor
+    size = abs(amount)
     digits = fraction_text(size) if "/" in old else exact_text((size.numerator, size.denominator))
-    sign = "-" if shown < 0 else ""
-    currency = next((mark for mark in CURRENCIES if mark in old), "")
-    return f"{sign}{currency}{digits}{'%' if number is not None and number.is_percent else ''}"
+    return ("-" if amount < 0 else "") + _currency(old) + digits
+
+
+def _currency(old: str) -> str:
+    return next((mark for mark in CURRENCIES if mark in old), "")

@@ -595,8 +595,11 @@ class Parser:
                 self.at += 2
             elif lexeme == "," or lexeme == "and":
                 self.at += 1
-            else:
+            elif len(found) > 1 or isinstance(found[0], Rows):
                 return found
+            else:
+                # "five hundred and forty-three" may have been two numbers.
+                raise Undecided("a list of one number")
             found.append(self.list_item())
 
     def list_item(self) -> Node:

@@ -1,0 +1,61 @@
+"""The corpus of generated claims: every right one is verified, every wrong one is not."""
+
+import random
+
+import pytest
+from tests.corpora import math_claims
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Failure, Status
+from qwed.engines.math import MathEngine
+
+_ENGINE = MathEngine()
+
+
+def _verify(text: str):
+    return _ENGINE.verify(Action("verify_math", text))
+
+
+@pytest.mark.parametrize("family", sorted(math_claims.FAMILIES))
+def test_every_right_claim_is_verified(family):
+    right = [claim.text for claim in math_claims.claims(family) if claim.is_right]
+
+    missed = [(text, _verify(text).reason) for text in right if _verify(text).status is not Status.VERIFIED]
+
+    assert right
+    assert missed == []
+
+
+@pytest.mark.parametrize("family", sorted(math_claims.FAMILIES))
+def test_every_wrong_claim_is_corrected_or_refused(family):
+    wrong = [claim for claim in math_claims.claims(family) if not claim.is_right]
+
+    for claim in wrong:
+        finding = _verify(claim.text)
+        assert finding.status in (Status.CORRECTED, Status.FAILED), (claim.text, finding.reason)
+        if finding.status is Status.FAILED:
+            assert finding.failure is Failure.INCORRECT, claim.text
+        if claim.corrected is not None:
+            assert finding.corrected is not None, claim.text
+            assert finding.corrected.query == claim.corrected
+    assert wrong
+
+
+@pytest.mark.parametrize("family", sorted(math_claims.FAMILIES))
+def test_what_a_claim_is_corrected_to_is_verified(family):
+    for claim in math_claims.claims(family):
+        corrected = _verify(claim.text).corrected
+        if corrected is not None:
+            assert _ENGINE.verify(corrected).status is Status.VERIFIED, (claim.text, corrected.query)
+
+
+def test_bare_expressions_have_the_value_that_fractions_give():
+    source = random.Random("math expressions")
+    checked = 0
+    for _ in range(800):
+        for text, value in math_claims.expressions(source):
+            finding = _verify(text)
+            assert finding.status is Status.VERIFIED, (text, finding.reason)
+            assert math_claims.Fraction(finding.evidence["value"]) == value, text
+            checked += 1
+    assert checked > 600
