@@ -1,0 +1,140 @@
+"""The readings of a text: as written, as it looks, and as what its encodings hide.
+
+`canonical` undoes disguises that keep the text a text: compatibility forms, invisible characters, digits of
+other scripts. `decodings` adds what a later decoder would see: percent and HTML escapes, `\\x`, `\\u` and
+octal escapes, base64 and hexadecimal runs, two levels deep. All linear: a level decodes each character once.
+"""
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Final
+from urllib.parse import unquote
+
+from qwed.domain.skeleton import without_invisible
+
+MAX_LEVELS: Final = 2
+RUN: Final = "folding:run"
+# What has to stand in a text for one of the decoders to change it. RE2 syntax, for the common scan.
+SIGNALS: Final = {
+    "folding:percent": r"%[0-9A-Fa-f]{2}",
+    "folding:entity": r"&(?:#[xX]?[0-9A-Fa-f]{1,7}|[A-Za-z]{2,8});?",
+    "folding:escape": r"\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2,6}|[0-3]?[0-7]{2})",
+    RUN: r"[A-Za-z0-9+/_-]{12,}",
+    "folding:control": r"[\x00-\x08\x0e-\x1f\x7f]",
+}
+
+_NON_ASCII_DIGIT = re.compile(r"(?![0-9])\d")
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-3]?[0-7]{2}))")
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_HEX_RUN = re.compile(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
+_PRINTABLE = re.compile(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
+
+
+def canonical(text: str) -> str:
+    """The text as a reader sees it."""
+    if text.isascii():
+        return without_invisible(text) if _has_controls(text) else text
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    folded = without_invisible(unicodedata.normalize("NFKC", text))
+    if _NON_ASCII_DIGIT.search(folded):
+        folded = _NON_ASCII_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), folded)
+    return folded
+
+
+def decodings(text: str) -> Iterator[str]:
+    """What the encodings in a canonical text hide, each once."""
+    seen = {text}
+    level = [text]
+    for _ in range(MAX_LEVELS):
+        deeper: list[str] = []
+        for reading in level:
+            for decode in _DECODERS:
+                for decoded in decode(reading):
+                    decoded = canonical(decoded)
+                    if decoded not in seen:
+                        seen.add(decoded)
+                        deeper.append(decoded)
+                        yield decoded
+        level = deeper
+
+
+def may_be_encoded(run: str) -> bool:
+    """Base64 of a text mixes capitals and small letters, hexadecimal mixes letters and digits."""
+    if run.islower() or run.isupper():
+        return not run.isalpha() and _HEX_RUN.fullmatch(run) is not None
+    return not run.isdigit()
+
+
+def _has_controls(text: str) -> bool:
+    return not text.isprintable() and _CONTROLS.search(text) is not None
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def _escapes(text: str) -> Iterator[str]:
+    """All escape families at once: an attacker may mix them, a decoder applies its own."""
+    decoded = text
+    if "%" in decoded:
+        decoded = unquote(decoded)
+        if decoded != text and "+" in decoded:
+            yield decoded.replace("+", " ")
+    if "&" in decoded:
+        decoded = html.unescape(decoded)
+    if "\\" in decoded:
+        decoded = _ESCAPE.sub(_unescaped, decoded)
+    if decoded != text:
+        yield decoded
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    byte, short, long, octal = match.groups()
+    code = int(octal, 8) if octal else int(byte or short or long, 16)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else "\ufffd"
+
+
+def _base64_runs(text: str) -> Iterator[str]:
+    if len(text) < 12:
+        return
+    for match in _BASE64_RUN.finditer(text):
+        run = match.group().rstrip("=")
+        if may_be_encoded(run) and (decoded := _readable(_base64_bytes(run))) is not None:
+            yield decoded
+
+
+def _base64_bytes(run: str) -> bytes:
+    standard = run.replace("-", "+").replace("_", "/")
+    if len(standard) % 4 == 1:
+        standard = standard[:-1]
+    try:
+        return base64.b64decode(standard + "=" * (-len(standard) % 4))
+    except binascii.Error:
+        return b""
+
+
+def _hex_runs(text: str) -> Iterator[str]:
+    for match in _HEX_RUN.finditer(text):
+        if not match.group(1).isdigit():
+            decoded = _readable(bytes.fromhex(match.group(1)))
+            if decoded is not None:
+                yield decoded
+
+
+def _readable(raw: bytes) -> str | None:
+    """Decoded bytes as text, if that is what they are: random bytes are hardly ever printable."""
+    if len(raw) < 6:
+        return None
+    # UTF-16, as PowerShell's encoded commands are.
+    encoding = "utf-16-le" if len(raw) >= 8 and not any(raw[1:16:2]) else "utf-8"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return text if _PRINTABLE.fullmatch(text) else None
+
+
+_DECODERS: Final[tuple[Callable[[str], Iterator[str]], ...]] = (_escapes, _base64_runs, _hex_runs)

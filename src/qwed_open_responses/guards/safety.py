@@ -1,0 +1,198 @@
+"""Refuses personal data, secrets, injections, named words, and spending past the budget."""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.secrets import find_secrets, preview
+from qwed_open_responses import injections, personal_data, settings, sql_fragments
+from qwed_open_responses.guards.base import BaseGuard, Context, viewed
+from qwed_open_responses.personal_checks import Place
+from qwed_open_responses.personal_data import DETECTORS, WINDOW
+from qwed_open_responses.results import GuardResult
+from qwed_open_responses.scanning import Line, Scan, scan
+from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
+
+RECIPIENTS: Final = frozenset({"to", "cc", "bcc", "recipient", "recipients", "email"})
+_MAX_FINDINGS: Final = 100
+
+
+class Finding(msgspec.Struct, frozen=True):
+    kind: str
+    path: str
+    masked: str
+    category: str
+
+
+class SafetyGuard(BaseGuard):
+    """`pii_allow` names what is let through: a kind (`phone`), an argument (`customer_email`), an address or
+    `@domain`. The addresses of recipient arguments always are. `harmful_patterns` are words, or RE2
+    expressions written `re:…`.
+
+    Costs, tokens and calls add up over the life of the guard. `max_budget=None` takes QWED_OR_MAX_BUDGET.
+    """
+
+    def __init__(
+        self,
+        block_pii: bool = True,
+        block_injection: bool = True,
+        block_secrets: bool = True,
+        max_budget: float | Decimal | None = None,
+        harmful_patterns: Iterable[str] | None = None,
+        pii_allow: Iterable[str] = (),
+        *,
+        cost_per_call: float | Decimal = 0.0,
+        max_calls: int | None = 1000,
+        max_tokens: int | None = None,
+    ) -> None:
+        budget = (
+            settings.from_environment().max_budget if max_budget is None else amount("max_budget", max_budget)
+        )
+        self._spending = Spending(budget, max_tokens, max_calls)
+        self._cost_per_call = amount("cost_per_call", cost_per_call)
+        self._allowed = frozenset(entry.lower() for entry in pii_allow)
+        self._harmful = tuple(map(_harmful_pattern, harmful_patterns or ()))
+        searches: list[tuple[bool, Callable[[Scan], Iterator[Finding]]]] = [
+            (block_secrets, secrets_in),
+            (block_pii, self._personal_data_in),
+            (block_injection, injections_in),
+            (bool(self._harmful), self._harmful_words_in),
+        ]
+        self._searches = tuple(search for is_wanted, search in searches if is_wanted)
+
+    @property
+    def spent(self) -> Decimal:
+        return self._spending.cost
+
+    @property
+    def tokens(self) -> int:
+        return self._spending.tokens
+
+    @property
+    def calls(self) -> int:
+        return self._spending.calls
+
+    def reset_budget(self) -> None:
+        self._spending.reset()
+
+    def check(self, response: Any, context: Context | None = None) -> GuardResult:
+        view = viewed(response)
+        try:
+            refusal = self._spending.reserve(charge_of(context or {}, view.usage, self._cost_per_call))
+        except NotACharge as problem:
+            refusal = str(problem)
+        if refusal is not None:
+            return self.fail_result(f"budget: {refusal}", {"budget": refusal})
+        scanned = view.once(scan) if self._searches else None
+        findings = [] if scanned is None else self._findings(scanned)
+        if not findings:
+            return self.pass_result()
+        shown = ", ".join(
+            dict.fromkeys(f"{finding.kind} in {finding.path or 'the text'}" for finding in findings)
+        )
+        details = {"findings": [msgspec.structs.asdict(finding) for finding in findings]}
+        return self.fail_result(f"found {shown[:400]}", details)
+
+    def _findings(self, scanned: Scan) -> list[Finding]:
+        found: dict[tuple[str, str, str], Finding] = {}
+        for search in self._searches:
+            for finding in search(scanned):
+                found.setdefault((finding.kind, finding.path, finding.masked), finding)
+                if len(found) == _MAX_FINDINGS:
+                    return list(found.values())
+        return list(found.values())
+
+    def _personal_data_in(self, scanned: Scan) -> Iterator[Finding]:
+        return personal_data_in(scanned, self._allowed)
+
+    def _harmful_words_in(self, scanned: Scan) -> Iterator[Finding]:
+        for shown, pattern in self._harmful:
+            for match in pattern.finditer(scanned.blob):
+                line, start = scanned.line_at(match.start())
+                if match.end() > start + _name_length(line):
+                    yield Finding("harmful_pattern", line.text.path, shown, "harmful")
+
+
+def secrets_in(scanned: Scan) -> Iterator[Finding]:
+    if not any(name.startswith("secret:") for name in scanned.signals):
+        return
+    for secret in find_secrets(scanned.blob):
+        line, _ = scanned.line_at(secret.start)
+        yield Finding(secret.kind, line.text.path, preview(scanned.blob[secret.start : secret.end]), "secret")
+
+
+def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> Iterator[Finding]:
+    phones = 0
+    for detector in DETECTORS:
+        if detector.kind in allowed:
+            continue
+        for line, start, match in scanned.find(personal_data.signal(detector), detector.shape):
+            if detector.kind == "phone":
+                phones += 1
+                if phones > personal_data.MAX_PHONES:
+                    many = f"more than {personal_data.MAX_PHONES} candidates"
+                    yield Finding("phone", line.text.path, many, "pii")
+                    break
+            place = _place(scanned.blob, line, start, match)
+            if detector.accept(place) and not _is_allowed(line, detector.kind, place.match, allowed):
+                shown = personal_data.masked(detector.kind, place.match)
+                yield Finding(detector.kind, line.text.path, shown, "pii")
+
+
+def injections_in(scanned: Scan) -> Iterator[Finding]:
+    seen: set[int] = set()
+    for index, injection in enumerate(injections.INJECTIONS):
+        for line, start, match in scanned.find(injections.signal(index), injection.shape):
+            seen.add(start)
+            shown = scanned.blob[start : start + _name_length(line) + len(line.value)]
+            if injection.accept(shown, match.start() - start, match.end() - start):
+                yield Finding(injection.kind, line.text.path, "", "injection")
+    for line, start, _ in scanned.find(injections.SPELLED):
+        if start not in seen and injections.hides_an_order(line.value):
+            yield Finding("prompt_injection", line.text.path, "", "injection")
+    for line, start, _ in scanned.find(sql_fragments.SIGNAL):
+        if start not in seen and sql_fragments.breaks_out(line.value):
+            seen.add(start)
+            yield Finding("sql_injection", line.text.path, "", "injection")
+
+
+def _name_length(line: Line) -> int:
+    return len(line.text.key) + 2 if line.text.key else 0
+
+
+def _place(blob: str, line: Line, start: int, match: Any) -> Place:
+    begin = max(start, match.start() - WINDOW)
+    end = min(start + _name_length(line) + len(line.value), match.end() + WINDOW)
+    return Place(match.group(), blob[begin : match.start()], blob[match.end() : end])
+
+
+def _is_allowed(line: Line, kind: str, value: str, allowed: frozenset[str]) -> bool:
+    key, lowered = line.text.key.lower(), value.lower()
+    if (
+        kind in ("email", "phone")
+        and line.text.in_call
+        and key in RECIPIENTS
+        and _is_only_addresses(line.value)
+    ):
+        return True
+    return key in allowed or lowered in allowed or "@" + lowered.rpartition("@")[2] in allowed
+
+
+def _is_only_addresses(value: str) -> bool:
+    """A recipient argument holds addresses and display names, not a letter."""
+    return len(value) <= 1000 and "\n" not in value and all(len(part) <= 120 for part in value.split(","))
+
+
+def _harmful_pattern(text: str) -> tuple[str, Any]:
+    re2: Any = importlib.import_module("re2")
+    if not isinstance(text, str) or not text.removeprefix("re:"):
+        raise ValueError(f"a harmful pattern is a word or re:…, not {text!r}")
+    is_expression = text.startswith("re:")
+    expression = text.removeprefix("re:") if is_expression else rf"(?i)(?:\b|_){re2.escape(text)}(?:\b|_|s\b)"
+    try:
+        return text, re2.compile(expression)
+    except re2.error as error:
+        raise ValueError(f"{text!r} is not an RE2 expression: {error}") from None

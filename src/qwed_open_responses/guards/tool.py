@@ -1,0 +1,145 @@
+"""Refuses dangerous tools, unknown tools where they are not allowed, and hostile arguments."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from qwed.domain.skeleton import compact_skeleton, skeleton
+from qwed_open_responses import suspicions
+from qwed_open_responses.guards.base import BaseGuard, Context, viewed
+from qwed_open_responses.outputs import Output, ToolCall
+from qwed_open_responses.results import GuardResult
+from qwed_open_responses.scanning import scan
+from qwed_open_responses.suspicions import Argument, Suspicion
+
+DEFAULT_BLOCKLIST: Final = frozenset(
+    {
+        # shells
+        "shell", "bash", "execute_shell", "run_shell", "shell_exec", "exec_shell", "run_shell_command",
+        "shell_command", "execute_shell_command", "execute_bash", "run_bash", "bash_exec", "local_shell",
+        "subprocess", "subprocess_run",
+        "os_system", "powershell", "run_powershell", "execute_powershell", "system_exec", "sudo", "ssh_exec",
+        # code evaluation
+        "eval", "exec", "execute_code", "run_code", "code_exec", "code_execution", "eval_code",
+        "evaluate_code",
+        "python_eval", "python_exec", "execute_python", "run_python", "python_repl", "python_repl_ast",
+        "code_interpreter", "eval_python", "execute_javascript", "run_javascript", "eval_js", "run_script",
+        "execute_script",
+        # deleting and writing files
+        "delete_file", "delete_files", "file_delete", "remove_file", "rm", "rmdir", "unlink",
+        "delete_directory",
+        "remove_directory", "delete_folder", "wipe_disk", "format_disk", "write_file", "file_write",
+        "overwrite_file",
+        "save_file", "create_file", "append_file", "apply_patch",
+        # payments
+        "send_money", "transfer_money", "transfer_funds", "wire_transfer", "make_payment", "send_payment",
+        "process_payment", "charge_card", "create_payment", "pay", "withdraw",
+        "withdraw_funds", "bank_transfer",
+        # databases
+        "delete_database", "drop_database", "drop_table", "truncate_table", "delete_table", "wipe_database",
+        "delete_all_records", "delete_records",
+        # machines and access
+        "shutdown_server", "shutdown", "reboot", "revoke_access", "grant_access",
+    }
+)  # fmt: skip
+
+
+class ToolGuard(BaseGuard):
+    """`blocklist` replaces the default list and `extra_blocklist` adds to it. With `allow_unknown=False` only
+    the tools of `allowlist` pass. Names are compared by how they look: `Exec‑Shell` is `exec_shell`.
+
+    With `inspect_arguments` the arguments of every call are parsed as what they are for.
+    """
+
+    def __init__(
+        self,
+        blocklist: Iterable[str] | None = None,
+        allowlist: Iterable[str] | None = None,
+        allow_unknown: bool = True,
+        inspect_arguments: bool = True,
+        *,
+        extra_blocklist: Iterable[str] = (),
+    ) -> None:
+        for name, names in (
+            ("blocklist", blocklist),
+            ("allowlist", allowlist),
+            ("extra_blocklist", extra_blocklist),
+        ):
+            if isinstance(names, str):
+                raise ValueError(f"{name} is a list of tool names, not the string {names!r}")
+        blocked = DEFAULT_BLOCKLIST if blocklist is None else blocklist
+        self._blocked = frozenset(map(compact_skeleton, (*blocked, *extra_blocklist)))
+        self._allowed = frozenset(allowlist or ())
+        self._allow_unknown = allow_unknown
+        self._inspects = inspect_arguments
+
+    def check(self, response: Any, context: Context | None = None) -> GuardResult:
+        view = viewed(response)
+        for call in view.tool_calls:
+            refusal = self._refusal(call)
+            if refusal is not None:
+                return self.fail_result(refusal, {"tool_name": call.name, "path": call.path})
+        if not self._inspects or not view.tool_calls:
+            return self.pass_result()
+        found = list(_suspicions(view))
+        if not found:
+            return self.pass_result()
+        first = found[0]
+        details = {"findings": [{"kind": one.kind, "path": one.path, "reason": one.reason} for one in found]}
+        return self.fail_result(f"hostile {first.kind} in {first.path}: {first.reason}", details)
+
+    def _refusal(self, call: ToolCall) -> str | None:
+        if self._is_blocked(call.name):
+            return f"the tool {call.name[:80]!r} is on the blocklist"
+        if not self._allow_unknown and call.name not in self._allowed:
+            return f"the tool {call.name[:80]!r} is not on the allowlist"
+        return None
+
+    def _is_blocked(self, name: str) -> bool:
+        """The whole name, or what follows the server or namespace in front of it."""
+        if compact_skeleton(name) in self._blocked:
+            return True
+        return any(compact_skeleton(part) in self._blocked for part in _inner_names(name))
+
+
+def _inner_names(name: str) -> Iterator[str]:
+    for mark in ("__", ".", "/", ":"):
+        if mark in name:
+            yield name.rpartition(mark)[2]
+    if "_" not in name and not name.isascii():
+        yield skeleton(name)
+
+
+def _suspicions(view: Output) -> Iterator[Suspicion]:
+    scanned = view.once(scan)
+    tools = {f"{call.path}.arguments" if call.path else "arguments": call.name for call in view.tool_calls}
+    first = next(iter(tools.values()))
+    only_one = len(tools) == 1
+    signals = scanned.signals & _SUSPICION_SIGNALS
+    seen: set[tuple[str, str]] = set()
+    for argument in _arguments(view, scanned.lines, tools, first, only_one):
+        if (argument.key, argument.value) not in seen:
+            seen.add((argument.key, argument.value))
+            yield from suspicions.judge(argument, signals)
+
+
+def _arguments(
+    view: Output, lines: Any, tools: dict[str, str], first: str, only_one: bool
+) -> Iterator[Argument]:
+    for line in lines:
+        text = line.text
+        if text.in_call:
+            tool = first if only_one else _tool_at(text.path, tools)
+            yield Argument(tool, text.key, text.path, line.value)
+    for path, value in view.objects:
+        if only_one or path.endswith("arguments") or ".arguments" in path:
+            for key, line in suspicions.command_lines(value):
+                yield Argument("", key, f"{path}.{key}", line)
+
+
+def _tool_at(path: str, tools: dict[str, str]) -> str:
+    """The innermost call that the path lies in."""
+    best = max((where for where in tools if path.startswith(where)), key=len, default=None)
+    return tools[best] if best is not None else ""
+
+
+_SUSPICION_SIGNALS: Final = frozenset(suspicions.SIGNALS)

@@ -1,0 +1,385 @@
+"""Text that tries to be more than text: orders to the model, and code for the programs that will read it.
+
+Prompt injection is looked for twice: as phrases, and in the text stripped of everything but letters, where
+spacing, punctuation, look-alike letters and digits for letters hide nothing. A phrase in quotation marks
+inside a sentence *about* injection is a mention, not an order.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from qwed.domain.skeleton import compact_skeleton
+
+# Whether what matched line[start:end] is meant.
+Accept = Callable[[str, int, int], bool]
+
+_QUOTES: Final = "\"'`“”‘’«»"
+_SPEAKS_ABOUT = re.compile(
+    r"(?i)\b(?:phrases?|attacks?|attackers?|injections?|examples?|such as|e\.g\.|detect(?:s|ed|ing)?"
+    r"|filters?|called|"
+    r"says?|said|wrote|writes?|tests?|article|paper|blog|docs?|documentation|training|slides?|report(?:s"
+    r"|ed)?|"
+    r"blocked|flagged|explain(?:s|ed)?|review|students?|users? (?:try|type)|jailbreaks?|payloads?|warns?"
+    r"|regex|pattern)\b"
+)
+_ABOUT_SOMETHING_ELSE = re.compile(
+    r"(?i)^\W{0,2}(?:for|about|regarding|concerning|on how|on the|in the (?:manual|guide|booklet|email"
+    r"|ticket)|"
+    r"(?:that |which )?(?:i|we) (?:sent|gave|posted)|from (?:my|our) (?:last|previous))\b"
+)
+_OF_THE_MODEL = re.compile(r"(?i)\b(?:your|all|any|every|system|developer|safety)\b")
+
+
+def is_mention(line: str, start: int, end: int) -> bool:
+    """Whether the match is quoted within a sentence that speaks about such texts."""
+    before, after = line[max(0, start - 160) : start], line[end : end + 160]
+    quoted = any(quote in before[-80:] for quote in _QUOTES) and any(quote in after[:80] for quote in _QUOTES)
+    return quoted and _SPEAKS_ABOUT.search(f"{before} {after}") is not None
+
+
+def _is_order(line: str, start: int, end: int) -> bool:
+    return not is_mention(line, start, end)
+
+
+def _is_about_the_model(line: str, start: int, end: int) -> bool:
+    """ "Ignore the previous instructions for the shelf" is about a shelf."""
+    if not _is_order(line, start, end):
+        return False
+    return _OF_THE_MODEL.search(line[start:end]) is not None or not _ABOUT_SOMETHING_ELSE.match(
+        line[end : end + 48]
+    )
+
+
+class Injection(msgspec.Struct, frozen=True):
+    """`signal` is what the common scan looks for; where it occurs, `shape` is tried."""
+
+    kind: str
+    signal: str
+    shape: str
+    accept: Accept = _is_order
+
+
+PROMPT: Final = "prompt_injection"
+TEMPLATE: Final = "template_injection"
+MARKUP: Final = "markup_injection"
+
+_FORGET = (
+    r"(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|do not (?:follow|obey)|"
+    r"don'?t (?:follow|obey)|stop following|pay no attention to|erase)"
+)
+_PRIOR = (
+    r"(?:all|any|every|each|the|your|my|our|these|those|of|previous|prior|above|earlier|preceding"
+    r"|foregoing|former|"
+    r"existing|original|initial|past|other|system|safety|developer|security|current|built[- ]in|default)"
+)
+_RULES = (
+    r"(?:instructions?|prompts?|rules|directives?|guidelines|guardrails|constraints|programming|policies"
+    r"|commands|"
+    r"restrictions|orders|safeguards|protocols|training|directions)"
+)
+_TELL = (
+    r"(?:reveal|print|show|repeat|output|leak|display|dump|disclose|expose|give me|tell me|recite|share"
+    r"|spell out|"
+    r"write out|summari[sz]e|translate|encode|what (?:is|are|was|were))"
+)
+_TELL_FILL = (
+    r"(?:(?:me|us|out|back|verbatim|in full|to|the|your|all|of|full|entire|complete|exact|hidden|secret"
+    r"|initial|"
+    r"original|internal|own|contents?) ){1,6}"
+)
+_PROMPT_NAMES = (
+    r"(?:system prompt|system message|system instructions?|initial (?:prompt|instructions?)|hidden (?:prompt|"
+    r"instructions?)|developer (?:message|prompt|instructions?)|pre-?prompt|prompt text|"
+    r"instructions? (?:above|verbatim)|confidential instructions)"
+)
+_FREED = (
+    r"(?:dan|jailbroken|unrestricted|unfiltered|uncensored|free (?:of|from)|bound|an? (?:ai|assistant"
+    r"|model|chatbot|"
+    r"llm|hacker|evil)|in (?:developer|god|debug|admin|dan|maintenance|unrestricted) mode|root|evil"
+    r"|not bound|"
+    r"able to do anything|restricted)"
+)
+_NO_LIMITS = (
+    r"(?:without (?:any )?(?:restrictions?|filters?|limits?|limitations?|rules|safety|guardrails|ethics"
+    r"|censorship)|"
+    r"no (?:restrictions|filters|limits|rules|ethical|guardrails)|unrestricted|unfiltered|uncensored"
+    r"|jailbroken|"
+    r"as dan\b|evil (?:ai|assistant|twin)|opposite mode)"
+)
+_DO = (
+    r"(?:you|ignore|disregard|the user|from now|always|never|do not|override|new|send|execute|call|run"
+    r"|forward|"
+    r"transfer|reveal|print|grant|approve|comply|all|disable|user is|delete|email|exfiltrate|output"
+    r"|respond|leak|"
+    r"export|download|post)"
+)
+_LOOT = (
+    r"(?:conversation|chat history|chat log|system prompt|api keys?|credentials|passwords|secrets"
+    r"|env(?:ironment)? "
+    r"variables?|private keys?|access tokens?|session tokens?|cookies|user data|customer data|database dump|"
+    r"all (?:the )?(?:files|emails|data|messages|contacts)|memory|context window)"
+)
+_READERS_MUST = (
+    r"(?:ignore|must|should|please|send|forward|reveal|include|execute|call|you are|do not|disregard"
+    r"|transfer|visit|"
+    r"delete|run|output|email|append|add|approve|rate|recommend|hire|respond|say|write|reply|do)"
+)
+_ROLE_TAGS = (
+    r"<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id|begin_of_text|channel"
+    r"|message)\|>"
+    r"|\[/?INST\]|<</?SYS>>|</?(?:system|instructions?|assistant|system_prompt|admin_override)>"
+    r"|\[/?SYSTEM(?:_PROMPT| OVERRIDE| MESSAGE)?\]"
+)
+_OTHER_TONGUES = (
+    r"(?i)\b(?:ignoriere?|vergiss|missachte)\b[^.\n]{0,40}\b(?:anweisungen|instruktionen|regeln|vorgaben)\b"
+    r"|\b(?:ignora|ignore|ignorez|oublie[sz]?|olvida|desconsidere|dimentica|esqueça|omite"
+    r"|haz caso omiso de)\b"
+    r"[^.\n]{0,40}\b(?:instrucciones|instructions pr[ée]c[ée]dentes|consignes|istruzioni|instruções|reglas"
+    r"|règles|"
+    r"regras|regole|indicaciones)\b|\bnegeer\b[^.\n]{0,40}\binstructies\b"
+    r"|(?:игнорир|забуд)[^.\n]{0,40}(?:инструкц|указани|правил)"
+    r"|(?:忽略|无视|忘记|忽視|無視)[^。\n]{0,20}(?:指令|指示|提示|规则|說明|说明|規則)"
+    r"|(?:指示|命令|ルール|プロンプト)[^。\n]{0,10}(?:無視|忘れ)|(?:지시|명령|규칙)[^.\n]{0,12}무시"
+    r"|تجاهل[^.\n]{0,30}(?:التعليمات|الأوامر)|zignoruj[^.\n]{0,40}(?:instrukcje|polecenia)"
+)
+_OTHER_SIGNAL = (
+    r"(?i)ignorier|vergiss|missachte|ignora|ignorez|oublie|olvida|desconsidere|dimentica|esqueça|omite"
+    r"|omiso|negeer"
+    r"|игнорир|забуд|忽略|无视|忘记|忽視|無視|忘れ|무시|تجاهل|zignoruj|consignes|reglas|règles"
+)
+_DOUBLE_BRACES = (
+    r"\{\{[^{}\n]{0,120}(?:[0-9] ?[*+-] ?'?[0-9]|__|config\b|self\b|request\b|lipsum|cycler|joiner|namespace|"
+    r"\.constructor|\|attr|popen|getattr|import|system\(|exec\(|eval\(|process\.|globals|mro|subclasses"
+    r"|range\.|"
+    r"settings\.)[^{}\n]{0,200}\}\}"
+)
+_SINGLE_BRACES = (
+    r"[$#*@]\{[^{}\n]{0,120}(?:[0-9] ?[*+] ?[0-9]|jndi:|T\(|java\.|Runtime|getClass|ProcessBuilder|\.class\b|"
+    r"(?:lower|upper|env|sys|script|dns|date|main):|url:utf|::-|@java|#rt|new java|freemarker)[^\n]{0,200}"
+)
+_ANGLE_TEMPLATES = (
+    r"(?i)<%=?[^%\n]{0,120}(?:system|exec|eval|`|open|file|runtime|[0-9] ?\* ?[0-9]|popen|request|import)"
+    r"[^%\n]{0,120}%>|\{%[^%\n]{0,80}(?:import|include|extends|load|debug|for \w+ in (?:\("
+    r"|\[|''))[^\n]{0,120}%\}"
+    r"|<#assign[^>\n]{0,200}(?:Execute|freemarker|new\(\))|#set ?\( ?\$[^)\n]{0,200}(?:class|Runtime|forName)"
+)
+_EVENTS = r"(?:error|load|click|mouseover|focus|toggle|start|animationstart|pointerover|begin|mouseenter)"
+_SCRIPTS = (
+    r"(?i)<script\b[^>\n]{0,200}>[^\n]{0,400}|<[a-z]{1,10}\b[^>\n]{0,300}\bon" + _EVENTS + r"\s{0,4}="
+    r"|<iframe\b[^>\n]{0,200}src\s{0,4}=\s{0,4}['\"]?(?:javascript|data):"
+    r"|href\s{0,4}=\s{0,4}['\"]?\s{0,4}javascript:"
+    r"|<!ENTITY[^>\n]{0,200}(?:SYSTEM|PUBLIC)[^>\n]{0,200}>|<!--#(?:exec|include)\b"
+)
+_FORMULAS = (
+    r"(?i)(?:^|: |\n)[=+@-](?:cmd\||dde\(|msexcel\||webservice\(|importxml\(|importdata\(|exec\(|rundll32"
+    r"|powershell"
+    r"|hyperlink\(\s{0,2}['\"]https?:|[A-Z]{2,12}\([^\n]{0,40}\|)"
+)
+_HEADERS = (
+    r"(?i)\r?\n ?(?:set-cookie|location|bcc|cc|content-type|x-forwarded-for|transfer-encoding"
+    r"|host) ?: ?[^\n]{1,200}"
+    r"\r\n|\r\n(?:set-cookie|location|bcc|content-length|transfer-encoding) ?:"
+)
+_DOCUMENT_QUERIES = (
+    r"(?i)(?:^|: |\n)\$(?:where|function|accumulator)$|['\"]?\$where['\"]?\s{0,3}:\s{0,3}['\"]?(?:function"
+    r"|this\.|"
+    r"return|sleep|while|[0-9]==?)|['\"]\$(?:ne|gt|gte|regex|exists|nin)['\"]\s{0,3}:\s{0,3}(?:null"
+    r"|['\"]{2}|-?1|"
+    r"true|0|['\"]\.\*)"
+)
+_DIRECTORY_QUERIES = (
+    r"\*\)\((?:\||&|uid|cn|objectClass|userPassword|mail)[^\n]{0,80}|\)\(\|?\(?(?:uid|cn|objectClass"
+    r"|password)=\*"
+    r"|'\s{0,3}\]\s{0,3}\|\s{0,3}//|'\s{1,3}or\s{1,3}(?:count\(|name\(|string-length\()"
+)
+
+INJECTIONS: Final = (
+    Injection(
+        PROMPT,
+        r"(?i)\b(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|obey|follow|erase"
+        r"|attention)",
+        rf"(?i)\b{_FORGET} (?:{_PRIOR} ){{1,6}}{_RULES}\b",
+        _is_about_the_model,
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)\b(?:ignore|disregard|forget|discard|erase) (?:every|any|all|what)",
+        rf"(?i)\b{_FORGET} (?:everything|anything|all(?: of)?(?: that| this)?|what)(?: that)?"
+        r"(?: was| is| you were| you have been| you've been| i| we)? "
+        r"?(?:above|before|prior|previously|told|said|instructed|learned)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)\b(?:void|invalid|cancell?ed|superseded|no longer)\b",
+        rf"(?i)\b{_RULES} (?:above|before this|so far) (?:are|is) (?:void|invalid|cancell?ed|superseded"
+        rf"|no longer)",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)prompt|(?:system|developer) (?:message|instruction)|instructions? (?:above|verbatim)|(?:hidden|"
+        r"initial|confidential) instruction",
+        rf"(?i)\b{_TELL} {_TELL_FILL}{_PROMPT_NAMES}",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)\byou are (?:now|no|from)",
+        rf"(?i)\byou are (?:now|no longer|from now on) (?:\w+ ){{0,3}}{_FREED}\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)without (?:any )?(?:restr|filt|limit|rule|safety|guard|ethic|censor)|no (?:restr|filt|limit"
+        r"|rule|"
+        r"ethic|guard)|unrestricted|unfiltered|uncensored|jailbroken|as dan\b|evil |opposite mode",
+        rf"(?i)\b(?:act|behave|respond|answer|pretend|role-?play|simulate"
+        rf"|operate)\b[^.\n]{{0,40}}\b{_NO_LIMITS}",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:developer|dan|god|jailbreak|debug|sudo|admin|unrestricted|maintenance|root|now) mode",
+        r"(?i)\b(?:enable|activate|enter|switch (?:in)?to|turn on|engage|unlock|you are in"
+        r"|start)\b[^.\n]{0,20}\b"
+        r"(?:developer|dan|god|jailbreak|debug|sudo|admin|unrestricted|maintenance|root"
+        r"|do anything now) mode\b"
+        r"(?:[^.\n]{0,60}\b(?:restrict|filter|ignore|rules|polic|answer|respond|comply|everything|all|and"
+        r"|now)"
+        r"|[.!:]|$)",
+    ),
+    Injection(PROMPT, r"(?i)do anything now", r"(?i)\bdo anything now\b"),
+    Injection(PROMPT, r"<\||\[/?INST|<</?SYS|</?(?:system|instr|assist|admin_)|\[/?SYSTEM", _ROLE_TAGS),
+    Injection(
+        PROMPT,
+        r"(?i)(?:system|developer|admin|administrator|assistant|root|prompt|message|instructions?|note"
+        r"|notice|"
+        r"override|alert|command|update|directive) ?\]?[:>\]]",
+        r"(?i)(?:^|[\n>#*\-\[({:.!?]|---) ?(?:begin |end )?(?:new |updated |revised |important |urgent )?"
+        r"(?:system|developer|admin(?:istrator)?|assistant|root)(?: (?:prompt|message|instructions?|note"
+        r"|notice|"
+        rf"override|alert|command|update|directive))? ?\]?[:>\]] ?{_DO}\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:instructions?|directives?|prompt|task|objective|orders|you|agent|model|assistant|system)"
+        r" ?(?::|are as|is as|is to|are to)",
+        r"(?i)\b(?:new|updated|revised|actual|real|following|additional|higher[- ]priority|overriding"
+        r"|secret|hidden) "
+        r"(?:system )?(?:instructions?|directives?|prompt|task|objective|orders)(?: (?:for (?:you"
+        r"|the (?:ai|assistant|"
+        r"model|agent))|from (?:the )?(?:admin|administrator|developer|system|openai|anthropic)))? "
+        rf"?(?::|are as follows:?|is as follows:?|is to|are to) ?{_DO}",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)from now on",
+        r"(?i)\bfrom now on,? (?:you|always|never|ignore|respond|act|do not)\b[^.\n]{0,60}\b(?:ignore"
+        r"|no restrictions|"
+        r"without|unfiltered|must|obey|will (?:obey|answer|respond|do|ignore|act|not)|are (?:dan|an?|free"
+        r"|not)|"
+        r"never refuse|comply)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:do not|don'?t|never|without) (?:tell|inform|alert|notify|mention|reveal|let)",
+        r"(?i)\b(?:do not|don'?t|never|without) (?:tell|telling|inform|informing|alert|alerting|notify"
+        r"|notifying|"
+        r"mention|mentioning|reveal|revealing|let)(?: (?:this|it|that|anything"
+        r"|about this))?(?: to)? (?:the |your |"
+        r"any )?(?:user|users|human|humans|operator|owner|developer|anyone)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:ai|llm|language) ?(?:assistant|model|agent|bot|system|reader|crawler)",
+        r"(?i)\b(?:attention|note|notice|message|instructions?|important|dear|hey|hello|to)(?: (?:to"
+        r"|for))?(?: all| any|"
+        r" the)? ?:? ?(?:ai|llm|language) ?(?:assistants?|models?|agents?|bots?|systems?|readers?"
+        r"|crawlers?)\b"
+        rf"[^\n]{{0,40}}\b{_READERS_MUST}\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)if you(?:'re| are) an? ",
+        r"(?i)\bif you(?:'re| are) an? (?:ai|llm|language model|assistant|bot|automated)\b[^\n]{0,60}"
+        rf"\b{_READERS_MUST}\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)\b(?:send|forward|email|post|upload|exfiltrate|leak|transmit|export|copy|append|deliver"
+        r"|submit)\b",
+        r"(?i)\b(?:send|forward|email|post|upload|exfiltrate|leak|transmit|export|copy|append|deliver"
+        r"|submit)\b"
+        rf"[^.\n]{{0,40}}\b{_LOOT}\b[^\n]{{0,60}}(?:\bto (?:https?://|[\w.+-]+@|attacker|evil|this (?:url"
+        rf"|address|"
+        r"server)|the (?:following|url|address|server|webhook|attacker))|https?://)",
+    ),
+    Injection(
+        PROMPT,
+        r"!\[[^\]\n]*\]\(http",
+        r"!\[[^\]\n]{0,200}\]\(https?://[^)\s]{1,200}[?&/=](?:[^)\s]{0,100})(?:\{\{?|%7[bB]|\$\{"
+        r"|<)[^)\n]{1,100}",
+    ),
+    Injection(PROMPT, _OTHER_SIGNAL, _OTHER_TONGUES),
+    Injection(TEMPLATE, r"\{\{", _DOUBLE_BRACES),
+    Injection(TEMPLATE, r"[$#*@]\{", _SINGLE_BRACES),
+    Injection(TEMPLATE, r"(?i)<%|\{%|<#assign|#set", _ANGLE_TEMPLATES),
+    Injection(MARKUP, r"(?i)<script|\bon" + _EVENTS + r"\s*=|<iframe|javascript:|<!ENTITY|<!--#", _SCRIPTS),
+    Injection(MARKUP, r"(?i)(?:^|: |\n)[=+@-][a-z]", _FORMULAS),
+    Injection(
+        "header_injection", r"(?i)\n ?(?:set-cookie|location|bcc|cc|content-|x-forw|transfer-|host)", _HEADERS
+    ),
+    Injection(
+        "query_injection", r"(?i)\$(?:where|function|accum|ne|gte?|regex|exists|nin)\b", _DOCUMENT_QUERIES
+    ),
+    Injection(
+        "query_injection",
+        r"\*\)\(|\)\([|(a-zA-Z]|'\s*\]\s*\||(?i:or\s+(?:count|name|string-length)\()",
+        _DIRECTORY_QUERIES,
+    ),
+)
+
+
+def signal(index: int) -> str:
+    return f"injection:{index}:{INJECTIONS[index].kind}"
+
+
+def _spelled(word: str) -> str:
+    """The word with digits for letters and up to two signs between them."""
+    return r"[\W_]{0,2}".join(_LETTERS.get(letter, letter) for letter in word)
+
+
+_LETTERS: Final = {
+    "i": "[i1!|l]",
+    "o": "[o0]",
+    "e": "[e3]",
+    "a": "[a4@]",
+    "s": "[s5$]",
+    "t": "[t7]",
+    "l": "[l1|]",
+}
+_VERBS: Final = ("ignore", "disregard", "forget", "override", "bypass", "reveal", "systemprompt", "youarenow")
+_MIXED_SCRIPTS = r"\p{Greek}\p{Cyrillic}\p{Armenian}\p{Cherokee}"
+SPELLED: Final = "spelled:"
+SIGNALS: Final = {
+    **{signal(index): injection.signal for index, injection in enumerate(INJECTIONS)},
+    # Letters of other scripts are drawn like Latin ones: a word that mixes them is always looked at.
+    SPELLED: f"(?i){'|'.join(map(_spelled, _VERBS))}|[A-Za-z][{_MIXED_SCRIPTS}]|[{_MIXED_SCRIPTS}][A-Za-z]"
+    r"|\p{So}\p{So}",
+}
+
+_LEET: Final = str.maketrans("013457@$!|", "oieastasil")
+# In a text without spaces these occur only where somebody wrote them apart or disguised.
+_STRIPPED_ORDERS = re.compile(
+    r"(?:ignore|disregard|forget|override|bypass)(?:all|any|the|your|of|every|my){0,3}"
+    r"(?:previous|prior|above|earlier|preceding|system|safety)(?:system|safety|your)?"
+    r"(?:instructions?|prompts?|rules|directives?|guidelines|commands|orders|guardrails)"
+    r"|(?:reveal|print|show|repeat|output|leak|dump)(?:me|the|your|full|entire|hidden|all"
+    r"|of){0,4}systemprompt"
+    r"|youarenow(?:dan|jailbroken|unrestricted|indevelopermode)|doanythingnow|enabledevelopermode"
+)
+
+
+def hides_an_order(value: str) -> bool:
+    """Whether the letters alone spell an order that the text as written does not."""
+    letters = "".join(filter(str.isalpha, compact_skeleton(value.translate(_LEET))))
+    return _STRIPPED_ORDERS.search(letters) is not None

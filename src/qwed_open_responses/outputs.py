@@ -1,0 +1,597 @@
+"""One view of any output of a model or agent: its tool calls, its structured value, its texts.
+
+Known shapes: Open Responses items, OpenAI chat completions and Responses, Anthropic content blocks, Gemini
+parts, LangChain and LlamaIndex messages and actions, our own `{tool_name, arguments}`, plain JSON values,
+JSON text and prose. Objects are read through what they offer (`model_dump`, dataclass fields), so no
+framework is imported. What can't be read completely is a problem, and a problem blocks: half an output
+proves nothing. Not read: identifiers and other bookkeeping of the envelopes around messages.
+"""
+
+import dataclasses
+import datetime
+import enum
+import json
+import math
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain import json_text
+from qwed.domain.json_text import Unrepresentable, describe_type
+
+MAX_CHARACTERS: Final = 8_000_000
+MAX_NODES: Final = 400_000
+# Shorter whole numbers are never personal data by themselves.
+_LONG_INTEGER: Final = 10**8
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """`nested` calls stand inside another value: a plan, or the arguments of a tool that calls tools."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    path: str = ""
+    nested: bool = False
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """A string of the output: where it stands, under which name, and whether a tool would receive it."""
+
+    path: str
+    key: str
+    value: str
+    in_call: bool
+
+
+class Output(Mapping[str, Any]):
+    """The view. As a mapping it is the response it was made from, if that was one."""
+
+    __slots__ = (
+        "_cache",
+        "has_structured",
+        "objects",
+        "problems",
+        "raw",
+        "structured",
+        "texts",
+        "tool_calls",
+        "usage",
+    )
+
+    def __init__(self, raw: Any, reader: "_Reader") -> None:
+        self.raw = raw
+        self.tool_calls: tuple[ToolCall, ...] = tuple(reader.calls)
+        self.has_structured = reader.has_structured
+        self.structured = reader.structured
+        self.texts: list[Text] = reader.texts
+        self.objects: list[tuple[str, Mapping[str, Any]]] = reader.objects
+        self.problems: tuple[str, ...] = tuple(reader.problems)
+        self.usage: Mapping[str, Any] | None = reader.usage
+        self._cache: dict[Any, Any] = {}
+
+    def once(self, make: "Callable[[Output], Any]") -> Any:
+        """What several guards derive from the same view is derived once."""
+        if make not in self._cache:
+            self._cache[make] = make(self)
+        return self._cache[make]
+
+    def __getitem__(self, key: str) -> Any:
+        if isinstance(self.raw, Mapping):
+            return self.raw[key]
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw if isinstance(self.raw, Mapping) else ())
+
+    def __len__(self) -> int:
+        return len(self.raw) if isinstance(self.raw, Mapping) else 0
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def normalise(response: Any) -> Output:
+    """The view of any output. Never raises: what can't be read is in `problems`."""
+    reader = _Reader()
+    reader.guarded(reader.read_output, response)
+    return Output(response, reader)
+
+
+def normalise_tool_call(tool_name: Any, arguments: Any) -> Output:
+    reader = _Reader()
+    reader.guarded(reader.add_call, tool_name, arguments, "")
+    return Output({"type": "tool_call", "tool_name": tool_name, "arguments": arguments}, reader)
+
+
+def normalise_structured(value: Any) -> Output:
+    reader = _Reader()
+    reader.guarded(reader.read_structured, value)
+    return Output(value, reader)
+
+
+def plain_arguments(arguments: Any) -> Any:
+    """Arguments as a tool would get them: a JSON string parsed with ordinary numbers."""
+    if isinstance(arguments, str):
+        try:
+            return json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            return arguments
+    return arguments
+
+
+class _Unreadable(Exception):
+    """Reading stops here; the message says why."""
+
+
+_JSON_STARTS: Final = ("{", "[", " ", "\n", "\t")
+_TEXT_FIELDS: Final = (
+    "text",
+    "refusal",
+    "thinking",
+    "reasoning",
+    "reasoning_content",
+    "output_text",
+    "completion",
+)
+_LIST_FIELDS: Final = ("content", "parts", "blocks", "summary")
+_CALL_TYPES: Final = frozenset(
+    {"function_call", "tool_call", "tool_use", "function", "server_tool_use", "mcp_tool_use", "mcp_call",
+     "custom_tool_call", "tool-call", "tool_call_delta"}
+)  # fmt: skip
+_CALL_NESTS: Final = ("tool_call", "function_call", "function", "functionCall", "toolUse")
+_ARGUMENT_KEYS: Final = (
+    "arguments", "args", "input", "parameters", "tool_input", "tool_kwargs", "kwargs", "action_input",
+)  # fmt: skip
+_NAME_KEYS: Final = ("tool_name", "tool", "recipient_name", "name", "action")
+_FREE_TEXT_INPUTS: Final = frozenset({"input", "tool_input", "action_input"})
+_CALL_BOOKKEEPING: Final = frozenset(
+    {"name", "id", "type", "index", "call_id", "status", "caller", "namespace", *_ARGUMENT_KEYS}
+)
+_MESSAGE_MARKS: Final = ("tool_calls", "invalid_tool_calls", "function_call", "refusal")
+_ROLES: Final = frozenset(
+    {"assistant", "ai", "model", "tool", "user", "system", "developer", "human", "AIMessageChunk"}
+)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+        self.texts: list[Text] = []
+        self.objects: list[tuple[str, Mapping[str, Any]]] = []
+        self.problems: list[str] = []
+        self.structured: Any = None
+        self.has_structured = False
+        self.usage: Mapping[str, Any] | None = None
+        self._nodes = 0
+        self._characters = 0
+
+    def guarded(self, read: Callable[..., None], *arguments: Any) -> None:
+        try:
+            read(*arguments)
+        except _Unreadable as problem:
+            self.problems.append(str(problem))
+        except RecursionError:
+            self.problems.append("the output is nested too deeply to check")
+
+    # Whole outputs
+
+    def read_output(self, value: Any) -> None:
+        if isinstance(value, bytes | bytearray):
+            value = _decoded(bytes(value))
+        if value is None:
+            raise _Unreadable("there is no output to check")
+        if isinstance(value, str):
+            self._prose(value, "text")
+            return
+        value = _opened(value)
+        if isinstance(value, Mapping):
+            self._envelope(value, "")
+        elif isinstance(value, list | tuple) and any(_is_item(_opened(item)) for item in value):
+            self._items(value, "")
+        else:
+            self.read_structured(value)
+
+    def read_structured(self, value: Any) -> None:
+        if isinstance(value, str) and (parsed := _json_value(value)) is not None:
+            value = parsed
+        self._take_structured(_opened(value))
+
+    def _prose(self, text: str, path: str) -> None:
+        """Text is a structured output when it is a JSON object or array, and prose otherwise."""
+        value = _json_value(text)
+        if value is None:
+            self._text(text, path, "")
+        elif isinstance(value, Mapping):
+            self._envelope(value, "")
+        elif any(map(_is_item, value)):
+            self._items(value, "")
+        else:
+            self._take_structured(value)
+
+    def _take_structured(self, value: Any) -> None:
+        if not self.has_structured:
+            self.structured, self.has_structured = value, True
+        self._walk(value, "", "", 0, in_call=False)
+
+    # Envelopes and messages
+
+    def _envelope(self, value: Mapping[str, Any], path: str) -> None:
+        usage = value.get("usage") or value.get("usage_metadata")
+        if isinstance(usage, Mapping):
+            self.usage = usage
+        if _is_call(value):
+            self._call(value, path)
+        elif isinstance(value.get("choices"), list):
+            for index, choice in enumerate(value["choices"]):
+                self._choice(_opened(choice), f"{path}choices[{index}]")
+        elif isinstance(value.get("output"), list) and any(
+            _is_item(_opened(item)) for item in value["output"]
+        ):
+            self._items(value["output"], f"{path}output")
+        elif isinstance(value.get("candidates"), list):
+            for index, candidate in enumerate(value["candidates"]):
+                self._item(_opened(candidate), f"{path}candidates[{index}]")
+        elif isinstance(value.get("generations"), list):
+            self._generations(value["generations"], f"{path}generations")
+        elif isinstance(value.get("messages"), list) and any(map(_is_item, map(_opened, value["messages"]))):
+            self._items(value["messages"], f"{path}messages")
+        elif _is_message(value) or _is_item(value):
+            self._item(value, path)
+        else:
+            self._take_structured(value)
+            return
+        self._stray_calls(value, path)
+
+    def _stray_calls(self, value: Mapping[str, Any], path: str) -> None:
+        """Calls beside a recognised body, where some consumer may still find them."""
+        if not _is_message(value) and not _is_call(value) and isinstance(value.get("tool_calls"), list):
+            self._calls(value["tool_calls"], f"{path}tool_calls")
+
+    def _choice(self, choice: Any, path: str) -> None:
+        if not isinstance(choice, Mapping):
+            raise _Unreadable(f"{path} is {describe_type(choice)}, not an object")
+        for name in ("message", "delta"):
+            if (message := _opened(choice.get(name))) is not None:
+                self._item(message, f"{path}.{name}")
+        if isinstance(choice.get("text"), str):
+            self._text(choice["text"], f"{path}.text", "text")
+
+    def _generations(self, generations: Any, path: str) -> None:
+        for index, generation in enumerate(generations):
+            here = f"{path}[{index}]"
+            generation = _opened(generation)
+            if isinstance(generation, list | tuple):
+                self._generations(generation, here)
+            elif (
+                isinstance(generation, Mapping)
+                and (message := _opened(generation.get("message"))) is not None
+            ):
+                self._item(message, f"{here}.message")
+            else:
+                self._item(generation, here)
+
+    def _items(self, items: Any, path: str) -> None:
+        for index, item in enumerate(items):
+            self._item(_opened(item), f"{path}[{index}]")
+
+    def _item(self, item: Any, path: str) -> None:
+        if isinstance(item, str):
+            self._text(item, path, "")
+            return
+        if not isinstance(item, Mapping):
+            self._walk(item, path, "", 0, in_call=False)
+            return
+        if _is_call(item):
+            self._call(item, path)
+            return
+        if not self._message(item, f"{path}." if path else ""):
+            self._walk(item, path, "", 0, in_call=False)
+
+    def _message(self, message: Mapping[str, Any], path: str) -> bool:
+        """Reads every part of a message or content block; False when it holds none of the known parts."""
+        known = False
+        for field in _TEXT_FIELDS:
+            part = message.get(field)
+            if isinstance(part, str):
+                self._message_text(part, f"{path}{field}")
+                known = True
+        for field in _LIST_FIELDS:
+            part = _opened(message.get(field))
+            if isinstance(part, str):
+                self._message_text(part, f"{path}{field}")
+            elif isinstance(part, list | tuple):
+                self._items(part, f"{path}{field}")
+            elif isinstance(part, Mapping):
+                self._item(part, f"{path}{field}")
+            known = known or field in message
+        return self._message_calls(message, path) or known
+
+    def _message_calls(self, message: Mapping[str, Any], path: str) -> bool:
+        calls = message.get("tool_calls")
+        if calls:
+            self._calls(calls, f"{path}tool_calls")
+        if message.get("invalid_tool_calls"):
+            raise _Unreadable(f"{path}invalid_tool_calls holds a tool call whose arguments do not parse")
+        nested = False
+        for name in _CALL_NESTS:
+            if isinstance(call := _opened(message.get(name)), Mapping):
+                self._call(call, f"{path}{name}")
+                nested = True
+        extra = message.get("additional_kwargs")
+        if isinstance(extra, Mapping) and not calls:
+            nested = self._message_calls(extra, f"{path}additional_kwargs.") or nested
+        return bool(calls) or nested or "tool_calls" in message
+
+    def _message_text(self, text: str, path: str) -> None:
+        """A message that is one JSON value is a structured output."""
+        value = _json_value(text)
+        if value is None:
+            self._text(text, path, "")
+            return
+        self._walk(value, path, "", 0, in_call=False)
+        if not self.has_structured:
+            self.structured, self.has_structured = value, True
+
+    # Tool calls
+
+    def _calls(self, calls: Any, path: str) -> None:
+        if not isinstance(calls, list | tuple):
+            raise _Unreadable(f"{path} is {describe_type(calls)}, not a list of tool calls")
+        for index, call in enumerate(calls):
+            call = _opened(call)
+            if not isinstance(call, Mapping):
+                raise _Unreadable(f"{path}[{index}] is {describe_type(call)}, not a tool call")
+            self._call(call, f"{path}[{index}]")
+
+    def _call(self, call: Mapping[str, Any], path: str, nested: bool = False) -> None:
+        for nest in _CALL_NESTS:
+            if isinstance(inner := _opened(call.get(nest)), Mapping):
+                self._call(inner, f"{path}.{nest}" if path else nest, nested)
+                return
+        name = next((call[key] for key in _NAME_KEYS if isinstance(call.get(key), str)), None)
+        key = next((key for key in _ARGUMENT_KEYS if key in call), None)
+        if name is None:
+            kind = call.get("type")
+            if not (isinstance(kind, str) and kind.endswith("_call")):
+                raise _Unreadable(f"{path or 'the tool call'} has no name")
+            # Calls of a provider's own tools are named by their type: local_shell_call, computer_call, …
+            name = kind.removesuffix("_call")
+            rest = {
+                key: value for key, value in call.items() if key not in ("type", "id", "call_id", "status")
+            }
+            self.add_call(name, rest, path, nested)
+            return
+        arguments = call[key] if key is not None else {}
+        if (
+            isinstance(arguments, str)
+            and key in _FREE_TEXT_INPUTS
+            and arguments.lstrip()[:1] not in ("{", "[")
+        ):
+            arguments = {"input": arguments}
+        self.add_call(name, arguments, path, nested)
+
+    def add_call(self, name: Any, arguments: Any, path: str, nested: bool = False) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise _Unreadable(f"{path or 'the tool call'} has no name")
+        where = f"{path}.arguments" if path else "arguments"
+        arguments = self._arguments(arguments, where)
+        self.calls.append(ToolCall(name, arguments, path, nested))
+        self._walk(arguments, where, "", 0, in_call=True)
+
+    def _arguments(self, arguments: Any, path: str) -> Mapping[str, Any]:
+        if type(arguments) is dict:
+            return arguments
+        if arguments is None:
+            return {}
+        if isinstance(arguments, bytes | bytearray):
+            arguments = _decoded(bytes(arguments))
+        if isinstance(arguments, str):
+            if not arguments.strip():
+                return {}
+            try:
+                arguments = json_text.loads(arguments.encode("utf-8", "surrogatepass"))
+            except json_text.JsonError as error:
+                raise _Unreadable(f"{path} do not parse as JSON: {error}") from None
+        arguments = _opened(arguments)
+        if not isinstance(arguments, Mapping):
+            raise _Unreadable(f"{path} are {describe_type(arguments)}, expected an object")
+        return arguments
+
+    # Values
+
+    def _text(self, text: str, path: str, key: str, in_call: bool = False) -> None:
+        self._characters += len(text)
+        if self._characters > MAX_CHARACTERS:
+            raise _Unreadable(f"the output is longer than {MAX_CHARACTERS} characters, too large to check")
+        self.texts.append(Text(path, key, text, in_call))
+
+    def _walk(self, value: Any, path: str, key: str, depth: int, in_call: bool) -> None:
+        kind = type(value)
+        if kind is str:
+            if value[:1] in _JSON_STARTS and self._json_text(value, path, key, depth, in_call):
+                return
+            self._text(value, path, key, in_call)
+        elif kind is int:
+            if value >= _LONG_INTEGER:
+                self._text(_digits(value), path, key, in_call)
+        elif kind is dict:
+            self._object(value, path, key, depth, in_call)
+        elif kind is list or kind is tuple:
+            self._enter(len(value), depth)
+            for index, item in enumerate(value):
+                self._walk(item, f"{path}[{index}]", key, depth + 1, in_call)
+        elif kind is bool or value is None or kind is Decimal:
+            pass
+        elif kind is float:
+            if not math.isfinite(value):
+                raise _Unreadable(f"{path or 'the value'} is {value}, which is not a number")
+        else:
+            self._foreign(value, path, key, depth, in_call)
+
+    def _json_text(self, text: str, path: str, key: str, depth: int, in_call: bool) -> bool:
+        """A string that is itself a JSON object or array is read as one: names and calls in it count."""
+        value = _json_value(text)
+        if value is None:
+            return False
+        self._characters += len(text)
+        # Depth counts double here, so that strings within strings end soon.
+        self._walk(value, f"{path}<json>", key, depth + 8, in_call)
+        return True
+
+    def _object(self, value: Mapping[Any, Any], path: str, key: str, depth: int, in_call: bool) -> None:
+        self._enter(len(value), depth)
+        self.objects.append((path, value))
+        if depth and _is_surely_a_call(value):
+            self._call(value, path, nested=True)
+            return
+        prefix = f"{path}." if path else ""
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise _Unreadable(f"a key of {path or 'the output'} is {describe_type(name)}, not a string")
+            if not name.isidentifier():
+                self._text(name, f"{prefix}{name[:40]}", key, in_call)
+            self._walk(item, f"{prefix}{name}", name, depth + 1, in_call)
+
+    def _enter(self, members: int, depth: int) -> None:
+        if depth > json_text.MAX_DEPTH:
+            raise _Unreadable(f"the output is nested deeper than {json_text.MAX_DEPTH} levels")
+        self._nodes += members
+        if self._nodes > MAX_NODES:
+            raise _Unreadable(f"the output has more than {MAX_NODES} values, too many to check")
+
+    def _foreign(self, value: Any, path: str, key: str, depth: int, in_call: bool) -> None:
+        if isinstance(value, Unrepresentable):
+            raise _Unreadable(f"{path or 'the value'} is {value.why}")
+        opened = _opened(value)
+        if opened is value and isinstance(value, str | int | float):
+            opened = str(value)
+        if type(opened) is type(value) and not isinstance(opened, Mapping):
+            raise _Unreadable(f"{path or 'the output'} is a {type(value).__name__}, which can't be checked")
+        if isinstance(opened, Mapping) and type(opened) is not dict:
+            opened = dict(opened)
+        self._walk(opened, path, key, depth + 1, in_call)
+
+
+def _is_call(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    kind = value.get("type")
+    if isinstance(kind, str) and (kind in _CALL_TYPES or kind.endswith("_call")):
+        return True
+    if _is_surely_a_call(value) or ("tool" in value and "tool_input" in value):
+        return True
+    if isinstance(value.get("action"), str) and "action_input" in value:
+        return True
+    return (
+        isinstance(value.get("name"), str)
+        and any(key in value for key in _ARGUMENT_KEYS)
+        and _CALL_BOOKKEEPING.issuperset(value)
+    )
+
+
+def _is_surely_a_call(value: Mapping[Any, Any]) -> bool:
+    """Shapes that nothing but a tool call has, wherever they stand."""
+    if "tool_name" in value or "recipient_name" in value:
+        return isinstance(value.get("tool_name", value.get("recipient_name")), str)
+    for nest in _CALL_NESTS:
+        if nest in value and isinstance(inner := value[nest], Mapping) and "name" in inner:
+            return not inner.keys().isdisjoint(_ARGUMENT_KEYS)
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _CALL_TYPES and isinstance(value.get("name"), str)
+
+
+def _is_message(value: Mapping[str, Any]) -> bool:
+    if value.get("role") in _ROLES and ("content" in value or "parts" in value or "blocks" in value):
+        return True
+    if value.get("type") in _ROLES and "content" in value:
+        return True
+    return any(isinstance(value.get(mark), list | dict | str) for mark in _MESSAGE_MARKS)
+
+
+def _is_item(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    if _is_call(value) or _is_message(value):
+        return True
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _ITEM_TYPES
+
+
+_ITEM_TYPES: Final = frozenset(
+    {
+        "message",
+        "text",
+        "output_text",
+        "refusal",
+        "reasoning",
+        "thinking",
+        "redacted_thinking",
+        "summary_text",
+    }
+)
+
+
+def _json_value(text: str) -> Any:
+    """The object or array that the text is, or None for prose."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json_text.loads(text.encode("utf-8", "surrogatepass"))
+    except json_text.NotJson:
+        return None
+    except json_text.JsonError as error:
+        raise _Unreadable(f"the JSON text is ambiguous: {error}") from None
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise _Unreadable("an integer of thousands of digits, too long to check") from None
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _Unreadable("the bytes are not UTF-8 text") from None
+
+
+def _opened(value: Any) -> Any:
+    """A foreign object as the JSON-like value it stands for; anything else unchanged."""
+    if value is None or isinstance(value, str | int | float | list | dict | tuple):
+        if isinstance(value, enum.Enum):
+            return value.value
+        fields = getattr(value, "_fields", None)
+        return dict(zip(fields, value, strict=True)) if isinstance(value, tuple) and fields else value
+    for matches, open_one in _OPENERS:
+        if matches(value):
+            try:
+                return open_one(value)
+            except Exception as error:  # noqa: BLE001 - a foreign object's own code: whatever it raises, it can't be read
+                raise _Unreadable(f"a {type(value).__name__} can't be read: {type(error).__name__}") from None
+    return value
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    return lambda value: not isinstance(value, type) and callable(getattr(value, name, None))
+
+
+_OPENERS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...]] = (
+    (lambda value: isinstance(value, Mapping), dict),
+    (_has("model_dump"), lambda value: value.model_dump(mode="json", warnings=False)),
+    (lambda value: isinstance(value, msgspec.Struct), msgspec.to_builtins),
+    (lambda value: dataclasses.is_dataclass(value) and not isinstance(value, type), dataclasses.asdict),
+    (lambda value: isinstance(value, set | frozenset), lambda value: sorted(value, key=repr)),
+    (lambda value: isinstance(value, bytes | bytearray), lambda value: value.decode("utf-8", "replace")),
+    (lambda value: isinstance(value, datetime.date | datetime.time), lambda value: value.isoformat()),
+    (lambda value: isinstance(value, datetime.timedelta | uuid.UUID), str),
+    (lambda value: isinstance(value, os.PathLike), os.fspath),
+    (lambda value: isinstance(value, enum.Enum), lambda value: value.value),
+    (_has("to_dict"), lambda value: value.to_dict()),
+    (_has("dict"), lambda value: value.dict()),
+)  # fmt: skip

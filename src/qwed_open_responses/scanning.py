@@ -1,0 +1,180 @@
+"""One pass over all texts of an output, shared by the guards that look for shapes in them.
+
+Every text becomes a line `name: value` of one long text, so that a value is read beside its name. A single
+RE2 set tells in linear time which shapes occur at all; detectors run only for those. Where an encoding or
+a disguise occurs, the texts are folded first and what they hide is scanned as lines of their own.
+"""
+
+import functools
+import importlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from qwed_open_responses import folding, injections, personal_data, sql_fragments, suspicions
+from qwed_open_responses.outputs import Output, Text
+
+# A superset of what `qwed.domain.secrets` looks for; a test holds the two together.
+_SECRET_SIGNALS: Final = {
+    "secret:vendor": (
+        r"AKIA|ASIA|gh[pousr]_|github_pat_|gl(?:pat|ptt|rt|dt|cbt|soat|ft|imt|agent)-|glsa_|glc_"
+        r"|xox[abeoprs]-|xapp-"
+        r"|hooks\.slack\.com|/api/webhooks/|[sr]k_(?:live|test|prod)_|whsec_|sk-|AIza|ya29\.|GOCSPX-|SG\."
+        r"|SK[0-9a-f]{4}"
+        r"|key-[0-9a-f]{4}|[0-9a-f]-us[0-9]|npm_|pypi-|hf_|dckr_|do[opr]_v1_|shp(?:at|ca|pa|ss)_|sq0"
+        r"|dapi[0-9a-f]|hv[sbr]\."
+        r"|AGE-SECRET|[0-9]:[A-Za-z0-9_-]{4}|Key=|sig=|ATATT3|lin_|ntn_|PMAK-|NRAK-|\bdp\.|gsk_|r8_|sbp_"
+        r"|sntry|eyJ"
+        r"|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]"
+    ),
+    "secret:key": r"-----BEGIN",
+    "secret:url": r"://[^\s/@]*:[^\s/@]*@",
+    "secret:named": (
+        r"(?i)passw|passphrase|passcode|\bpass\b|\bpwd|\bpin\b|secret|token|credential|bearer"
+        r"|[a-z][ _-]?key|aws"
+    ),
+}  # fmt: skip
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """A reading of one text; `decoded` when it is what an encoding hides."""
+
+    text: Text
+    value: str
+    decoded: bool = False
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """`blob[starts[i]:]` begins with the name and value of `lines[i]`; `signals` occur in the blob."""
+
+    lines: list[Line]
+    starts: list[int]
+    blob: str
+    signals: frozenset[str]
+
+    def line_at(self, position: int) -> tuple[Line, int]:
+        """The line that holds a place of the blob, and where that line begins."""
+        index = bisect_right(self.starts, position) - 1
+        return self.lines[index], self.starts[index]
+
+    def find(self, name: str, shape: str | None = None) -> Iterator[tuple[Line, int, Any]]:
+        """If the signal occurs: every match of it, or of the shape that it announces, with its line and that
+        line's beginning."""
+        if name not in self.signals:
+            return
+        for match in compiled(shape if shape is not None else signals()[name]).finditer(self.blob):
+            line, start = self.line_at(match.start())
+            yield line, start, match
+
+
+def scan(view: Output) -> Scan:
+    """Use through `view.once(scan)`, so that the guards share it."""
+    lines = [Line(text, text.value) for text in view.texts]
+    first = _scanned(lines)
+    is_ascii = first.blob.isascii()
+    if is_ascii and not first.signals & _FOLDING_NAMES:
+        return first
+    folded = list(_folded(first, is_ascii))
+    return first if folded == lines else _scanned(folded)
+
+
+def _folded(raw: Scan, is_ascii: bool) -> Iterator[Line]:
+    """Each line in its canonical form, then what is encoded in it. Plain lines cost nothing here."""
+    disguised = None if not is_ascii else _disguised(raw)
+    for index, line in enumerate(raw.lines):
+        if disguised is not None and index not in disguised:
+            yield line
+            continue
+        value = folding.canonical(line.value)
+        yield line if value == line.value else Line(line.text, value)
+        for decoded in folding.decodings(value):
+            yield Line(line.text, decoded, decoded=True)
+
+
+def _disguised(raw: Scan) -> set[int]:
+    return {
+        bisect_right(raw.starts, match.start()) - 1
+        for name in raw.signals & _FOLDING_NAMES
+        for match in compiled(signals()[name]).finditer(raw.blob)
+        if name != folding.RUN or folding.may_be_encoded(match.group())
+    }
+
+
+def _scanned(lines: list[Line]) -> Scan:
+    starts: list[int] = []
+    parts: list[str] = []
+    position = 0
+    for line in lines:
+        key = line.text.key
+        part = f"{key}: {line.value}" if key else line.value
+        starts.append(position)
+        parts.append(part)
+        position += len(part) + 1
+    blob = "\n".join(parts)
+    return Scan(lines, starts, blob, _signals_in(blob))
+
+
+def _signals_in(blob: str) -> frozenset[str]:
+    present: list[str] = []
+    encoded = blob.encode("utf-8", "replace")
+    for names, matcher in _matchers():
+        found = matcher.Match(encoded)
+        # A set gives up, without a word, on a text that needs too many states. The empty pattern that every
+        # set begins with is there to notice that; then every detector runs.
+        present += [names[index] for index in found] if found else names
+    return frozenset(present)
+
+
+@functools.cache
+def signals() -> Mapping[str, str]:
+    """What the scan looks for. A signal announces a shape and is simpler than it: words and short runs."""
+    return {
+        **folding.SIGNALS,
+        **_SECRET_SIGNALS,
+        **personal_data.SIGNALS,
+        **injections.SIGNALS,
+        **sql_fragments.SIGNALS,
+        **suspicions.SIGNALS,
+    }
+
+
+_FOLDING_NAMES: Final = frozenset(folding.SIGNALS)
+_MEMORY: Final = 64 << 20
+
+
+@functools.cache
+def _matchers() -> list[tuple[list[str], Any]]:
+    """One set for each family of signals: in one set for all, the states of each pattern would multiply with
+    those of every other."""
+    families: dict[str, list[str]] = {}
+    for name in signals():
+        families.setdefault(name.partition(":")[0], []).append(name)
+    return [_matcher(names) for names in families.values()]
+
+
+def _matcher(names: list[str]) -> tuple[list[str], Any]:
+    matcher = _re2().Set.SearchSet(_options())
+    matcher.Add("")
+    for name in names:
+        matcher.Add(signals()[name])
+    matcher.Compile()
+    return ["", *names], matcher
+
+
+@functools.cache
+def compiled(pattern: str) -> Any:
+    return _re2().compile(pattern, _options())
+
+
+def _options() -> Any:
+    options = _re2().Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    return options
+
+
+@functools.cache
+def _re2() -> Any:
+    return importlib.import_module("re2")

@@ -1,0 +1,139 @@
+"""SQL injection: does a value, put where values stand in a statement, change the statement?
+
+The value is set into small statements, as a quoted string and as a number, and the result is parsed. Prose
+with apostrophes breaks the parse; an injection keeps it and adds conditions, unions, statements or calls.
+"""
+
+import functools
+import importlib
+import re
+from typing import Any, Final
+
+MAX_LENGTH: Final = 4_096
+SIGNAL: Final = "sql:"
+SIGNALS: Final = {
+    SIGNAL: (
+        r"(?i)['\"`)]\s{0,20}(?:\)\s{0,5}){0,5}(?:or\b|and\b|union\b|having\b|order\s+by|group\s+by|like\b"
+        r"|xor\b|rlike\b|regexp\b|"
+        r"between\b|is\b|in\s{0,3}\(|limit\b|procedure\b|\|\||&&|;|--|#|/\*|=|<|>|\+\s{0,3}\(|%(?:20"
+        r"|0[ad9])|waitfor\b|into\b)"
+        r"|\bunion(?:\s|/\*|\(|%|\+)|;\s{0,20}(?:drop|delete|update|insert|alter|truncate|exec|execute"
+        r"|shutdown|create|grant|declare|"
+        r"set|merge|copy|select|call|waitfor|attach)\b"
+        r"|(?:^|: )-?[0-9]+\s{0,5}\)?\s{0,5}(?:or|and|xor|\|\||&&|union|having|order|group|;|--|/\*|-\s*if"
+        r"|procedure)(?:\b|\s|$)"
+        r"|\b(?:sleep|benchmark|pg_sleep|xp_cmdshell|load_file|extractvalue|updatexml|randomblob"
+        r"|load_extension)\s{0,5}\("
+        r"|\bwaitfor\s+delay\b|/\*|\bor\s+[0-9'\"]+\s{0,5}(?:=|like|<|>)"
+    )
+}
+
+_PLACES: Final = (
+    "SELECT c FROM t WHERE k = '{}'",
+    'SELECT c FROM t WHERE k = "{}"',
+    "SELECT c FROM t WHERE (k = '{}')",
+    "SELECT c FROM t WHERE f(k, '{}')",
+    "SELECT c FROM t WHERE k IN ('{}')",
+)
+_NUMBER_PLACES: Final = (
+    "SELECT c FROM t WHERE k = {}",
+    "SELECT c FROM t WHERE (k = {})",
+    "SELECT c FROM t WHERE f(k, {})",
+)
+# Between them they know every way to begin a comment and to quote a string.
+_DIALECTS: Final = ("mysql", "postgres")
+_STARTS_LIKE_A_NUMBER = re.compile(r"\s*[-(]?\s*[0-9]")
+_VERSION_COMMENT = re.compile(r"/\*!\d{0,6}(.*?)\*/", re.S)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.S)
+_COMMENT_AT_THE_END = re.compile(r"(?:--|#|/\*)[^'\"]*$")
+
+
+def breaks_out(value: str) -> bool:
+    """Whether the value would escape from a literal and be read as SQL."""
+    if len(value) > MAX_LENGTH:
+        value = value[:MAX_LENGTH]
+    plain = _COMMENT.sub(" ", _VERSION_COMMENT.sub(r" \1 ", value))
+    joined = _COMMENT.sub("", value)
+    candidates = dict.fromkeys((value, plain, joined))
+    return any(_changes(candidate) for candidate in candidates)
+
+
+def _changes(value: str) -> bool:
+    if any(_changed(place, value) for place in _PLACES if _quote(place) in value):
+        return True
+    return _STARTS_LIKE_A_NUMBER.match(value) is not None and any(
+        _changed(place, value) for place in _NUMBER_PLACES
+    )
+
+
+def _quote(place: str) -> str:
+    return '"' if '"' in place else "'"
+
+
+def _changed(place: str, value: str) -> bool:
+    return any(_is_changed(_parsed(place.replace("{}", value), dialect), value) for dialect in _DIALECTS)
+
+
+def _is_changed(statements: list[Any] | None, value: str) -> bool:
+    if not statements:
+        return False
+    if len(statements) > 1:
+        return all(_is_statement(statement) for statement in statements)
+    return _has_more_than_the_value(statements[0], value)
+
+
+def _parsed(statement: str, dialect: str) -> list[Any] | None:
+    sqlglot = _sqlglot()
+    try:
+        parsed = sqlglot.parse(statement, dialect=dialect, error_level=sqlglot.ErrorLevel.RAISE)
+    except (sqlglot.errors.SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError):
+        return None
+    return [one for one in parsed if one is not None]
+
+
+def _is_statement(statement: Any) -> bool:
+    expressions = _sqlglot().exp
+    return isinstance(
+        statement,
+        (
+            expressions.Query,
+            expressions.DML,
+            expressions.DDL,
+            expressions.Drop,
+            expressions.Alter,
+            expressions.Command,
+            expressions.TruncateTable,
+            expressions.Set,
+            expressions.Grant,
+            expressions.Declare,
+            expressions.Semicolon,
+        ),
+    )
+
+
+def _has_more_than_the_value(statement: Any, value: str) -> bool:
+    expressions = _sqlglot().exp
+    if isinstance(statement, expressions.SetOperation):
+        return True
+    if not isinstance(statement, expressions.Select):
+        return False
+    if any(statement.args.get(clause) for clause in ("having", "order", "group", "limit", "into")):
+        return True
+    where = statement.args.get("where")
+    if where is None:
+        return False
+    if any(
+        where.find(kind)
+        for kind in (expressions.Connector, expressions.Select, expressions.Xor, expressions.Between)
+    ):
+        return True
+    comparisons = list(where.find_all(expressions.Predicate))
+    # k = 'admin' and a comment that swallows the rest of the statement.
+    return len(comparisons) > 1 or _COMMENT_AT_THE_END.search(value) is not None
+
+
+@functools.cache
+def _sqlglot() -> Any:
+    module: Any = importlib.import_module("sqlglot")
+    importlib.import_module("sqlglot.errors")
+    return module

@@ -1,0 +1,333 @@
+"""Hostile arguments of tool calls: shell, SQL, code, paths and addresses, judged by engines that parse them.
+
+An argument is parsed as what its name says it is, always. An argument with another name is parsed as whatever
+its text looks like, unless it is prose: a sentence that mentions `rm -rf /` runs nothing.
+"""
+
+import functools
+import importlib
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from qwed_open_responses.slots import Slot, slot_of
+
+MAX_PARSED: Final = 16_384
+MAX_ADDRESSES: Final = 50
+_MAX_PATH: Final = 4_096
+
+# What may be hostile in an argument of any name.
+SIGNALS: Final = {
+    "suspicion:shell": (
+        r"\$\(|`|\$\{?IFS|<\(|:\(\)|/dev/tcp|>\s*/(?:etc|dev|bin|usr|boot|root|var|proc|sys)\b|>\s*~"
+        r"|\|\s*(?:\S*/)?(?:ba|z|da|k)?sh\b"
+        r"|(?:[;|&\n]|: |^)\s*(?:sudo\s+|[A-Z_]+=\S*\s+)?(?:\\|\S*/)?(?i:rm|dd|mkfs|shred|curl|wget|ncat"
+        r"|nc|chmod|chown|sudo|bash|sh|zsh"
+        r"|python3?|perl|ruby|php|node|powershell|pwsh|cmd|certutil|killall|kill|pkill|shutdown|reboot"
+        r"|halt|poweroff|init|find|eval|exec"
+        r"|crontab|iptables|userdel|useradd|passwd|scp|rsync|ssh|base64|openssl|docker|kubectl|systemctl"
+        r"|del|rmdir|rd|format|truncate|mv"
+        r"|tee|cat|env|printenv|git|socat|telnet|awk|xargs|history|wipefs|fdisk|parted|echo|printf|tar|cp"
+        r"|ln|nohup|setsid|watch|unlink"
+        r"|vssadmin|reg|net|schtasks|wmic|bcdedit|cipher|mshta|rundll32|aws|gcloud|az|terraform|helm|npm"
+        r"|pip|gem)\b"
+        r"|(?:^|: )\s*[a-zA-Z/.]{0,12}(?:''|\"\"|\\[a-z]|\$@|\$\*|\$')"
+    ),
+    "suspicion:sql": (
+        r"(?i)\b(?:drop|truncate|delete|update|alter|grant|revoke|exec|execute|merge|copy|shutdown|insert"
+        r"|create|replace|select|union"
+        r"|call|attach|load|backup|restore|kill|set)\b"
+    ),
+    "suspicion:python": (
+        r"__[a-z]+__|\b(?:eval|exec|compile|getattr|setattr|globals|locals|vars|open|input|system|popen"
+        r"|breakpoint)\s*\("
+        r"|\b(?:os|subprocess|shutil|socket|ctypes|pty|pickle|marshal|importlib|builtins|sys|pathlib"
+        r"|requests|urllib|codecs)\s*\."
+        r"|\bimport\s+\w|\bfrom\s+\w+\s+import\b"
+    ),
+    "suspicion:javascript": (
+        r"\brequire\s*\(|child_process|\bprocess\s*[.\[]|\bFunction\s*\(|\bconstructor\b|\bimport\s*\("
+        r"|\bfs\s*\.|\bDeno\b|\bBun\b"
+    ),
+    "suspicion:path": (
+        r"(?i)\.\.[/\\%;]|[/\\]\.\.|%2e|%252e|%c0|[\x{ff0e}\x{2025}\x{2024}]|/etc|/proc|/sys/|/root|/dev/"
+        r"|\.ssh|id_rsa|\.env|\.aws|\.kube"
+        r"|\.git/|\.netrc|\.pgpass|\.npmrc|authorized_keys|shadow|passwd|docker\.sock|\\windows|system32"
+        r"|^\\\\|: \\\\|\bfile:|~|\$HOME"
+        r"|%[A-Z]+%|wallet|\.\. "
+    ),
+    "suspicion:url": (
+        r"(?i)[a-z][a-z0-9+.-]*:[/\\]|169\.254|\blocalhost\b|\b127\.|\bmetadata\b|\b0x7f|\b2130706433|\[::"
+        r"|javascript:|data:text"
+        r"|\b10\.[0-9]|\b192\.168|\b172\.(?:1[6-9]|2[0-9]|3[01])\."
+    ),
+}
+
+
+class Suspicion(msgspec.Struct, frozen=True):
+    kind: str
+    path: str
+    reason: str
+
+
+class Argument(msgspec.Struct, frozen=True):
+    """One reading of one string that a tool would receive."""
+
+    tool: str
+    key: str
+    path: str
+    value: str
+
+
+def judge(argument: Argument, signals: frozenset[str]) -> Iterator[Suspicion]:
+    """Everything hostile in one argument. `signals` occur somewhere in the call."""
+    slot = slot_of(argument.tool, argument.key)
+    if slot in (Slot.SHELL, Slot.SQL, Slot.CODE) and len(argument.value) > MAX_PARSED:
+        reason = f"{len(argument.value)} characters are too large to check as {slot.value}"
+        yield Suspicion(slot.value, argument.path, reason)
+        return
+    for name, judges in _JUDGES.items():
+        if name in signals or slot in judges.slots:
+            reason = judges.find(argument.value, slot)
+            if reason is not None:
+                yield Suspicion(judges.kind, argument.path, reason)
+
+
+def command_lines(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Commands given as a list, or as a program and its arguments: (key, the line that would run)."""
+    for key, item in value.items():
+        if slot_of("", str(key)) is not Slot.SHELL and key not in _PROGRAM_KEYS:
+            continue
+        arguments = next((value[name] for name in _ARGUMENT_KEYS if name in value and name != key), None)
+        if _is_words(item):
+            yield key, _line(item)
+        elif isinstance(item, str) and _is_words(arguments):
+            yield key, f"{item} {_line(arguments)}"
+        elif isinstance(item, str) and isinstance(arguments, str):
+            yield key, f"{item} {arguments}"
+
+
+_PROGRAM_KEYS: Final = ("program", "executable", "binary", "process", "args", "arguments")
+_ARGUMENT_KEYS: Final = ("args", "arguments", "argv", "params", "flags", "options")
+
+
+def _is_words(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and 0 < len(value) <= 500
+        and all(isinstance(word, str) for word in value)
+    )
+
+
+def _line(words: Any) -> str:
+    """The words as one line, quoted where they hold blanks; a list of whole commands stays a list."""
+    if len(words) > 1 and all(" " in word.strip() for word in words):
+        return "\n".join(words)
+    return shlex.join(words)
+
+
+# Prose
+
+_FUNCTION_WORDS: Final = frozenset(
+    """
+    the a an is are was were be been to of in on at for with and or but not no this that these those it
+    its you your we our they their he she his her i my me please should would could can will never don't
+    do does did have has had from by as if when how what why which who because so than then there about
+    into after before over under again more most some any all each every just only very also
+    """.split()  # noqa: SIM905 - a word list
+)
+_WORDS = re.compile(r"[A-Za-z']+")
+
+
+def is_prose(value: str) -> bool:
+    """A sentence: several words, a good part of them words that only sentences are held together by."""
+    words = _WORDS.findall(value[:600].lower())
+    held = sum(word in _FUNCTION_WORDS for word in words)
+    return held >= 2 and held * 6 >= len(words)
+
+
+# Judges
+
+
+class _Judge(msgspec.Struct, frozen=True):
+    """`find` answers the reason why a text is hostile, or None; `slots` are always judged."""
+
+    kind: str
+    slots: frozenset[Slot]
+    find: Any
+
+
+def _hostile_shell(value: str, slot: Slot | None) -> str | None:
+    if len(value) > MAX_PARSED or (slot is not Slot.SHELL and is_prose(value)):
+        return None
+    if slot in (Slot.SQL, Slot.CODE, Slot.URL):
+        return None
+    verdict = _engines().code.inspect_shell(value)
+    harms = verdict.harms
+    return f"{harms[0].rule}: {harms[0].text}" if harms else None
+
+
+_STATEMENT = re.compile(
+    r"""(?isx)
+    \s* (?:
+      drop \s+ (?:table|database|schema|view|index|user|role|function|procedure|trigger|sequence
+          |column|tablespace)
+        \s+ (?:if \s+ exists \s+)? [\w."`\[\]$-]+ (?:\s*,\s*[\w."`\[\]$-]+)*
+        \s* (?:cascade|restrict|purge)? \s* (?:;|--|/\*|\#|$)
+    | truncate \s+ (?:table \s+)? (?:only \s+)? [\w."`\[\]$-]+
+        \s* (?:cascade|restart \s+ identity)? \s* (?:;|--|/\*|\#|$)
+    | delete \s+ from \s+ [\w."`\[\]$-]+ \s* (?:;|--|/\*|\#|$|where\b|using\b|limit\b|as\b)
+    | update \s+ [\w."`\[\]$-]+ \s+ set \s+ [\w."`\[\]$-]+ \s* =
+    | alter \s+ (?:table|user|role|database|system|login) \s+ \S+ \s+ \w+
+    | (?:grant|revoke) \s+ [\w\s,*]+? \s+ on \s+ \S+ \s+ (?:to|from) \s
+    | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
+    | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
+    | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
+    | (?:create|replace|insert|merge|select|with|explain|begin|declare|attach|load|call|set|do) \b
+    )"""
+)  # fmt: skip
+# The shape of a statement is told by its beginning.
+_HEAD: Final = 400
+_COMMENTS = re.compile(r"/\*!\d{0,6}(.*?)\*/|/\*.*?\*/", re.S)
+_DESTRUCTIVE_KINDS: Final = frozenset({"truncate", "grant", "copy", "procedure", "administration"})
+_DROPS = re.compile(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b)")
+_VERB = re.compile(
+    r"(?i)^\W*(?:select|insert|update|delete|drop|alter|create|truncate|grant|revoke|merge|with|exec|copy"
+    r"|union)\b"
+)
+
+
+def _hostile_sql(value: str, slot: Slot | None) -> str | None:
+    if len(value) > MAX_PARSED or slot in (Slot.SHELL, Slot.CODE, Slot.PATH, Slot.URL):
+        return None
+    plain = _COMMENTS.sub(lambda match: f" {match.group(1) or ''} ", value)
+    if slot is not Slot.SQL and (_STATEMENT.match(plain[:_HEAD]) is None or is_prose(value)):
+        return None
+    if slot is Slot.SQL and _VERB.match(plain) is None:
+        return None
+    verdict = _engines().sql.inspect_sql(value)
+    if str(verdict.failure) == "malformed":
+        return f"{verdict.problems[0].rule}: {verdict.problems[0].message}" if slot is Slot.SQL else None
+    if verdict.failure is not None:
+        return f"{verdict.problems[0].rule}: {verdict.problems[0].message}"
+    return next(filter(None, (_destroys(statement) for statement in verdict.statements)), None)
+
+
+def _destroys(statement: Any) -> str | None:
+    kind = statement.kind.value
+    if kind in _DESTRUCTIVE_KINDS or (kind == "ddl" and _DROPS.match(statement.text)):
+        return f"{kind}: {statement.text[:80]}"
+    if kind in ("delete", "update", "merge") and statement.risk.wire == "critical":
+        return f"{kind} of every row: {statement.text[:80]}"
+    return None
+
+
+def _hostile_python(value: str, slot: Slot | None) -> str | None:
+    if len(value) > MAX_PARSED or (slot is not Slot.CODE and (is_prose(value) or slot is not None)):
+        return None
+    verdict = _engines().code.inspect_python(value)
+    if verdict.malformed is not None and not verdict.harms:
+        return None
+    return f"{verdict.harms[0].rule}: {verdict.harms[0].text}" if verdict.harms else None
+
+
+def _hostile_javascript(value: str, slot: Slot | None) -> str | None:
+    if len(value) > MAX_PARSED or (slot is not Slot.CODE and (is_prose(value) or slot is not None)):
+        return None
+    verdict = _engines().code.inspect_javascript(value)
+    return f"{verdict.harms[0].rule}: {verdict.harms[0].text}" if verdict.harms else None
+
+
+_PATH_RULES: Final = frozenset({"traversal", "sensitive-place", "control-character", "unc", "stream"})
+_HOME = re.compile(r"^(?:~[\w-]*|\$HOME|\$\{HOME\}|%USERPROFILE%|%HOMEPATH%)(?=[/\\]|$)", re.I)
+_PATH_LIKE = re.compile(
+    r"^\s*(?:file:|[~.\\/$%]|[A-Za-z]:[\\/]|[\w.@%-]+[\\/])|[\\/]\.\.|\.\.[\\/]|^\.[a-z]+|^\S+$", re.I
+)
+
+
+def _hostile_path(value: str, slot: Slot | None) -> str | None:
+    if len(value) > _MAX_PATH:
+        return f"a path of {len(value)} characters" if slot is Slot.PATH else None
+    if slot in (Slot.SHELL, Slot.SQL, Slot.CODE) or "\n" in value.strip():
+        return None
+    if slot is not Slot.PATH and (
+        "://" in value or is_prose(value) or not _PATH_LIKE.search(value) or value.count(" ") > 3
+    ):
+        return _traversal_in_url(value)
+    path = _HOME.sub("/home/user", value.strip())
+    problems = _engines().tools.inspect_path(path)
+    problem = next((problem for problem in problems if problem.rule in _PATH_RULES), None)
+    return f"{problem.rule}: {problem.message}" if problem is not None else None
+
+
+_CLIMBS = re.compile(
+    r"(?i)(?:\.\.|%2e%2e|%252e%252e)(?:/|\\|%2f|%5c|%252f)(?:(?:\.\.|%2e%2e|%252e%252e)(?:/|\\|%2f|%5c"
+    r"|%252f)|etc)"
+)
+
+
+def _traversal_in_url(value: str) -> str | None:
+    if is_prose(value) or not _CLIMBS.search(value) or value.count(" ") > 3:
+        return None
+    return "traversal: the address climbs out of its folder"
+
+
+_ADDRESS = re.compile(
+    r"(?i)(?<![a-z0-9])(?:https?|ftp|gopher|file|dict|ldaps?|tftp|jar|sftp|netdoc|phar|php|expect|ws|wss"
+    r"|smb|ssh|data|javascript|vbscript)"
+    r":[^\s\"'<>`]{1,2000}"
+)
+_BARE_HOST = re.compile(r"^\s*[\w.\[\]:@%-]+(?:/\S*)?\s*$")
+_METADATA: Final = frozenset({"metadata-address", "metadata-host"})
+_HARMLESS_RULES: Final = frozenset({"credentials", "not-allowed", "port", "punycode", "plain-http"})
+
+
+def _hostile_address(value: str, slot: Slot | None) -> str | None:
+    if slot in (Slot.SHELL, Slot.SQL, Slot.CODE):
+        return None
+    candidates = [match.group().rstrip(".,;)]}") for match in _ADDRESS.finditer(value[:200_000])]
+    if not candidates and slot is Slot.URL and _BARE_HOST.match(value):
+        candidates = ["http://" + value.strip().lstrip("/")]
+    if len(candidates) > MAX_ADDRESSES:
+        return f"more than {MAX_ADDRESSES} addresses, too many to check" if slot is Slot.URL else None
+    # In a sentence a local address is talk about a development server; the address of credentials never is.
+    is_talk = slot is not Slot.URL and is_prose(value)
+    for candidate in candidates:
+        for problem in _engines().tools.inspect_url(candidate):
+            if problem.rule in _METADATA or not (is_talk or problem.rule in _HARMLESS_RULES):
+                return f"{problem.rule}: {problem.message}"
+    return None
+
+
+_JUDGES: Final = {
+    "suspicion:shell": _Judge("shell", frozenset({Slot.SHELL}), _hostile_shell),
+    "suspicion:sql": _Judge("sql", frozenset({Slot.SQL}), _hostile_sql),
+    "suspicion:python": _Judge("code", frozenset({Slot.CODE}), _hostile_python),
+    "suspicion:javascript": _Judge("code", frozenset({Slot.CODE}), _hostile_javascript),
+    "suspicion:path": _Judge("path", frozenset({Slot.PATH}), _hostile_path),
+    "suspicion:url": _Judge("address", frozenset({Slot.URL}), _hostile_address),
+}
+
+
+class _Engines:
+    """The engines that parse, loaded when the first argument needs one."""
+
+    @functools.cached_property
+    def code(self) -> Any:
+        return importlib.import_module("qwed.engines.code")
+
+    @functools.cached_property
+    def sql(self) -> Any:
+        return importlib.import_module("qwed.engines.sql")
+
+    @functools.cached_property
+    def tools(self) -> Any:
+        return importlib.import_module("qwed.engines.tools")
+
+
+@functools.cache
+def _engines() -> _Engines:
+    return _Engines()
