@@ -68,6 +68,8 @@ class World(msgspec.Struct, frozen=True):
     definitions: Mapping[str, Definition] = {}
     universes: Mapping[Sexpr, Sequence[Value]] = {}
     constructors: Mapping[str, int] = {}
+    # A field's name, by the constructor it belongs to and its place there.
+    selectors: Mapping[str, tuple[str, int]] = {}
 
 
 def evaluate(term: Sexpr, world: World) -> Value:
@@ -130,6 +132,9 @@ class _Evaluation:
             return function(*arguments)
         if self._world.constructors.get(head) == len(arguments):
             return Element(head, tuple(arguments))
+        selected = self._world.selectors.get(head)
+        if selected is not None and isinstance(arguments[0], Element) and arguments[0].name == selected[0]:
+            return arguments[0].fields[selected[1]]
         raise NotEvaluable(f"{head[:40]} is not computed here")
 
     def _defined(self, name: str, arguments: list[Value]) -> Value:

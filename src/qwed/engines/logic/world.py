@@ -1,30 +1,44 @@
-"""From declarations to what the evaluator knows without a model: definitions and constructors."""
+"""What the evaluator knows: the declarations of a problem, and a model of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from qwed.engines.logic.evaluate import Definition, Element, Table, Value, Vector, World
-from qwed.engines.logic.problem import Problem
 from qwed.engines.logic.sexpr import Sexpr
 
 
-def world(problem: Problem, values: Mapping[str, Value], universes: Mapping[Sexpr, Sequence[Value]]) -> World:
-    """The values completed: a name the model leaves open may have any value."""
+class Model(msgspec.Struct, frozen=True):
+    """Values and definitions of the declared names, and the members of the sorts without any."""
+
+    values: Mapping[str, Value] = {}
+    definitions: Mapping[str, Definition] = {}
+    universes: Mapping[Sexpr, Sequence[Value]] = {}
+
+
+def world(declarations: Sequence[Sexpr], model: Model) -> World:
+    """The model completed: a name it leaves open may have any value."""
     constructors: dict[str, int] = {}
-    members: dict[Sexpr, Sequence[Value]] = dict(universes)
-    for sort, names in _datatypes(problem.declarations):
-        constructors.update(names)
-        if not any(names.values()):
-            members[sort] = [Element(name) for name in names]
-    completed = dict(values)
-    for name, arity, sort in _functions(problem.declarations):
-        if name not in completed:
-            default = default_value(sort, members)
+    selectors: dict[str, tuple[str, int]] = {}
+    universes: dict[Sexpr, Sequence[Value]] = dict(model.universes)
+    for sort, alternatives in datatypes(declarations):
+        for alternative in alternatives:
+            name, fields = _constructor(alternative)
+            constructors[name] = len(fields)
+            selectors.update((field, (name, place)) for place, field in enumerate(fields))
+        if all(isinstance(each, str) or len(each) == 1 for each in alternatives):
+            universes[sort] = [Element(_constructor(each)[0]) for each in alternatives]
+    values = dict(model.values)
+    for name, arity, sort in functions(declarations):
+        if name not in values and name not in model.definitions:
+            default = default_value(sort, universes)
             if default is not None:
-                completed[name] = Table({}, default) if arity else default
-    return World(completed, dict(_definitions(problem.declarations)), members, constructors)
+                values[name] = Table({}, default) if arity else default
+    definitions = {**dict(_definitions(declarations)), **model.definitions}
+    return World(values, definitions, universes, constructors, selectors)
 
 
-def default_value(sort: Sexpr, members: Mapping[Sexpr, Sequence[Value]]) -> Value | None:
+def default_value(sort: Sexpr, universes: Mapping[Sexpr, Sequence[Value]]) -> Value | None:
     match sort:
         case "Bool":
             return False
@@ -33,13 +47,14 @@ def default_value(sort: Sexpr, members: Mapping[Sexpr, Sequence[Value]]) -> Valu
         case ("_", "BitVec", str(width)):
             return Vector(0, int(width))
         case ("Array", _, element):
-            default = default_value(element, members)
+            default = default_value(element, universes)
             return None if default is None else Table({}, default)
-    universe = members.get(sort)
+    universe = universes.get(sort)
     return universe[0] if universe else None
 
 
-def _functions(declarations: tuple[Sexpr, ...]) -> Iterable[tuple[str, int, Sexpr]]:
+def functions(declarations: Iterable[Sexpr]) -> Iterable[tuple[str, int, Sexpr]]:
+    """Name, number of arguments and sort of what is declared and not defined."""
     for declaration in declarations:
         match declaration:
             case ("declare-const", str(name), sort):
@@ -48,27 +63,30 @@ def _functions(declarations: tuple[Sexpr, ...]) -> Iterable[tuple[str, int, Sexp
                 yield name, len(arguments), sort
 
 
-def _definitions(declarations: tuple[Sexpr, ...]) -> Iterable[tuple[str, Definition]]:
+def datatypes(declarations: Iterable[Sexpr]) -> Iterable[tuple[Sexpr, tuple[Sexpr, ...]]]:
+    """Each datatype without parameters, and its constructors."""
+    for declaration in declarations:
+        match declaration:
+            case ("declare-datatype", sort, tuple(body)) if body[:1] != ("par",):
+                yield sort, body
+            case ("declare-datatypes", tuple(sorts), tuple(bodies)):
+                for sort, alternatives in zip(sorts, bodies, strict=False):
+                    if isinstance(sort, str) or isinstance(alternatives, str):
+                        continue
+                    if alternatives[:1] != ("par",):
+                        yield sort[0], alternatives
+
+
+def _constructor(alternative: Sexpr) -> tuple[str, tuple[str, ...]]:
+    if isinstance(alternative, str):
+        return alternative, ()
+    return str(alternative[0]), tuple(str(field[0]) for field in alternative[1:])
+
+
+def _definitions(declarations: Iterable[Sexpr]) -> Iterable[tuple[str, Definition]]:
     for declaration in declarations:
         match declaration:
             case ("define-fun" | "define-fun-rec", str(name), tuple(parameters), _, body):
                 yield name, Definition(tuple(str(parameter[0]) for parameter in parameters), body)
             case ("define-const", str(name), _, body):
                 yield name, Definition((), body)
-
-
-def _datatypes(declarations: tuple[Sexpr, ...]) -> Iterable[tuple[Sexpr, dict[str, int]]]:
-    for declaration in declarations:
-        match declaration:
-            case ("declare-datatype", sort, tuple(constructors)):
-                yield sort, dict(map(_constructor, constructors))
-            case ("declare-datatypes", tuple(sorts), tuple(bodies)):
-                for sort, body in zip(sorts, bodies, strict=False):
-                    if isinstance(sort, tuple) and isinstance(body, tuple) and body[:1] != ("par",):
-                        yield sort[0], dict(map(_constructor, body))
-
-
-def _constructor(constructor: Sexpr) -> tuple[str, int]:
-    if isinstance(constructor, str):
-        return constructor, 0
-    return str(constructor[0]), len(constructor) - 1

@@ -1,0 +1,158 @@
+"""The logic engine: what follows, what can hold, and what can't."""
+
+import functools
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Failure, Finding, Status, uncertain
+from qwed.domain.registry import LOGIC
+from qwed.domain.risk import Risk
+from qwed.engines.catalogue import why_unavailable
+from qwed.engines.logic import critical_points
+from qwed.engines.logic.outcomes import Decider
+from qwed.engines.logic.questions import Answer, answer
+from qwed.engines.logic.reading import Reading, Statement, read_action
+from qwed.engines.logic.refusals import Forbidden, NotLogic, Refusal, Undecided
+from qwed.engines.logic.sexpr import write
+from qwed.engines.logic.smt import Solver
+from qwed.engines.logic.smtlib import Check
+
+MAX_QUICK_CHARACTERS: Final = 300
+MAX_SCRIPT_CHARACTERS: Final = 8_000
+
+_CHECKS: Final = {
+    Status.VERIFIED: (("parsed", "decided", "holds"), ()),
+    Status.FAILED: (("parsed", "decided"), ("holds",)),
+    Status.UNCERTAIN: (("parsed",), ("decided",)),
+}
+
+
+class LogicEngine:
+    name = LOGIC
+
+    def is_quick(self, action: Action) -> bool:
+        """Small questions that need no solver, and texts that are refused at sight."""
+        if _characters(action) > MAX_QUICK_CHARACTERS:
+            return False
+        try:
+            reading = _read_small(action)
+        except (Refusal, RecursionError, TypeError):
+            return True
+        return not reading.more_checks and _own_decider(reading) is not None
+
+    def verify(self, action: Action) -> Finding:
+        try:
+            return _verified(action)
+        except Refusal as refusal:
+            return _refused(refusal)
+        except RecursionError:
+            return uncertain(LOGIC, Risk.LOW, "the formula is nested too deeply", limit="depth")
+        except MemoryError:
+            return uncertain(LOGIC, Risk.LOW, "the formula needs more memory than allowed", limit="memory")
+        except ModuleNotFoundError as error:
+            return uncertain(LOGIC, Risk.LOW, why_unavailable(LOGIC, error), limit="unavailable")
+
+
+def _characters(action: Action) -> int:
+    """At least the length of all texts; parameters are not searched beyond what makes them long."""
+    premises = action.parameters.get("premises")
+    items = premises if isinstance(premises, list | tuple) else [premises]
+    texts = [action.query, action.code, action.parameters.get("other"), *items]
+    if len(items) > 20 or len(action.parameters) > 4:
+        return MAX_QUICK_CHARACTERS + 1
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
+def _read_small(action: Action) -> Reading:
+    """Asked twice about the same action, first whether it is quick and then what it means."""
+    if action.parameters or action.query is None or len(action.query) > MAX_QUICK_CHARACTERS:
+        return read_action(action)
+    return _read_query(action.query)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_query(query: str) -> Reading:
+    return read_action(Action(LOGIC, query))
+
+
+def _own_decider(reading: Reading) -> Decider | None:
+    terms = [statement.term for statement in (*reading.premises, *reading.goals)]
+    return critical_points.fits(reading.problem, terms)
+
+
+def _verified(action: Action) -> Finding:
+    reading = _read_small(action)
+    decider = _own_decider(reading) or Solver()
+    found = answer(reading, decider)
+    if reading.more_checks:
+        found = _all_checks(found, reading, decider)
+    passed, failed = _CHECKS[found.status]
+    return Finding(
+        found.status,
+        Risk.LOW,
+        LOGIC,
+        found.reason,
+        _evidence(found, reading, decider),
+        failure=Failure.INCORRECT if found.status is Status.FAILED else None,
+        checks_passed=passed,
+        checks_failed=failed,
+    )
+
+
+def _all_checks(first: Answer, reading: Reading, decider: Decider) -> Answer:
+    """A script with several checks holds when each of them does."""
+    answers = [first, *(_one_check(check, reading, decider) for check in reading.more_checks)]
+    worst = next((each for each in answers if each.status is Status.FAILED), None)
+    worst = worst or next((each for each in answers if each.status is Status.UNCERTAIN), answers[-1])
+    return Answer(
+        worst.status, worst.word, worst.reason, {**worst.evidence, "checks": [each.word for each in answers]}
+    )
+
+
+def _one_check(check: Check, reading: Reading, decider: Decider) -> Answer:
+    statements = tuple(Statement(write(term)[:200], term) for term in check.assertions)
+    own = msgspec.structs.replace(reading, problem=check.problem, premises=(), goals=statements)
+    return answer(own, decider)
+
+
+def _evidence(found: Answer, reading: Reading, decider: Decider) -> dict[str, Any]:
+    evidence: dict[str, Any] = {
+        "question": reading.question.value,
+        "answer": found.word,
+        "decided_by": decider.name,
+        **found.evidence,
+    }
+    if reading.declared_status is not None:
+        evidence["declared_status"] = reading.declared_status
+    if reading.notation == "formula":
+        evidence["sorts"] = {name: write(sort) for name, sort in reading.problem.sorts.items()}
+        script = _script(reading)
+        if len(script) <= MAX_SCRIPT_CHARACTERS:
+            evidence["smtlib"] = script
+    if reading.problem.definedness:
+        evidence["assumed"] = [write(condition) for condition in reading.problem.definedness]
+    return evidence
+
+
+def _script(reading: Reading) -> str:
+    """The formulas as they were understood: premises first, each as its own assertion."""
+    return reading.problem.script(tuple(each.term for each in (*reading.premises, *reading.goals)))
+
+
+def _refused(refusal: Refusal) -> Finding:
+    reason = str(refusal)
+    if isinstance(refusal, Undecided):
+        return uncertain(LOGIC, Risk.LOW, reason, limit=refusal.limit)
+    kind = Failure.FORBIDDEN if isinstance(refusal, Forbidden) else Failure.MALFORMED
+    assert isinstance(refusal, Forbidden | NotLogic)
+    return Finding(
+        Status.FAILED,
+        Risk.HIGH if kind is Failure.FORBIDDEN else Risk.LOW,
+        LOGIC,
+        reason,
+        {"problem": reason},
+        failure=kind,
+        checks_failed=("parsed",),
+    )

@@ -1,0 +1,62 @@
+"""What a decision procedure can answer, and the procedures' one protocol."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import msgspec
+
+from qwed.engines.logic.evaluate import Element, Table, Value, Vector
+from qwed.engines.logic.problem import Problem
+from qwed.engines.logic.sexpr import Sexpr
+
+
+class Satisfiable(msgspec.Struct, frozen=True):
+    """`model` is JSON; `checked_by` says who evaluated the formulas under it."""
+
+    model: Mapping[str, Any]
+    checked_by: str
+
+
+class Unsatisfiable(msgspec.Struct, frozen=True):
+    pass
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """`limit` names what stood in the way."""
+
+    limit: str
+    reason: str
+
+
+Outcome = Satisfiable | Unsatisfiable | Unknown
+
+
+class Decider(Protocol):
+    """Decides whether assertions can hold together. Never guesses: what it can't tell is `Unknown`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def decide(self, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome: ...
+
+    def unsatisfiable_part(self, problem: Problem, assertions: Sequence[Sexpr]) -> list[int]:
+        """Indices of some assertions that can't hold together, of ones that can't: perhaps all."""
+        ...
+
+
+def shown(value: Value) -> Any:
+    """A value as JSON."""
+    match value:
+        case Fraction():
+            return value.numerator if value.denominator == 1 else str(value)
+        case Vector(value=number, width=width):
+            return f"#x{number:0{width // 4}x}" if width % 4 == 0 else f"#b{number:0{width}b}"
+        case Element(name=name, fields=()):
+            return name
+        case Element(name=name, fields=fields):
+            return {"constructor": name, "fields": [shown(field) for field in fields]}
+        case Table(entries=entries, default=default):
+            listed = [[*map(shown, arguments), shown(result)] for arguments, result in entries.items()]
+            return {"entries": listed, "else": shown(default)}
+    return value

@@ -1,0 +1,191 @@
+"""The questions, and how each is answered by deciding satisfiability."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.findings import Status
+from qwed.engines.logic.outcomes import Decider, Outcome, Satisfiable, Unknown, Unsatisfiable
+from qwed.engines.logic.problem import Problem
+from qwed.engines.logic.reading import Question, Reading, Statement
+from qwed.engines.logic.refusals import NotLogic
+from qwed.engines.logic.sexpr import Sexpr
+
+MAX_CORE_STATEMENTS: Final = 200
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`word` is the answer itself; the status says what it means for whoever asked."""
+
+    status: Status
+    word: str
+    reason: str
+    evidence: Mapping[str, Any] = {}
+
+
+def answer(reading: Reading, decider: Decider) -> Answer:
+    return _ANSWERS[reading.question](reading, decider)
+
+
+def _satisfiable(reading: Reading, decider: Decider) -> Answer:
+    statements = (*reading.premises, *reading.goals)
+    outcome = _decide(decider, reading.problem, [each.term for each in statements])
+    match outcome:
+        case Satisfiable():
+            return Answer(Status.VERIFIED, "satisfiable", "a model satisfies it", _model(outcome))
+        case Unsatisfiable():
+            return Answer(Status.FAILED, "unsatisfiable", "nothing satisfies it")
+    return _undecided(outcome)
+
+
+def _unsatisfiable(reading: Reading, decider: Decider) -> Answer:
+    found = _satisfiable(reading, decider)
+    if found.status is Status.UNCERTAIN:
+        return found
+    status = Status.VERIFIED if found.status is Status.FAILED else Status.FAILED
+    return Answer(status, found.word, found.reason, found.evidence)
+
+
+def _valid(reading: Reading, decider: Decider) -> Answer:
+    if reading.premises:
+        return _entailed(reading, decider)
+    outcome = _decide(decider, reading.problem, [_negation(reading.goals)])
+    match outcome:
+        case Unsatisfiable():
+            return Answer(Status.VERIFIED, "valid", "it holds whatever its names mean")
+        case Satisfiable():
+            return Answer(
+                Status.FAILED, "not_valid", "it has a counterexample", _model(outcome, "counterexample")
+            )
+    return _undecided(outcome)
+
+
+def _entailed(reading: Reading, decider: Decider) -> Answer:
+    """Entailed, contradicted, or undetermined: then there is a model of either side."""
+    if not reading.goals:
+        raise NotLogic("there is no conclusion")
+    premises = [each.term for each in reading.premises]
+    against = _decide(decider, reading.problem, [*premises, _negation(reading.goals)])
+    if isinstance(against, Unsatisfiable):
+        return _proven(reading, decider, premises)
+    for_it = _decide(decider, reading.problem, [*premises, *(each.term for each in reading.goals)])
+    if isinstance(for_it, Unsatisfiable):
+        reason = "the premises rule the conclusion out"
+        return Answer(Status.FAILED, "contradicted", reason, _model(against, "counterexample"))
+    if isinstance(against, Unknown):
+        return _undecided(against)
+    if isinstance(for_it, Unknown):
+        return _undecided(for_it)
+    evidence = {**_model(against, "counterexample"), "example": for_it.model}
+    reason = "the premises leave it open: it holds in one model and fails in another"
+    # A claim to follow is refuted by a ground counterexample. An open world is no refutation.
+    claimed = reading.asked and not reading.problem.is_first_order
+    return Answer(Status.FAILED if claimed else Status.UNCERTAIN, "undetermined", reason, evidence)
+
+
+def _proven(reading: Reading, decider: Decider, premises: Sequence[Sexpr]) -> Answer:
+    together = _decide(decider, reading.problem, premises) if premises else None
+    if isinstance(together, Unsatisfiable):
+        core = _core(decider, reading.problem, reading.premises)
+        reason = "the premises contradict each other, so that anything follows"
+        return Answer(Status.VERIFIED, "entailed", reason, {"premises_consistent": False, **core})
+    evidence = (
+        {} if together is None else {"premises_consistent": isinstance(together, Satisfiable) or "unknown"}
+    )
+    return Answer(Status.VERIFIED, "entailed", "it follows: its denial contradicts the premises", evidence)
+
+
+def _equivalent(reading: Reading, decider: Decider) -> Answer:
+    premises, (left, right) = _sides(reading)
+    difference: Sexpr = ("not", ("=", left, right))
+    outcome = _decide(decider, reading.problem, [*premises, difference])
+    match outcome:
+        case Unsatisfiable():
+            return Answer(Status.VERIFIED, "equivalent", "both sides always agree")
+        case Satisfiable():
+            evidence = _model(outcome, "counterexample")
+            return Answer(Status.FAILED, "not_equivalent", "there is a case in which they differ", evidence)
+    return _undecided(outcome)
+
+
+def _sides(reading: Reading) -> tuple[list[Sexpr], tuple[Sexpr, Sexpr]]:
+    """The two formulas: two goals, a premise and a goal, or the sides of one `a ↔ b`."""
+    premises = [each.term for each in reading.premises]
+    goals = [each.term for each in reading.goals]
+    if len(goals) == 2:
+        return premises, (goals[0], goals[1])
+    if len(goals) == 1 and len(premises) == 1:
+        return [], (premises[0], goals[0])
+    match goals:
+        case [("=", left, right)]:
+            return premises, (left, right)
+    raise NotLogic("equivalence needs two formulas: 'query' and 'other', or one of the form a ↔ b")
+
+
+def _consistent(reading: Reading, decider: Decider) -> Answer:
+    statements = (*reading.premises, *reading.goals)
+    outcome = _decide(decider, reading.problem, [each.term for each in statements])
+    match outcome:
+        case Satisfiable():
+            return Answer(Status.VERIFIED, "consistent", "a model satisfies all of it", _model(outcome))
+        case Unsatisfiable():
+            core = _core(decider, reading.problem, statements)
+            return Answer(Status.FAILED, "inconsistent", "these statements contradict each other", core)
+    return _undecided(outcome)
+
+
+_ANSWERS: Final[dict[Question, Callable[[Reading, Decider], Answer]]] = {
+    Question.SATISFIABLE: _satisfiable,
+    Question.UNSATISFIABLE: _unsatisfiable,
+    Question.VALID: _valid,
+    Question.ENTAILED: _entailed,
+    Question.EQUIVALENT: _equivalent,
+    Question.CONSISTENT: _consistent,
+}
+
+
+def _decide(decider: Decider, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome:
+    """Satisfiable only where every division is defined; unsatisfiable only whatever it means."""
+    outcome = decider.decide(problem, [*problem.definedness, *assertions])
+    if not isinstance(outcome, Unsatisfiable) or not problem.definedness:
+        return outcome
+    if isinstance(decider.decide(problem, assertions), Unsatisfiable):
+        return outcome
+    return Unknown("division", "the answer hangs on what dividing by zero means")
+
+
+def _negation(statements: Sequence[Statement]) -> Sexpr:
+    if not statements:
+        raise NotLogic("there is no formula")
+    if len(statements) == 1:
+        return ("not", statements[0].term)
+    return ("not", ("and", *(each.term for each in statements)))
+
+
+def _model(outcome: Outcome, name: str = "model") -> dict[str, Any]:
+    if not isinstance(outcome, Satisfiable):
+        return {}
+    return {name: outcome.model, "model_checked_by": outcome.checked_by}
+
+
+def _undecided(outcome: Outcome) -> Answer:
+    assert isinstance(outcome, Unknown)
+    return Answer(Status.UNCERTAIN, "unknown", outcome.reason, {"limit": outcome.limit})
+
+
+def _core(decider: Decider, problem: Problem, statements: Sequence[Statement]) -> dict[str, Any]:
+    """Statements that contradict each other, none of which can be left out."""
+    if len(statements) > MAX_CORE_STATEMENTS:
+        return {}
+    kept = decider.unsatisfiable_part(problem, [each.term for each in statements])
+    is_minimal = True
+    for candidate in list(kept):
+        rest = [place for place in kept if place != candidate]
+        outcome = decider.decide(problem, [statements[place].term for place in rest])
+        if isinstance(outcome, Unsatisfiable):
+            kept = rest
+        elif isinstance(outcome, Unknown):
+            is_minimal = False
+    listed = [{"index": place, "statement": statements[place].text} for place in kept]
+    return {"core": listed, "core_is_minimal": is_minimal}
