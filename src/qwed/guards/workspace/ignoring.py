@@ -108,7 +108,8 @@ class _NeverMatches(Exception):
 
 
 def _name_pattern(part: bytes, *, is_whole: bool) -> re.Pattern[bytes] | None:
-    if part == b"**" and is_whole:
+    # Two stars or more: git's own reading of what it documents for two.
+    if is_whole and len(part) > 1 and not part.strip(b"*"):
         return _ANY_DEPTH
     return re.compile(_translate(part), re.DOTALL)
 
