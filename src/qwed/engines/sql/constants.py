@@ -73,6 +73,8 @@ def is_tautology(node: exp.Expr) -> bool:
         return is_contradiction(node.this)
     if is_constant(node):
         return truth(value_of(node)) is not False
+    if node.args.get("negate"):
+        return False
     return _same_on_both_sides(node, _REFLEXIVE) or _matches_anything(node)
 
 
@@ -140,13 +142,18 @@ def has_complementary_terms(terms: list[exp.Expr]) -> bool:
             seen.add((kind, term.this, term.expression))
             wanted.add((_COMPLEMENTS[kind], term.this, term.expression))
             compared.append(term.this)
-        elif kind is exp.Is and type(term.expression) is exp.Null:
-            seen.add((exp.Is, term.this))
-        elif kind is exp.Not and type(unwrapped(term.this)) is exp.Is:
-            test = unwrapped(term.this)
-            if type(test.expression) is exp.Null:
+            continue
+        if kind is exp.And:
+            compared += [part.this for part in operands(term) if type(part) in _COMPLEMENTS]
+            continue
+        negated = kind is exp.Not
+        test = unwrapped(term.this) if negated else term
+        if type(test) is exp.Is and type(test.expression) is exp.Null:
+            if negated != bool(test.args.get("negate")):
                 wanted.add((exp.Is, test.this))
                 not_null.append(test.this)
+            else:
+                seen.add((exp.Is, test.this))
     return not seen.isdisjoint(wanted) or any(item in compared for item in not_null)
 
 
@@ -164,7 +171,8 @@ def value_of(node: exp.Expr) -> Value:
     """The value of a constant expression, as far as all dialects agree on it."""
     node = unwrapped(node)
     evaluate = _EVALUATE.get(type(node))
-    return evaluate(node) if evaluate else OPAQUE
+    value: Value = evaluate(node) if evaluate else OPAQUE
+    return not value if isinstance(value, bool) and node.args.get("negate") else value
 
 
 def _literal(node: exp.Expr) -> Value:
@@ -265,7 +273,7 @@ def _is(node: exp.Expr) -> Value:
     value, expected = value_of(node.this), value_of(node.expression)
     if value is OPAQUE or expected is OPAQUE:
         return OPAQUE
-    return value is expected if expected is None else truth(value) == truth(expected)
+    return value is None if expected is None else truth(value) == truth(expected)
 
 
 def _between(node: exp.Expr) -> Value:

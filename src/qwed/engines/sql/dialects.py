@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 # Where no dialect is declared, the first of these that parses the text is taken.
-UNION: Final = ("postgres", "mysql", "sqlite", "tsql", "snowflake", "bigquery")
+UNION: Final = ("postgres", "sqlite", "mysql", "tsql", "snowflake", "bigquery")
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "postgres": ("postgresql", "pg", "psql", "cockroachdb", "timescaledb", "greenplum"),

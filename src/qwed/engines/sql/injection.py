@@ -106,17 +106,31 @@ def _may_be_tautology(term: exp.Expr) -> bool:
 
 
 def check_comparison(node: exp.Expr, notes: Notes) -> None:
-    """`a = '' = ''`: the outcome of a comparison compared with a literal."""
-    left, right = node.this, node.args.get("expression")
+    """`a = '' = ''`: the outcome of a comparison compared once more."""
+    left: Any = node.this
+    right: Any = node.args.get("expression")
     if type(left) in _COMPARISONS and type(right) is exp.Literal:
         notes.forbidden("tautology", "the outcome of a comparison is compared with a literal", node)
+    elif type(right) in _COMPARISONS and is_constant(right):
+        notes.forbidden("tautology", "a value is compared with a constant comparison", node)
     elif type(right) in _CASTS and _is_number(left):
         _check_error_cast(right, node, notes)
-    if type(left) is exp.Subquery and type(right) is exp.Literal and _selects_constant(left.this):
+    if type(left) is exp.Subquery and type(right) is exp.Literal:
+        _check_subquery_probe(left.this, node, notes)
+
+
+def _check_subquery_probe(query: Any, node: exp.Expr, notes: Notes) -> None:
+    if type(query) is not exp.Select or query.args.get("from_") is None or len(query.expressions) != 1:
+        return
+    shown = _unaliased(query.expressions[0])
+    if is_constant(shown):
         notes.forbidden("blind_probe", "a subquery that always gives the same value is compared", node)
+    elif type(shown) in _EXTRACTIONS:
+        notes.forbidden("blind_probe", "a queried value is taken apart and compared", node)
 
 
 _COMPARISONS: Final = frozenset({exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like})
+_EXTRACTIONS: Final = frozenset({exp.Substring, exp.Ascii, exp.Unicode})
 _CASTS: Final = frozenset({exp.Cast, exp.TryCast, exp.Convert})
 
 
@@ -130,15 +144,6 @@ def _check_error_cast(cast: Any, node: exp.Expr, notes: Notes) -> None:
         notes.forbidden("error_probe", "a queried value is forced into a number beside a literal", node)
 
 
-def _selects_constant(query: Any) -> bool:
-    return (
-        type(query) is exp.Select
-        and query.args.get("from_") is not None
-        and bool(query.expressions)
-        and all(map(is_constant, query.expressions))
-    )
-
-
 def check_division(node: exp.Expr, notes: Notes) -> None:
     divisor = unwrapped(node.args.get("expression"))
     if _is_number(divisor) and not str(divisor.this).strip("0."):
@@ -147,9 +152,21 @@ def check_division(node: exp.Expr, notes: Notes) -> None:
 
 def check_arithmetic(node: exp.Expr, notes: Notes) -> None:
     """`'' - ''`: arithmetic on nothing, which some dialects read as zero."""
-    for side in (node.this, node.args.get("expression")):
-        if type(side) is exp.Literal and side.is_string and not str(side.this).strip():
-            notes.forbidden("tautology", "arithmetic on an empty string", node)
+    sides = (node.this, node.args.get("expression"))
+    if any(map(_is_blank, sides)):
+        notes.forbidden("tautology", "arithmetic on an empty string", node)
+
+
+def check_addition(node: exp.Expr, notes: Notes) -> None:
+    """`'' + (SELECT …) + ''`; a plus joins strings in some dialects, so that alone says nothing."""
+    if type(node.parent) is not exp.Add:
+        terms = operands(node)
+        if any(map(_is_blank, terms)) and any(type(term) is exp.Subquery for term in terms):
+            notes.forbidden("tautology", "a query is added to an empty string", node)
+
+
+def _is_blank(node: Any) -> bool:
+    return type(node) is exp.Literal and node.is_string and not str(node.this).strip()
 
 
 def check_concatenation(node: exp.Expr, notes: Notes) -> None:
@@ -322,7 +339,11 @@ VISITS: Final[dict[type[exp.Expr], Any]] = {
     exp.Union: check_union,
     exp.Div: check_division,
     exp.Sub: check_arithmetic,
+    exp.Add: check_addition,
     exp.Mul: check_arithmetic,
+    exp.Mod: check_arithmetic,
+    exp.IntDiv: check_arithmetic,
+    exp.Pow: check_arithmetic,
     exp.BitwiseAnd: check_arithmetic,
     exp.BitwiseOr: check_arithmetic,
     exp.BitwiseXor: check_arithmetic,

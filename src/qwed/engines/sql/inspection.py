@@ -7,14 +7,13 @@ from sqlglot import exp
 
 from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
-from qwed.engines.sql import injection
+from qwed.engines.sql import grammar, injection
 from qwed.engines.sql.catalogs import holds_credentials, is_system_catalog
 from qwed.engines.sql.commands import Command, block, command
 from qwed.engines.sql.dialects import UNION, dialect_named
 from qwed.engines.sql.functions import SIDE_EFFECTS, forbidden_rule, is_pure
 from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, with_executable_comments
 from qwed.engines.sql.names import Resolver
-from qwed.engines.sql.nodes import children
 from qwed.engines.sql.notes import Context, Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.rules import SqlRules
@@ -159,7 +158,8 @@ def _read_statement(statement: exp.Expr, notes: Notes, *, shown: exp.Expr | str,
     check = _STATEMENT_CHECKS.get(type(statement))
     if check:
         check(statement, notes)
-    _walk(statement, notes)
+    if type(statement) is not exp.Pragma:
+        _walk(statement, notes)
     if notes.context.schema is not None:
         Resolver(notes.context.schema, notes).statement(statement)
 
@@ -259,18 +259,29 @@ _STATEMENT_CHECKS: Final[dict[type[exp.Expr], Any]] = {
 
 
 def _walk(root: exp.Expr, notes: Notes) -> None:
-    visits = _VISITS
+    """Every node once. This is the engine's hot path: what most nodes are decides how it is written."""
+    visits, leaves = _VISITS, _LEAVES
     stack = [root]
     while stack:
         node = stack.pop()
-        visit = visits.get(type(node))
+        kind = type(node)
+        if kind in leaves:
+            continue
+        visit = visits.get(kind)
         if visit is not None:
             visit(node, notes)
-        elif isinstance(node, exp.Func):
-            _visit_known_function(node, notes)
-        if node is not root and type(node) in NESTED:
+            if kind is exp.Column:
+                continue
+        if kind in NESTED and node is not root:
             _visit_nested(node, notes)
-        stack.extend(children(node))
+        for value in node.args.values():
+            if type(value) is list:
+                stack.extend(item for item in value if isinstance(item, exp.Expr))
+            elif isinstance(value, exp.Expr):
+                stack.append(value)
+
+
+_LEAVES: Final = frozenset({exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.Placeholder})
 
 
 def _visit_nested(node: exp.Expr, notes: Notes) -> None:
@@ -285,6 +296,7 @@ def _visit_nested(node: exp.Expr, notes: Notes) -> None:
 
 
 def _visit_select(node: exp.Expr, notes: Notes) -> None:
+    grammar.check_select(node, notes)
     if node.args.get("into") or node.args.get("locks"):
         found = classified(node, notes)
         if found and node.parent is not None:
@@ -329,6 +341,7 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
             notes.raise_risk(Risk.CRITICAL)
             notes.warn("file_access", "a file or stage is read like a table", node)
         return
+    grammar.check_identifier(node, notes)
     name = str(source.this).lower()
     schema = node.args.get("db")
     catalog = node.args.get("catalog")
@@ -373,6 +386,7 @@ def _is_cte(name: str, node: exp.Expr) -> bool:
 
 
 def _visit_column(node: exp.Expr, notes: Notes) -> None:
+    grammar.check_identifier(node, notes)
     rules = notes.rules
     if not rules.forbidden_columns and not rules.no_sensitive_columns:
         return
@@ -383,6 +397,11 @@ def _visit_column(node: exp.Expr, notes: Notes) -> None:
         rules.no_sensitive_columns and is_sensitive(name)
     ):
         notes.forbidden_column(name, node)
+
+
+def _visit_star(node: exp.Expr, notes: Notes) -> None:
+    grammar.check_star(node, notes)
+    _check_star(node, notes)
 
 
 def _check_star(node: exp.Expr, notes: Notes) -> None:
@@ -447,26 +466,26 @@ def _dotted(node: exp.Expr) -> str:
     return node.name
 
 
-def _visit_known_function(node: exp.Expr, notes: Notes) -> None:
-    rule = _FORBIDDEN_TYPES.get(type(node))
-    if rule:
-        notes.forbidden(rule, f"{type(node).__name__.lower()}() {_WHY[rule]}", node)
-    elif type(node) is exp.NextValueFor:
-        notes.raise_risk(Risk.HIGH)
+def _visit_reader(node: exp.Expr, notes: Notes) -> None:
+    notes.forbidden("file_access", f"{type(node).__name__.lower()}() {_WHY['file_access']}", node)
 
 
-_FORBIDDEN_TYPES: Final[dict[type[exp.Expr], str]] = {
-    exp.ReadCSV: "file_access",
-    exp.ReadParquet: "file_access",
-    exp.ToFile: "file_access",
-}
+def _visit_sequence(node: exp.Expr, notes: Notes) -> None:
+    notes.raise_risk(Risk.HIGH)
+    notes.warn("side_effect", "a sequence is moved on", node)
+
 
 _VISITS: Final[dict[type[exp.Expr], Any]] = {
+    **grammar.VISITS,
     **injection.VISITS,
     exp.Select: _visit_select,
     exp.Table: _visit_table,
     exp.Column: _visit_column,
-    exp.Star: _check_star,
+    exp.Star: _visit_star,
     exp.Anonymous: _visit_function,
     exp.AnonymousAggFunc: _visit_function,
+    exp.ReadCSV: _visit_reader,
+    exp.ReadParquet: _visit_reader,
+    exp.ToFile: _visit_reader,
+    exp.NextValueFor: _visit_sequence,
 }

@@ -8,7 +8,9 @@ import msgspec
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token
 
+from qwed.engines.sql.grammar import misplaced_token, unbalanced
 from qwed.engines.sql.lexing import too_hostile
 
 
@@ -40,7 +42,17 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         return Unparsed("it holds a NUL character", "\\x00")
     token = _parsing.set(True)
     try:
-        found = _dialect(dialect).parse(text)
+        reader = _dialect(dialect)
+        tokens = reader.tokenize(text)
+        stray = misplaced_token(tokens, dialect)
+        if stray is not None:
+            return Unparsed(
+                f"nothing can stand between {stray.text!r} and what is beside it", _around(text, stray)
+            )
+        reason = unbalanced(tokens)
+        if reason:
+            return Unparsed(reason, text[:80])
+        found = reader.parser().parse(tokens, text)
     except ParseError as error:
         return _parse_error(error, text)
     except SqlglotError:
@@ -59,6 +71,10 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
 @functools.cache
 def _dialect(name: str) -> Dialect:
     return Dialect.get_or_raise(name)
+
+
+def _around(text: str, token: Token) -> str:
+    return text[max(0, token.start - 30) : token.end + 30]
 
 
 def _parse_error(error: ParseError, text: str) -> Unparsed:

@@ -35,7 +35,7 @@ def read_request(
     values = dict(_named_values(parameters))
     texts = tuple(dict.fromkeys(_filled(text, values) for text in _texts(query, code, parameters)))
     strings = tuple(_strings(parameters))[:_MAX_VALUES]
-    is_bound = any(_takes_values(text) for text in texts)
+    is_bound = bool(strings) and any(map(_takes_values, texts))
     unbound = () if is_bound else strings
     dialect = parameters.get("dialect")
     sensitive = parameters.get("no_sensitive_columns")
