@@ -1,0 +1,15 @@
+"""Program text, read without running it: Python, shell and JavaScript."""
+
+from qwed.engines.code.engine import CodeEngine
+from qwed.engines.code.inspect import inspect_code, inspect_javascript, inspect_python, inspect_shell
+from qwed.engines.code.verdict import CodeVerdict, Problem
+
+__all__ = [
+    "CodeEngine",
+    "CodeVerdict",
+    "Problem",
+    "inspect_code",
+    "inspect_javascript",
+    "inspect_python",
+    "inspect_shell",
+]

@@ -1,0 +1,1 @@
+"""JavaScript, by its syntax tree."""

@@ -1,0 +1,648 @@
+"""An abstract evaluation of a JavaScript program: known strings, dotted references, and where data came from.
+
+A reference is the path that leads to it: `child_process.exec`, `req.query`, `Buffer.from()`. Every
+function's body is evaluated where it stands, with parameters that nobody has vouched for.
+"""
+
+import base64
+import binascii
+import functools
+import re
+import urllib.parse
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from qwed.engines.code.verdict import CodeVerdict, Report, excerpt
+
+Nested = Callable[[str, str, int], CodeVerdict]
+
+MAX_STEPS: Final = 40_000
+MAX_DEPTH: Final = 150
+MAX_TEXT: Final = 64 * 1024
+MAX_PATH: Final = 160
+
+
+class OutOfSteps(Exception):
+    """The program is larger than what one inspection follows."""
+
+
+class Origin(NamedTuple):
+    kind: str
+    line: int
+    text: str
+
+
+class Value:
+    """`text` is a known string or number spelled out; `path` a reference; `items` known members."""
+
+    __slots__ = ("items", "number", "path", "prefix", "taint", "text")
+
+    def __init__(
+        self,
+        text: str | None = None,
+        path: str = "",
+        taint: tuple[Origin, ...] = (),
+        items: "list[Value] | None" = None,
+        prefix: str = "",
+        *,
+        number: bool = False,
+    ) -> None:
+        self.text = text
+        self.path = path
+        self.taint = taint
+        self.items = items
+        self.prefix = prefix
+        self.number = number
+
+
+UNKNOWN: Final = Value()
+
+# What a client, the caller's command line or the page's address decides.
+_REMOTE: Final = re.compile(
+    r"^(?:req|request|ctx\.request|ctx\.query|ctx\.params|event)\.(?:query|body|params|headers|cookies|url|path|"
+    r"hostname|originalUrl|param|get|files?|queryStringParameters|data)\b"
+    r"|^(?:window\.|document\.|self\.)?location(?:\.(?:search|hash|href|pathname))?$|^document\.(?:URL|referrer|documentURI)$"
+    r"|^window\.name$"
+)
+_LOCAL: Final = re.compile(r"^process\.argv|^prompt\(\)$|^process\.stdin|^readline")
+_ENVIRONMENT: Final = re.compile(r"^process\.env$")
+_SECRET: Final = re.compile(r"^document\.cookie$|^(?:window\.)?(?:localStorage|sessionStorage)\b")
+_GLOBALS: Final = frozenset({"window", "globalThis", "global", "self", "this", "root", "top", "frames"})
+_HANDLER_PARAMETERS: Final = {
+    "req": "req",
+    "request": "request",
+    "ctx": "ctx",
+    "event": "event",
+    "res": "res",
+    "response": "res",
+}
+_CLEANERS: Final = frozenset(
+    [
+        "parseInt()",
+        "parseFloat()",
+        "Number()",
+        "Boolean()",
+        "encodeURIComponent()",
+        "encodeURI()",
+        "path.basename()",
+        "escapeHtml()",
+        "DOMPurify.sanitize()",
+        "validator.escape()",
+        "mysql.escape()",
+        "sanitize()",
+        "shellescape()",
+    ]
+)
+
+
+class Evaluator:
+    """Walks one program. What calls, constructions and assignments do is judged by the rules passed in."""
+
+    def __init__(self, source: bytes, report: Report, depth: int, nested: Nested, rules: Any) -> None:
+        self.source = source
+        self.lines = source.split(b"\n")
+        self.report = report
+        self.depth = depth
+        self.nested = nested
+        self.rules = rules
+        self.names: dict[str, Value] = {}
+        self.steps = 0
+        self.level = 0
+        self.calls: set[str] = set()
+        self.functions: list[str] = []
+        self.unbounded = ""
+
+    # -- reporting -------------------------------------------------------------------------------------
+
+    def line(self, node: Any) -> int:
+        return int(node.start_point[0]) + 1
+
+    def text(self, node: Any) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def line_text(self, line: int) -> str:
+        return self.lines[line - 1].decode("utf-8", "replace").strip() if 0 < line <= len(self.lines) else ""
+
+    def harm(self, rule: str, line: int, taint: tuple[Origin, ...] = ()) -> None:
+        self.report.harm(rule, line, self.line_text(line), self._flow(line, taint))
+
+    def doubt(self, rule: str, line: int, taint: tuple[Origin, ...] = ()) -> None:
+        self.report.doubt(rule, line, self.line_text(line), self._flow(line, taint))
+
+    def _flow(self, line: int, taint: tuple[Origin, ...]) -> tuple[str, ...]:
+        if not taint:
+            return ()
+        origin = taint[0]
+        return (
+            f"line {origin.line}: {origin.kind} data from {origin.text}",
+            f"line {line}: {excerpt(self.line_text(line))}",
+        )
+
+    # -- evaluation ------------------------------------------------------------------------------------
+
+    def eval(self, node: Any) -> Value:
+        self.steps += 1
+        self.level += 1
+        if self.steps > MAX_STEPS or self.level > MAX_DEPTH:
+            raise OutOfSteps
+        try:
+            handler = _NODES.get(node.type)
+            return self._children(node) if handler is None else handler(self, node)
+        finally:
+            self.level -= 1
+
+    def _children(self, node: Any) -> Value:
+        taint: tuple[Origin, ...] = ()
+        for child in node.named_children:
+            taint = merged(taint, self.eval(child).taint)
+        return Value(taint=taint)
+
+    def _nothing(self, node: Any) -> Value:
+        return UNKNOWN
+
+    def _string(self, node: Any) -> Value:
+        return Value(unescaped(self.text(node)[1:-1]))
+
+    def _number(self, node: Any) -> Value:
+        return Value(self.text(node), number=True)
+
+    def _template(self, node: Any) -> Value:
+        parts: list[Value] = []
+        position = node.start_byte + 1
+        for child in node.named_children:
+            if child.type != "template_substitution":
+                continue
+            parts.append(Value(unescaped(self._between(position, child.start_byte))))
+            parts.append(self.eval(child.named_children[0]) if child.named_children else UNKNOWN)
+            position = child.end_byte
+        parts.append(Value(unescaped(self._between(position, node.end_byte - 1))))
+        return concatenated(parts)
+
+    def _between(self, start: int, end: int) -> str:
+        return self.source[start:end].decode("utf-8", "replace")
+
+    def _identifier(self, node: Any) -> Value:
+        name = self.text(node)
+        known = self.names.get(name)
+        if known is not None:
+            return known
+        return self.reference(
+            "" if name in _GLOBALS else name, self.line(node), globals_root=name in _GLOBALS
+        )
+
+    def reference(
+        self, path: str, line: int, taint: tuple[Origin, ...] = (), *, globals_root: bool = False
+    ) -> Value:
+        if globals_root:
+            return Value(path="globalThis")
+        path = path.removeprefix("globalThis.").removeprefix("process.mainModule.").removeprefix("module.")
+        if len(path) > MAX_PATH:
+            return Value(taint=taint)
+        for kind, pattern in _SOURCES:
+            if pattern.search(path):
+                return Value(path=path, taint=merged(taint, (Origin(kind, line, path),)))
+        self.rules.mention(self, path, line)
+        return Value(path=path, taint=taint)
+
+    def _member(self, node: Any) -> Value:
+        owner = self.eval(node.child_by_field_name("object"))
+        return self.attribute(owner, self.text(node.child_by_field_name("property")), self.line(node))
+
+    def _subscript(self, node: Any) -> Value:
+        owner = self.eval(node.child_by_field_name("object"))
+        index = self.eval(node.child_by_field_name("index"))
+        if owner.items is not None and index.number and index.text is not None and index.text.isdigit():
+            position = int(index.text[:6])
+            return owner.items[position] if position < len(owner.items) else UNKNOWN
+        if index.text is not None:
+            return self.attribute(owner, index.text, self.line(node))
+        if owner.path in ("globalThis", "process", "child_process", "fs", "require"):
+            self.doubt("dynamic-attribute", self.line(node), index.taint)
+        return Value(taint=merged(owner.taint, index.taint))
+
+    def attribute(self, owner: Value, name: str, line: int) -> Value:
+        if name == "constructor" and owner.path.endswith("constructor"):
+            self.harm("sandbox-escape", line)
+            return Value(path="Function")
+        if name == "length":
+            return Value(number=True)
+        if owner.path:
+            return self.reference(f"{owner.path}.{name}", line, owner.taint)
+        if name in ("constructor", "__proto__"):
+            return Value(path=name, taint=owner.taint)
+        return Value(
+            path="." + name if owner.text is not None or owner.items is not None else "", taint=owner.taint
+        )
+
+    def _binary(self, node: Any) -> Value:
+        left = self.eval(node.child_by_field_name("left"))
+        right = self.eval(node.child_by_field_name("right"))
+        operator = self.text(node.child_by_field_name("operator"))
+        if operator == "+" and not (left.number and right.number):
+            return concatenated([left, right])
+        if operator in ("||", "&&", "??"):
+            return left if left.path or left.text is not None else right
+        return Value(
+            number=True, taint=() if operator in ("-", "*", "/", "%") else merged(left.taint, right.taint)
+        )
+
+    def _ternary(self, node: Any) -> Value:
+        self.eval(node.child_by_field_name("condition"))
+        first = self.eval(node.child_by_field_name("consequence"))
+        second = self.eval(node.child_by_field_name("alternative"))
+        return Value(taint=merged(first.taint, second.taint)) if first.text != second.text else first
+
+    def _array(self, node: Any) -> Value:
+        items = [self.eval(child) for child in node.named_children if child.type != "comment"]
+        return Value(items=items, taint=merge_all(items))
+
+    def _object(self, node: Any) -> Value:
+        taint: tuple[Origin, ...] = ()
+        for child in node.named_children:
+            if child.type == "pair":
+                key = child.child_by_field_name("key")
+                value = self.eval(child.child_by_field_name("value"))
+                self.rules.assigned(self, self.text(key).strip("'\""), value, self.line(child))
+            else:
+                value = self.eval(child)
+            taint = merged(taint, value.taint)
+        return Value(path="{}", taint=taint)
+
+    def _parenthesized(self, node: Any) -> Value:
+        value = UNKNOWN
+        for child in node.named_children:
+            value = self.eval(child)
+        return value
+
+    def _declarator(self, node: Any) -> Value:
+        value_node = node.child_by_field_name("value")
+        value = self.eval(value_node) if value_node is not None else UNKNOWN
+        self.bind(node.child_by_field_name("name"), value)
+        return value
+
+    def bind(self, target: Any, value: Value) -> None:
+        match target.type:
+            case "identifier" | "shorthand_property_identifier_pattern":
+                name = self.text(target)
+                self.names[name] = value
+                self.rules.assigned(self, name, value, self.line(target))
+            case "object_pattern":
+                for child in target.named_children:
+                    self._bind_property(child, value)
+            case "array_pattern":
+                for index, child in enumerate(target.named_children):
+                    known = value.items is not None and index < len(value.items)
+                    self.bind(
+                        child, value.items[index] if known and value.items else Value(taint=value.taint)
+                    )
+            case "rest_pattern" | "assignment_pattern" if target.named_children:
+                self.bind(target.named_children[0], Value(taint=value.taint))
+            case "member_expression" | "subscript_expression":
+                self._bind_member(target, value)
+
+    def _bind_property(self, child: Any, value: Value) -> None:
+        line = self.line(child)
+        match child.type:
+            case "shorthand_property_identifier_pattern":
+                self.names[self.text(child)] = self.attribute(value, self.text(child), line)
+            case "pair_pattern":
+                key = self.text(child.child_by_field_name("key"))
+                self.bind(child.child_by_field_name("value"), self.attribute(value, key, line))
+            case _ if child.named_children:
+                self.bind(child.named_children[0], Value(taint=value.taint))
+
+    def _bind_member(self, target: Any, value: Value) -> None:
+        owner = self.eval(target.child_by_field_name("object"))
+        field = target.child_by_field_name("property")
+        line = self.line(target)
+        if field is not None:
+            name: str | None = self.text(field)
+            index = UNKNOWN
+        else:
+            index = self.eval(target.child_by_field_name("index"))
+            name = index.text
+        self.rules.stored(self, owner, name, index, value, line)
+
+    def _assignment(self, node: Any) -> Value:
+        value = self.eval(node.child_by_field_name("right"))
+        self.bind(node.child_by_field_name("left"), value)
+        return value
+
+    def _augmented(self, node: Any) -> Value:
+        left = node.child_by_field_name("left")
+        value = concatenated([self.eval(left), self.eval(node.child_by_field_name("right"))])
+        self.bind(left, value)
+        return value
+
+    def _function(self, node: Any) -> Value:
+        """The body runs in place; its parameters hide outer names while it does."""
+        name_node = node.child_by_field_name("name")
+        name = self.text(name_node) if name_node is not None else ""
+        outer = dict(self.names)
+        parameters = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
+        for identifier in _parameter_names(parameters):
+            text = self.text(identifier)
+            if text in _HANDLER_PARAMETERS:
+                self.names[text] = Value(path=_HANDLER_PARAMETERS[text])
+            else:
+                self.names[text] = Value(
+                    taint=(Origin("parameter", self.line(identifier), f"parameter {text}"),)
+                )
+        self.functions.append(name)
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self.eval(body)
+        self.functions.pop()
+        self.names = outer
+        if node.type in ("function_declaration", "generator_function_declaration"):
+            self.names[name] = Value(path=f"function {name}")
+        return Value(path=f"function {name}")
+
+    def _loop(self, node: Any) -> Value:
+        if node.type in ("while_statement", "do_statement"):
+            self.unbounded = self.unbounded or f"line {self.line(node)}: a while loop"
+        elif node.type == "for_statement" and not _counts(self.text(node)):
+            self.unbounded = self.unbounded or f"line {self.line(node)}: a loop without a plain counter"
+        return self._children(node)
+
+    def _for_in(self, node: Any) -> Value:
+        left = node.child_by_field_name("left")
+        right = self.eval(node.child_by_field_name("right"))
+        if left is not None:
+            self.bind(left, Value(taint=right.taint))
+        body = node.child_by_field_name("body")
+        return self.eval(body) if body is not None else UNKNOWN
+
+    def _import(self, node: Any) -> Value:
+        source = node.child_by_field_name("source")
+        module = self.text(source).strip("'\"") if source is not None else ""
+        path = module.removeprefix("node:")
+        for child in _descendants(node, ("import_specifier", "namespace_import", "identifier")):
+            if child.type == "import_specifier":
+                name = child.child_by_field_name("name")
+                alias = child.child_by_field_name("alias") or name
+                self.names[self.text(alias)] = Value(path=f"{path}.{self.text(name)}")
+            elif child.type == "namespace_import":
+                self.names[self.text(child.named_children[0])] = Value(path=path)
+            else:
+                self.names[self.text(child)] = Value(path=path)
+        self.rules.loaded(self, path, self.line(node))
+        return UNKNOWN
+
+    def _call(self, node: Any) -> Value:
+        function = node.child_by_field_name("function")
+        arguments = node.child_by_field_name("arguments")
+        if function.type == "import":
+            target = Value(path="import")
+        else:
+            target = self.eval(function)
+        if arguments is None or arguments.type == "template_string":
+            args = [self.eval(arguments)] if arguments is not None else []
+        else:
+            args = [self.eval(child) for child in arguments.named_children if child.type != "comment"]
+        return self.call(target, args, self._receiver(function), node)
+
+    def _receiver(self, function: Any) -> Value:
+        if function.type == "member_expression":
+            return self.eval(function.child_by_field_name("object"))
+        return UNKNOWN
+
+    def call(self, target: Value, args: list[Value], receiver: Value, node: Any) -> Value:
+        name = target.path.rpartition(".")[2]
+        if target.path in ("eval.call", "eval.apply") or name in ("call", "apply", "bind"):
+            inner = target.path.rpartition(".")[0]
+            if inner:
+                rest = (
+                    args[1].items or [] if name == "apply" and len(args) > 1 and args[1].items else args[1:]
+                )
+                return self.call(Value(path=inner, taint=target.taint), rest, UNKNOWN, node)
+        folded = folded_call(target.path, receiver, args)
+        if folded is not None:
+            return folded
+        self.calls.add(target.path or "?")
+        judged: Value | None = self.rules.called(self, target, args, receiver, node)
+        if judged is not None:
+            return judged
+        path = f"{target.path}()" if target.path else ""
+        if path in _CLEANERS:
+            return Value(number=path in ("parseInt()", "parseFloat()", "Number()"))
+        taint = merged(target.taint, merge_all(args))
+        return self.reference(path, self.line(node), taint) if path else Value(taint=taint)
+
+    def _new(self, node: Any) -> Value:
+        target = self.eval(node.child_by_field_name("constructor"))
+        arguments = node.child_by_field_name("arguments")
+        children = arguments.named_children if arguments is not None else []
+        args = [self.eval(child) for child in children if child.type != "comment"]
+        return self.call(target, args, UNKNOWN, node)
+
+
+def _parameter_names(parameters: Any) -> list[Any]:
+    if parameters is None:
+        return []
+    if parameters.type == "identifier":
+        return [parameters]
+    return _descendants(parameters, ("identifier", "shorthand_property_identifier_pattern"))
+
+
+def _descendants(node: Any, types: tuple[str, ...]) -> list[Any]:
+    found: list[Any] = []
+    waiting = list(node.named_children)
+    while waiting:
+        current = waiting.pop(0)
+        if current.type in types:
+            found.append(current)
+        else:
+            waiting.extend(current.named_children)
+    return found
+
+
+_COUNTER: Final = re.compile(
+    r"for\s*\(\s*(?:let|var)\s+(\w+)\s*=\s*[\w.]+\s*(?:,[^;]*)?;\s*\1\s*(?:[<>]=?|!==?)\s*[^;]+;\s*"
+    r"(?:\1\s*(?:\+\+|--|[+-]=\s*\d+)|(?:\+\+|--)\1)"
+)
+
+
+def _counts(text: str) -> bool:
+    return _COUNTER.match(text[:400]) is not None
+
+
+def merged(first: tuple[Origin, ...], second: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    if not first or first is second:
+        return second
+    return first if not second or len(first) > 2 else (*first, *(o for o in second if o not in first))[:3]
+
+
+def merge_all(values: list[Value]) -> tuple[Origin, ...]:
+    taint: tuple[Origin, ...] = ()
+    for value in values:
+        taint = merged(taint, value.taint)
+    return taint
+
+
+def concatenated(parts: list[Value]) -> Value:
+    taint = merge_all(parts)
+    if all(part.text is not None for part in parts):
+        text = "".join(part.text or "" for part in parts)
+        return Value(text, taint=taint) if len(text) <= MAX_TEXT else Value(taint=taint)
+    known = ""
+    for part in parts:
+        known += part.text if part.text is not None else part.prefix or "\ufffc"
+    return Value(taint=taint, prefix=known[:MAX_TEXT])
+
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-7]{1,3})|(.))", re.S
+)
+_SIMPLE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
+
+
+def unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(found: re.Match[str]) -> str:
+    code = found[1] or found[2] or found[3]
+    if code:
+        number = int(code, 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else "\ufffd"
+    if found[4]:
+        return chr(int(found[4], 8) & 0xFF)
+    return _SIMPLE.get(found[5], found[5])
+
+
+def folded_call(path: str, receiver: Value, args: list[Value]) -> Value | None:
+    """String methods and decoders on known text."""
+    name = path.rpartition(".")[2]
+    if path == "String.fromCharCode" and all(arg.number and arg.text is not None for arg in args):
+        codes = [_integer(arg.text or "") for arg in args]
+        return Value("".join(chr(code) for code in codes if 0 <= code < 0xD800))
+    if path in ("atob", "Buffer.from") and args and args[0].text is not None:
+        encoding = args[1].text if len(args) > 1 else "base64" if path == "atob" else "utf8"
+        return _decoded(args[0].text, encoding or "utf8")
+    if path in ("unescape", "decodeURIComponent", "decodeURI") and args and args[0].text is not None:
+        return Value(urllib.parse.unquote(args[0].text))
+    if receiver.text is not None:
+        return _string_method(receiver.text, name, args)
+    if receiver.items is not None:
+        return _array_method(receiver.items, name, args)
+    return None
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text[:12], 0)
+    except ValueError:
+        return -1
+
+
+def _decoded(text: str, encoding: str) -> Value | None:
+    try:
+        if encoding in ("base64", "base64url"):
+            padded = text + "=" * (-len(text) % 4)
+            return Value(
+                base64.b64decode(padded, altchars=b"-_" if "-" in text or "_" in text else None).decode(
+                    "latin-1"
+                )
+            )
+        if encoding == "hex":
+            return Value(bytes.fromhex(text).decode("latin-1"))
+    except (ValueError, binascii.Error):
+        return None
+    return Value(text)
+
+
+def _string_method(text: str, name: str, args: list[Value]) -> Value | None:
+    known = [arg.text for arg in args if arg.text is not None]
+    if len(known) != len(args):
+        return None
+    match name, known:
+        case "toString" | "trim" | "valueOf", _:
+            return Value(text)
+        case "toLowerCase", _:
+            return Value(text.lower())
+        case "toUpperCase", _:
+            return Value(text.upper())
+        case "split", [separator]:
+            pieces = list(text) if separator == "" else text.split(separator)
+            return Value(items=[Value(piece) for piece in pieces[:4096]])
+        case "concat", _:
+            return Value((text + "".join(known))[:MAX_TEXT])
+        case "replace" | "replaceAll", [old, new] if len(text) * (len(new) + 1) < MAX_TEXT * 16:
+            return Value(text.replace(old, new, 1 if name == "replace" else -1))
+        case "slice" | "substring", _ if all(re.fullmatch(r"-?\d{1,6}", each) for each in known):
+            return Value(text[slice(*(int(each) for each in known))]) if known else Value(text)
+        case "charAt", [index] if index.isdigit():
+            return Value(text[int(index[:6]) : int(index[:6]) + 1])
+    return None
+
+
+def _array_method(items: list[Value], name: str, args: list[Value]) -> Value | None:
+    match name:
+        case "reverse":
+            return Value(items=list(reversed(items)))
+        case "join":
+            separator = args[0].text if args else ","
+            if separator is None or any(item.text is None for item in items):
+                return None
+            return Value(separator.join(item.text or "" for item in items)[:MAX_TEXT])
+        case "concat" if all(arg.items is not None for arg in args):
+            return Value(items=items + [item for arg in args for item in arg.items or []])
+    return None
+
+
+@functools.cache
+def _parser() -> Any:
+    # Loaded on first use: most processes never look at JavaScript.
+    import tree_sitter  # noqa: PLC0415
+    import tree_sitter_javascript  # noqa: PLC0415
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))
+
+
+def parse(source: bytes) -> Any:
+    return _parser().parse(source)
+
+
+_SOURCES: Final = (
+    ("remote", _REMOTE),
+    ("local", _LOCAL),
+    ("environment", _ENVIRONMENT),
+    ("secret", _SECRET),
+)
+_NODES: Final[dict[str, Callable[[Evaluator, Any], Value]]] = {
+    "string": Evaluator._string,
+    "number": Evaluator._number,
+    "template_string": Evaluator._template,
+    "identifier": Evaluator._identifier,
+    "shorthand_property_identifier": Evaluator._identifier,
+    "this": Evaluator._identifier,
+    "member_expression": Evaluator._member,
+    "subscript_expression": Evaluator._subscript,
+    "binary_expression": Evaluator._binary,
+    "ternary_expression": Evaluator._ternary,
+    "array": Evaluator._array,
+    "object": Evaluator._object,
+    "parenthesized_expression": Evaluator._parenthesized,
+    "sequence_expression": Evaluator._parenthesized,
+    "await_expression": Evaluator._parenthesized,
+    "variable_declarator": Evaluator._declarator,
+    "assignment_expression": Evaluator._assignment,
+    "augmented_assignment_expression": Evaluator._augmented,
+    "function_declaration": Evaluator._function,
+    "function_expression": Evaluator._function,
+    "generator_function": Evaluator._function,
+    "generator_function_declaration": Evaluator._function,
+    "arrow_function": Evaluator._function,
+    "method_definition": Evaluator._function,
+    "while_statement": Evaluator._loop,
+    "do_statement": Evaluator._loop,
+    "for_statement": Evaluator._loop,
+    "for_in_statement": Evaluator._for_in,
+    "import_statement": Evaluator._import,
+    "call_expression": Evaluator._call,
+    "new_expression": Evaluator._new,
+    "comment": Evaluator._nothing,
+    "regex": Evaluator._nothing,
+    "property_identifier": Evaluator._nothing,
+}

@@ -1,0 +1,118 @@
+"""Files and addresses whose very use tells what a program is after, the same for every language."""
+
+import re
+from typing import Final
+
+_SENSITIVE: Final = re.compile(
+    r"""
+      ^/etc/(?:shadow|gshadow|sudoers|passwd-?|master\.passwd|security/|ssl/private|ssh/ssh_host|krb5\.keytab)
+    | ^/proc/(?:self|\d+|\*)/(?:environ|mem|maps|cmdline|fd/)
+    | ^/(?:dev/(?:mem|kmem|port)|proc/kcore|proc/sysrq-trigger)$
+    | ^/(?:root|var/lib/cloud|run/secrets|var/run/secrets|var/run/docker\.sock|run/docker\.sock)(?:/|$)
+    | (?:^|/)\.ssh(?:/(?!config$|known_hosts$)|/?$) | (?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$
+    | (?:^|/)\.(?:aws/|azure/|gnupg(?:/|$)|kube/config|docker/config\.json|netrc$|pgpass$|git-credentials$|npmrc$|pypirc$)
+    | (?:^|/)\.config/(?:gcloud|gh/hosts|op)(?:/|\.|$)
+    | (?:^|/)\.(?:bash|zsh|python|mysql|psql)_history$
+    | (?:^|/)(?:Login\ Data|Cookies|logins\.json|key[34]\.db|wallet\.dat|master\.key)$
+    | (?:^|/)System32/config/(?:SAM|SYSTEM)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PERSISTENT: Final = re.compile(
+    r"""
+      (?:^|/)\.ssh/(?:authorized_keys|config|rc) | (?:^|/)authorized_keys$
+    | (?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|xinitrc|xprofile|kshrc|cshrc|vimrc)$
+    | ^/etc/(?:cron|profile|rc\.|init|systemd|pam\.d|ld\.so|sudoers|bash\.bashrc|environment|modules|xdg/autostart|update-motd\.d|hosts$|resolv\.conf$)
+    | ^/var/spool/(?:cron|at) | ^/(?:usr/)?(?:lib|local/lib)/systemd
+    | (?:^|/)\.config/(?:systemd|autostart)(?:/|$) | (?:^|/)Library/Launch(?:Agents|Daemons)
+    | (?:^|/)(?:sitecustomize|usercustomize)\.py$ | site-packages/[^/]*\.pth$
+    | (?:^|/)\.git/hooks/ | \\Start\ Menu\\Programs\\Startup
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SYSTEM: Final = re.compile(
+    r"^/(?:bin|boot|dev|etc|lib|lib32|lib64|opt|proc|root|run|sbin|srv|sys|usr|var|home|Users|System|Library|Applications|mnt|media)(?:/|$)"
+    r"|^[A-Za-z]:[\\/]",
+)
+_SCRATCH: Final = re.compile(r"^/(?:tmp|var/tmp|dev/(?:shm|null|stdout|stderr|stdin|tty|fd))(?:/|$)")
+_BLOCK_DEVICE: Final = re.compile(
+    r"^/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|md\d|dm-|loop\d|ram\d|r?disk\d)"
+)
+_LOCAL_SECRET: Final = re.compile(
+    r"(?:^|/)(?:\.env(?:\.[\w-]+)?|credentials(?:\.\w+)?|secrets?\.\w+|[\w-]*\.(?:pem|key|p12|pfx|keystore|jks))$",
+    re.I,
+)
+_METADATA_HOST: Final = re.compile(
+    r"^https?://(?:169\.254\.169\.254|metadata(?:\.google\.internal)?|100\.100\.100\.200|\[?fd00:ec2::254)",
+    re.I,
+)
+
+
+def normal_path(path: str) -> str:
+    """The path without doubled slashes and `.` members, `..` resolved by name."""
+    if not path:
+        return path
+    kept: list[str] = []
+    for member in path.split("/"):
+        if member in ("", "."):
+            continue
+        if member == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif member != ".." or not path.startswith("/"):
+            kept.append(member)
+    return ("/" if path.startswith("/") else "") + "/".join(kept) or "."
+
+
+def is_sensitive(path: str) -> bool:
+    """Credentials, keys and system secrets: reading them is harm already."""
+    return _SENSITIVE.search(normal_path(path)) is not None
+
+
+def is_local_secret(path: str) -> bool:
+    """A secret of the project itself: it may be read, and must not leave."""
+    return _LOCAL_SECRET.search(path) is not None
+
+
+def is_persistent(path: str) -> bool:
+    """Files that something else runs later."""
+    return _PERSISTENT.search(normal_path(path)) is not None
+
+
+def is_block_device(path: str) -> bool:
+    return _BLOCK_DEVICE.match(path) is not None
+
+
+def is_scratch(path: str) -> bool:
+    return _SCRATCH.match(normal_path(path)) is not None
+
+
+def is_system(path: str) -> bool:
+    """Below a directory that belongs to the machine or to its users, scratch space apart."""
+    normal = normal_path(path)
+    return normal == "/" or (_SYSTEM.match(normal) is not None and not is_scratch(normal))
+
+
+def leaves_working_tree(path: str) -> bool:
+    """Absolute (scratch space apart), in somebody's home, or climbing out."""
+    if path.startswith(("~", "$HOME", "${HOME}")):
+        return True
+    normal = normal_path(path)
+    if normal.startswith("/") or re.match(r"[A-Za-z]:[\\/]", normal):
+        return not is_scratch(normal) or normal in ("/tmp", "/var/tmp")  # noqa: S108 - names, not used as files
+    return normal.startswith("..")
+
+
+def is_whole_tree(path: str) -> bool:
+    """The root, a home, the working tree itself or everything in one of them."""
+    bare = path.rstrip("*") if path.endswith(("/*", "~*")) or path == "*" else path
+    normal = normal_path(bare or ".")
+    return (
+        normal in ("/", ".", "..", "~")
+        or bare.rstrip("/") in ("~", "$HOME", "")
+        or normal.startswith("../..")
+    )
+
+
+def is_metadata_service(url: str) -> bool:
+    """The address that hands out a cloud machine's credentials."""
+    return _METADATA_HOST.match(url) is not None

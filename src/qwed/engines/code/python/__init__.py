@@ -1,0 +1,1 @@
+"""Python, by its syntax tree and the flow of its data."""

@@ -1,0 +1,55 @@
+"""All rules of the Python inspector, gathered once."""
+
+from typing import Any
+
+from qwed.engines.code.python.interpreter import Interpreter, RuleBook
+from qwed.engines.code.python.rules import databases, execution, files, network, processes, weaknesses, web
+from qwed.engines.code.python.values import Const, Items, Value
+
+
+def attribute_set(run: Interpreter, path: str, value: Value, line: int) -> None:
+    weaknesses.attribute_set(run, path, value, line)
+    web.set_header(run, path, value, line)
+
+
+def returned(run: Interpreter, function: str, value: Value, line: int) -> None:
+    """What `__reduce__` returns is called by whoever unpickles it; a view's answer is a page."""
+    if function in ("__reduce__", "__reduce_ex__") and isinstance(value, Items) and value.items:
+        run.escaping(value.items[0], line, hidden=True)
+    web.returned(run, function, value, line)
+    if not isinstance(value, Const):
+        run.escaping(value, line)
+
+
+def defined(run: Interpreter, node: Any) -> None:
+    """Nothing is judged of a definition alone; its body runs later."""
+
+
+RULE_BOOK = RuleBook(
+    calls={
+        **execution.CALLS,
+        **processes.CALLS,
+        **files.CALLS,
+        **network.CALLS,
+        **databases.CALLS,
+        **web.CALLS,
+        **weaknesses.CALLS,
+    },
+    methods={
+        **execution.METHODS,
+        **processes.METHODS,
+        **files.METHODS,
+        **databases.METHODS,
+        **web.METHODS,
+        **weaknesses.METHODS,
+    },
+    mentions=weaknesses.MENTIONS,
+    assignments=[weaknesses.assigned, weaknesses.keyword_checked],
+    returned=[returned],
+    attribute_set=attribute_set,
+    imported=weaknesses.imported,
+    compared=weaknesses.compared,
+    defined=defined,
+    element=files.walked,
+    binary=files.divide_paths,
+)

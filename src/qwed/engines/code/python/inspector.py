@@ -1,0 +1,56 @@
+"""Python text in, verdict out."""
+
+import re
+from typing import Final
+
+from qwed.engines.code.python.book import RULE_BOOK
+from qwed.engines.code.python.interpreter import Interpreter, Nested, OutOfSteps, parse
+from qwed.engines.code.python.purity import judge_purity
+from qwed.engines.code.verdict import CodeVerdict, Problem, Report
+
+LANGUAGE: Final = "python"
+_CODING: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_PLAIN_CODINGS: Final = frozenset(
+    {"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-1", "utf-8-sig"}
+)
+
+
+def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError) as error:
+        return CodeVerdict(LANGUAGE, malformed=_said(error), purity="does not parse")
+    except (RecursionError, MemoryError):
+        return _undecided("nested-too-deeply")
+    report = Report()
+    run = Interpreter(text, report, depth, nested, RULE_BOOK)
+    _check_coding(text, report)
+    try:
+        run.run(tree)
+        pure, purity = judge_purity(tree, run)
+    except OutOfSteps:
+        report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
+        pure, purity = False, "not followed to its end"
+    except RecursionError:
+        report.doubt("nested-too-deeply", 1, "the program is nested too deeply to be followed")
+        pure, purity = False, "not followed to its end"
+    return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity)
+
+
+def _said(error: SyntaxError | ValueError) -> str:
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f"line {error.lineno}: {error.msg}"
+    return str(error)
+
+
+def _undecided(rule: str) -> CodeVerdict:
+    problem = Problem(rule, 1, "the text is nested too deeply to be parsed", certain=False)
+    return CodeVerdict(LANGUAGE, (problem,), purity="not inspected")
+
+
+def _check_coding(text: str, report: Report) -> None:
+    """A declared encoding other than the one we read would make Python read another program."""
+    for number, line in enumerate(text.split("\n", 2)[:2], 1):
+        declared = _CODING.match(line)
+        if declared and declared.group(1).lower().replace("_", "-") not in _PLAIN_CODINGS:
+            report.doubt("declared-encoding", number, line)

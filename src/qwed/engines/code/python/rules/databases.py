@@ -1,0 +1,143 @@
+"""Queries built from input: SQL, LDAP, XPath, MongoDB."""
+
+import re
+from typing import Final
+
+from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
+from qwed.engines.code.python.values import CLEAN, Choice, Const, Ref, Taint, Text, Unknown, Value
+
+_SQL: Final = re.compile(
+    r"\s*(?:--[^\n]*\n|/\*.*?\*/|\(|\s)*(?:select|insert|update|delete|replace|create|drop|alter|truncate|with|merge|grant|call|exec|pragma|show|explain|copy)\b",
+    re.I | re.S,
+)
+# Before these a hole names a table or a column; anywhere else it is a value.
+_NAME_POSITION: Final = re.compile(
+    r"(?:from|into|update|table|join|by|select|view|index|column|on|set|exists|schema|database|truncate|distinct|,|\(|\.|\"|`|\[)\s*[\"`\[]?$",
+    re.I,
+)
+_SAFE_SHAPES: Final = frozenset({"number", "validated", "constant-text"})
+
+
+def execute(run: Interpreter, call: Call) -> Value | None:
+    """`cursor.execute(query, …)` on anything."""
+    query = call.argument(0, "query") or call.kwargs.get("statement") or call.kwargs.get("sql")
+    if query is not None:
+        _judge_query(run, call, query)
+    return None
+
+
+def raw_sql(run: Interpreter, call: Call) -> Value | None:
+    """`sqlalchemy.text(…)`, `RawSQL(…)`, `Model.objects.raw(…)`: the text is SQL for certain."""
+    query = call.argument(0)
+    if query is not None:
+        _judge_query(run, call, query)
+    return Ref(call.path + "()", CLEAN)
+
+
+def _judge_query(run: Interpreter, call: Call, query: Value) -> None:
+    if isinstance(query, Choice):
+        for option in query.options:
+            _judge_query(run, call, option)
+        return
+    if isinstance(query, Text):
+        if _SQL.match(query.known()):
+            run.report.effects.add("database")
+            _judge_holes(run, call, query)
+        return
+    if isinstance(query, Const):
+        if isinstance(query.data, str) and _SQL.match(query.data):
+            run.report.effects.add("database")
+        return
+    outside = tuple(origin for origin in query.taint if origin.kind in (REMOTE, LOCAL, NETWORK))
+    if (outside and not isinstance(query, Ref)) or (
+        outside and isinstance(query, Ref) and not query.path.startswith(("sqlalchemy", "psycopg2.sql"))
+    ):
+        run.harm("sql-injection", call.line, outside)
+
+
+def _judge_holes(run: Interpreter, call: Call, query: Text) -> None:
+    before = ""
+    for part in query.parts:
+        if isinstance(part, str):
+            before += part
+            continue
+        _judge_hole(run, call, part, before)
+        before += "x"
+
+
+def _judge_hole(run: Interpreter, call: Call, hole: Value, before: str) -> None:
+    shape = hole.shape if isinstance(hole, Unknown) else ""
+    if shape in _SAFE_SHAPES and not hole.taint:
+        return
+    if isinstance(hole, Choice) and all(isinstance(option, Const) for option in hole.options):
+        return
+    names = _NAME_POSITION.search(before) is not None
+    strong = tuple(origin for origin in hole.taint if origin.kind != PARAMETER)
+    if strong or (hole.taint and not names):
+        run.harm("sql-injection", call.line, strong or hole.taint)
+    elif hole.taint or not names:
+        run.doubt("sql-from-pieces", call.line, hole.taint)
+
+
+def ldap_search(run: Interpreter, call: Call) -> Value | None:
+    """LDAP filters and names."""
+    _judge_pieces(run, call, "ldap-injection")
+    return None
+
+
+def xpath(run: Interpreter, call: Call) -> Value | None:
+    query = call.argument(0)
+    if query is not None and not isinstance(query, Const):
+        taint = _outside(query)
+        if taint:
+            run.harm("xpath-injection", call.line, taint)
+    return None
+
+
+def mongo_find(run: Interpreter, call: Call) -> Value | None:
+    """`$where` runs JavaScript in the database."""
+    query = call.argument(0)
+    where = getattr(query, "entries", {}).get("$where")
+    if where is not None and where.taint:
+        run.harm("code-injection", call.line, where.taint)
+    return None
+
+
+def _judge_pieces(run: Interpreter, call: Call, rule: str) -> None:
+    for argument in call.everything:
+        taint = _outside(argument)
+        if taint and isinstance(argument, Text):
+            run.harm(rule, call.line, taint)
+            return
+
+
+def _outside(value: Value) -> Taint:
+    return tuple(origin for origin in value.taint if origin.kind in (REMOTE, LOCAL, PARAMETER, NETWORK))
+
+
+METHODS: dict[str, Rule] = {
+    "execute": execute,
+    "executemany": execute,
+    "executescript": execute,
+    "mogrify": execute,
+    "raw": execute,
+    "read_sql": execute,
+    "read_sql_query": execute,
+    "extra": execute,
+    "exec_driver_sql": execute,
+    "search_s": ldap_search,
+    "search_ext_s": ldap_search,
+    "xpath": xpath,
+    "find_one": mongo_find,
+}
+CALLS: dict[str, Rule] = {
+    "sqlalchemy.text": raw_sql,
+    "sqlalchemy.sql.text": raw_sql,
+    "sqlalchemy.sql.expression.text": raw_sql,
+    "django.db.models.expressions.RawSQL": raw_sql,
+    "lxml.etree.XPath": xpath,
+    "pandas.read_sql": execute,
+    "pandas.read_sql_query": execute,
+    "ldap3.Connection().search": ldap_search,
+}

@@ -1,0 +1,1 @@
+"""Shell, by its syntax tree and an evaluation of its words."""

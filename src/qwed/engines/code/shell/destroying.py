@@ -1,0 +1,257 @@
+"""Commands that delete, overwrite, take over, stay behind or switch protection off."""
+
+import re
+from typing import Final
+
+from qwed.engines.code import places
+from qwed.engines.code.shell import words
+from qwed.engines.code.shell.reading import Rule, file_marks, from_here, rules
+from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.words import HOLE
+
+
+def remove(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("file-delete")
+    args = [words.plain(arg) for arg in argv[1:]]
+    flags = "".join(arg[1:] for arg in args if re.match(r"^-[A-Za-z]", arg))
+    recursive = "r" in flags or "R" in flags or "--recursive" in args
+    if "--no-preserve-root" in args:
+        run.harm("destructive-command", line)
+    for target in args:
+        if not target.startswith("-"):
+            _judge_removal(run, from_here(run, target), line, recursive=recursive)
+    return EMPTY
+
+
+def _judge_removal(run: Runner, target: str, line: int, *, recursive: bool) -> None:
+    if target.startswith(HOLE):
+        if recursive:
+            run.doubt("deletes-unknown-tree", line)
+        return
+    known = target.replace(HOLE, "x")
+    whole = places.is_whole_tree(target) and (recursive or "*" in target)
+    precious = (
+        places.is_persistent(known) or places.is_sensitive(known) or re.search(r"(?:^|/)\.git/?$", known)
+    )
+    if whole or precious or places.leaves_working_tree(known):
+        run.harm("destructive-command", line)
+
+
+def destroy(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if not any(arg in ("--version", "--help", "-l", "--list") for arg in argv[1:]):
+        run.harm("destructive-command", line)
+    return EMPTY
+
+
+def copy_blocks(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.update({"file-read", "file-write"})
+    marks = stdin.marks
+    for arg in map(words.plain, argv[1:]):
+        key, _, value = arg.partition("=")
+        if key == "of":
+            run.judge.write(run, value, line, UNREAD)
+        elif key == "if":
+            marks |= file_marks(value)
+            if places.is_block_device(value):
+                run.harm("reads-sensitive-file", line)
+    return Stream(None, marks)
+
+
+def truncate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("file-write")
+    for arg in map(words.plain, argv[1:]):
+        if "/" in arg or arg.startswith("~"):
+            run.judge.write(run, arg, line, EMPTY)
+    return EMPTY
+
+
+_SET_ID: Final = re.compile(r"[2467][0-7]{3}|(?:[ugao]*)\+[rwxX]*s[rwxX]*|[ug]*=[rwxX]*s[rwxX]*")
+_WORLD_WRITABLE: Final = re.compile(r"[0-7]{0,3}[2367]|(?:[ug]*[oa][ugoa]*|)[+=][rx]*w[rwxX]*")
+
+
+def change_mode(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("file-write")
+    args = [words.plain(arg) for arg in argv[1:]]
+    recursive = any(re.match(r"^-\w*R", arg) or arg == "--recursive" for arg in args)
+    rest = [arg for arg in args if not re.match(r"^-[A-Za-z-]", arg) or re.match(r"^-[rwxs]+$", arg)]
+    mode, targets = (rest[0], rest[1:]) if rest else ("", [])
+    if _SET_ID.fullmatch(mode) and mode not in ("2775", "2755"):
+        run.harm("privilege", line)
+    elif _WORLD_WRITABLE.fullmatch(mode) and not mode.startswith(("+", "=")):
+        run.harm("permissions", line)
+    for target in targets:
+        where = from_here(run, target)
+        if (
+            places.is_system(where) and not where.startswith(("/home/", "/Users/", "/opt/", "/srv/", "/mnt/"))
+        ) or (recursive and where in ("~", "~/")):
+            run.harm("permissions", line)
+    return EMPTY
+
+
+def change_owner(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("file-write")
+    rest = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    if rest[:1] and rest[0].partition(":")[0] == "root":
+        run.harm("privilege", line)
+    for target in rest[1:]:
+        if places.leaves_working_tree(from_here(run, target)):
+            run.harm("permissions", line)
+    return EMPTY
+
+
+def kill(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("process")
+    args = [words.plain(arg) for arg in argv[1:]]
+    targets = args[1:] if args and args[0].startswith("-") and args[0] != "--" else args
+    if any(target in ("-1", "1") for target in targets):
+        run.harm("destructive-command", line)
+    return EMPTY
+
+
+_GIT_RUNS: Final = re.compile(
+    r"(?:core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath|askPass)|alias\.\w+|diff\.\w+|pager\.\w+|"
+    r"credential\.helper|filter\.\w+\.\w+|sequence\.editor)(?:=(.*))?$",
+    re.S,
+)
+_GIT_REWRITES: Final = frozenset({"--force", "-f", "--mirror", "--delete", "-d", "--force-with-lease"})
+
+
+def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("process")
+    args = [words.plain(arg) for arg in argv[1:]]
+    for index, arg in enumerate(args):
+        found = _GIT_RUNS.match(arg)
+        if found and ("config" in args or "-c" in args[:index]):
+            _judge_git_setting(run, arg, found.group(1) or "".join(args[index + 1 : index + 2]), line)
+        if arg.startswith("ext::"):
+            run.harm("runs-text", line)
+    if "push" in args and (_GIT_REWRITES & set(args) or any(arg.startswith("+") for arg in args)):
+        run.doubt("rewrites-shared-history", line)
+    if args[:1] and args[0] in ("clone", "fetch", "pull", "push"):
+        run.report.effects.add("network")
+    return UNREAD
+
+
+def _judge_git_setting(run: Runner, name: str, value: str, line: int) -> None:
+    if value.startswith("!") or (
+        name.startswith("core.") and not name.startswith(("core.editor", "core.pager"))
+    ):
+        run.doubt("runs-text", line)
+    if value and not name.startswith("core.hooksPath"):
+        run.run_text(value.lstrip("!"), EMPTY, line)
+
+
+_DELETING: Final = frozenset(
+    [
+        "delete",
+        "destroy",
+        "terminate-instances",
+        "prune",
+        "rb",
+        "drain",
+        "delete-bucket",
+        "delete-stack",
+        "rm",
+    ]
+)
+_HOST_MOUNT: Final = re.compile(
+    r"^(?:/|/etc|/root|/var/run/docker\.sock|/proc|/sys)/?(?::|$)|.*source=/(?:,|$)"
+)
+
+
+def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """What reaches a cluster or cloud: deleting there is for a person to decide."""
+    run.report.effects.update({"process", "network"})
+    args = [words.plain(arg) for arg in argv[1:]]
+    local = argv[0] in ("docker", "podman")
+    if _DELETING & set(args) and not (local and "prune" not in args):
+        run.doubt("deletes-shared-resources", line)
+    if local:
+        mounts = [
+            args[index + 1] for index, arg in enumerate(args[:-1]) if arg in ("-v", "--volume", "--mount")
+        ]
+        mounts += [arg.partition("=")[2] for arg in args if arg.startswith(("--volume=", "--mount="))]
+        privileged = {"--privileged", "--pid=host"} & set(args)
+        if privileged or any(_HOST_MOUNT.match(mount) for mount in mounts):
+            run.harm("privilege", line)
+    return UNREAD
+
+
+_DROPS: Final = re.compile(
+    r"\b(?:drop\s+(?:database|table|schema|user)|truncate\s+table|flushall|flushdb)\b|dropDatabase\s*\(", re.I
+)
+_CLIENT_RUNS: Final = re.compile(r"\\!\s*(.+)|copy\s[^\n]+?\bprogram\s+'([^']+)'", re.I)
+
+
+def database(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("database")
+    text = " ".join(map(words.plain, argv[1:])) + "\n" + (stdin.text or "")
+    if _DROPS.search(text):
+        run.harm("destructive-command", line)
+    for found in _CLIENT_RUNS.finditer(text):
+        run.run_text(found.group(1) or found.group(2), EMPTY, line)
+    return Stream(None, stdin.marks)
+
+
+def crontab(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if argv[1:] != ["-l"]:
+        run.harm("persistence", line)
+    return EMPTY
+
+
+_SERVICE_VERBS: Final = {
+    **dict.fromkeys(("enable", "link", "edit", "set-default", "load", "bootstrap", "submit"), "persistence"),
+    **dict.fromkeys(("poweroff", "reboot", "halt", "emergency", "rescue", "isolate"), "destructive-command"),
+    **dict.fromkeys(("stop", "disable", "mask", "kill", "restart", "start", "unload"), "system-service"),
+}
+
+
+def services(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    for arg in map(words.plain, argv[1:]):
+        if arg in _SERVICE_VERBS:
+            run.harm(_SERVICE_VERBS[arg], line)
+            break
+    return UNREAD
+
+
+def stay_behind(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.harm("persistence", line)
+    return EMPTY
+
+
+def take_over(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if len(argv) > 1 or argv[0] not in ("mount", "sysctl"):
+        run.harm("privilege", line)
+    return EMPTY
+
+
+_LOOKING: Final = frozenset({"-L", "--list", "-S", "list", "status", "--state", "--list-all", "-nL", "-vnL"})
+
+
+def protection(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if not _LOOKING & {words.plain(arg) for arg in argv[1:]}:
+        run.harm("disables-protection", line)
+    return UNREAD
+
+
+COMMANDS: Final[dict[str, Rule]] = {
+    **rules("rm rmdir unlink", remove),
+    **rules("wipefs fdisk sfdisk gdisk parted mkswap lvremove vgremove pvremove blkdiscard", destroy),
+    **rules("hdparm badblocks debugfs mdadm cryptsetup shutdown reboot halt poweroff init", destroy),
+    **rules("telinit killall5 shred srm wipe mkfs", destroy),
+    "dd": copy_blocks,
+    "truncate": truncate,
+    "chmod": change_mode,
+    **rules("chown chgrp", change_owner),
+    "kill": kill,
+    "git": git,
+    **rules("kubectl terraform aws gcloud az docker podman helm heroku doctl pulumi", infrastructure),
+    **rules("mysql psql sqlite3 mongo mongosh redis-cli mariadb sqlcmd", database),
+    "crontab": crontab,
+    **rules("systemctl service launchctl rc-service", services),
+    **rules("at batch update-rc.d chkconfig ssh-copy-id rc-update", stay_behind),
+    **rules("useradd adduser usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
+    **rules("vipw newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapoff", take_over),
+    **rules("iptables ip6tables nft ufw setenforce auditctl firewall-cmd apparmor_parser", protection),
+    **rules("pfctl spctl csrutil", protection),
+}

@@ -1,0 +1,230 @@
+"""Commands that read, print and rewrite text, and the files a script reads and writes."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from qwed.engines.code import places
+from qwed.engines.code.shell import words
+from qwed.engines.code.shell.filters import FILTERS, NEEDS_NO_INPUT
+from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.words import HOLE
+
+Rule = Callable[[Runner, list[str], Stream, int], Stream]
+
+_OUTPUTS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+_FIRST_IS_TEXT: Final = frozenset({"sed"})
+_NO_FILES: Final = NEEDS_NO_INPUT | {"tr", "openssl"}
+_SED_RUNS: Final = re.compile(r"^s(.).*\1.*\1[gpiI0-9]*e|(?:^|;)\s*\d*e\s+\S")
+_RUNS_COMMAND: Final = re.compile(
+    r"--(?:checkpoint-action=exec|to-command|use-compress-program|rsh-command|info-script|new-volume-script)=(.*)",
+    re.S,
+)
+
+
+def file_marks(path: str) -> frozenset[str]:
+    if places.is_sensitive(path) or places.is_local_secret(path):
+        return frozenset({"file", "secret"})
+    return frozenset({"file"})
+
+
+def read_file(run: Runner, path: str, line: int) -> None:
+    run.report.effects.add("file-read")
+    if places.is_sensitive(path):
+        run.harm("reads-sensitive-file", line)
+
+
+def write_file(run: Runner, path: str, line: int, made: Stream) -> None:
+    """A file is written: where it lies decides, and what is in it is remembered."""
+    if path in _OUTPUTS or path.startswith("/dev/fd/"):
+        return
+    run.report.effects.add("file-write")
+    where = from_here(run, path)
+    if places.is_persistent(where):
+        run.harm("persistence", line)
+    elif places.is_block_device(where) or where in ("/dev/mem", "/dev/kmem", "/proc/sysrq-trigger"):
+        run.harm("destructive-command", line)
+    elif where.startswith("/var/log/") or where.endswith("_history"):
+        run.harm("covers-tracks", line)
+    elif places.is_sensitive(where) or (
+        places.is_system(where) and not where.startswith(("/home/", "/Users/"))
+    ):
+        run.harm("writes-system-file", line)
+    run.written[path] = run.written[path.removeprefix("./")] = made
+
+
+def from_here(run: Runner, path: str) -> str:
+    """A relative path, after the script has left the working tree."""
+    if run.directory and not path.startswith(("/", "~", HOLE)):
+        return f"{run.directory.rstrip('/')}/{path}"
+    return path
+
+
+def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Computed where its input is known; otherwise the kinds of data in its input go on."""
+    name = argv[0]
+    args = [words.plain(arg) for arg in argv[1:]]
+    files = [arg for arg in args if not arg.startswith("-")]
+    files = [] if name in _NO_FILES else files[1:] if name in _FIRST_IS_TEXT else files
+    marks = stdin.marks | run.word_marks
+    for path in files:
+        marks |= run.written[path].marks if path in run.written else file_marks(path)
+    if files and name != "tee":
+        run.report.effects.add("file-read")
+        known = run.written.get(files[0])
+        source = known if known is not None and len(files) == 1 else UNREAD
+    else:
+        source = stdin
+    if name == "tee":
+        for path in files:
+            run.judge.write(run, path, line, stdin)
+    if name == "sed":
+        _judge_sed(run, args, line)
+    options = [arg for arg in args if arg not in files] if name != "tee" else []
+    return Stream(_computed(name, options, source), marks)
+
+
+def _computed(name: str, args: list[str], source: Stream) -> str | None:
+    if any(HOLE in arg for arg in args):
+        return None
+    if source.text is None and name not in NEEDS_NO_INPUT:
+        return None
+    return FILTERS[name](args, source.text or "")
+
+
+def _judge_sed(run: Runner, args: list[str], line: int) -> None:
+    if any(_SED_RUNS.search(arg) for arg in args):
+        run.doubt("runs-text", line)
+    if any(arg.startswith(("-i", "--in-place")) for arg in args):
+        for path in [arg for arg in args if not arg.startswith("-")][1:]:
+            run.judge.write(run, path, line, UNREAD)
+
+
+def print_variable(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`printf -v name …` sets a variable instead of printing."""
+    if len(argv) > 3 and argv[1] == "-v":
+        made = text_filter(run, ["printf", *argv[3:]], stdin, line)
+        run.variables[words.plain(argv[2])] = made.text if made.text is not None else HOLE
+        return EMPTY
+    return text_filter(run, argv, stdin, line)
+
+
+def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Prints something of the files it is given."""
+    run.report.effects.add("file-read")
+    marks = stdin.marks
+    if argv[0] not in ("ls", "stat", "file", "du", "df", "which"):
+        for arg in argv[1:]:
+            if not arg.startswith("-"):
+                marks |= file_marks(words.plain(arg))
+    return Stream(None, marks)
+
+
+def print_environment(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("environment-read")
+    return Stream(None, frozenset({"environment"}) if len(argv) == 1 else frozenset())
+
+
+def do_nothing(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    return EMPTY
+
+
+def archive(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.update({"file-read", "file-write"})
+    marks = frozenset({"file", "archive"})
+    for arg in map(words.plain, argv[1:]):
+        found = _RUNS_COMMAND.match(arg)
+        if found:
+            run.run_text(found.group(1), EMPTY, line)
+            run.doubt("runs-text", line)
+        marks |= file_marks(arg)
+    return Stream(None, marks)
+
+
+def change_directory(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Relative paths after this are relative to there."""
+    target = words.plain(argv[1]) if len(argv) > 1 else "~"
+    if places.leaves_working_tree(target):
+        run.directory = target
+    return EMPTY
+
+
+def read_variables(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    names = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    known = stdin.text.split(None, max(len(names) - 1, 0)) if stdin.text and HOLE not in stdin.text else []
+    for index, name in enumerate(names):
+        run.variables[name] = known[index].strip() if index < len(known) else HOLE
+        run.marked[name] = stdin.marks
+    return EMPTY
+
+
+def set_positional(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if "--" in argv:
+        run.positional = argv[argv.index("--") + 1 :]
+    elif len(argv) > 1 and not argv[1].startswith(("-", "+")):
+        run.positional = argv[1:]
+    return Stream(None, frozenset({"environment"}) if len(argv) == 1 else frozenset())
+
+
+def move(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`cp` and `mv`: what is known of the source is then known of the target."""
+    run.report.effects.update({"file-read", "file-write"})
+    paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    for path in paths[:-1]:
+        where = from_here(run, path)
+        if argv[0] == "mv" and (places.is_system(where) or paths[-1] == "/dev/null" or where == "~"):
+            run.harm("destructive-command", line)
+    if len(paths) > 1:
+        run.judge.write(run, paths[-1], line, run.contents(paths[0]))
+    return EMPTY
+
+
+def make_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("file-write")
+    # What comes out of a named pipe is whatever somebody puts in.
+    made = UNREAD if argv[0] in ("mkfifo", "mknod") else EMPTY
+    for arg in argv[1:]:
+        if not arg.startswith("-"):
+            run.judge.write(run, words.plain(arg), line, made)
+    return EMPTY
+
+
+def link(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    if paths:
+        run.judge.write(run, paths[-1], line, UNREAD)
+    return EMPTY
+
+
+def history(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if any(arg in ("-c", "-d", "-w") for arg in argv[1:]):
+        run.harm("covers-tracks", line)
+    return Stream(None, frozenset({"secret"}))
+
+
+def rules(names: str, rule: Rule) -> dict[str, Rule]:
+    return dict.fromkeys(names.split(), rule)
+
+
+COMMANDS: Final[dict[str, Rule]] = {
+    **rules("echo base64 base32 openssl xxd rev tac tr sed gunzip zcat cat tee head tail", text_filter),
+    "printf": print_variable,
+    **rules(
+        "true false : exit return break continue shift wait pwd type hash help clear test [ expr seq",
+        do_nothing,
+    ),
+    **rules("basename dirname sleep date umask getopts ulimit", do_nothing),
+    **rules(
+        "ls grep egrep fgrep wc cut sort uniq diff cmp less more file stat du df nl od hexdump", read_files
+    ),
+    **rules("strings paste column which jq yq comm join fold iconv md5sum sha256sum bat", read_files),
+    "printenv": print_environment,
+    **rules("tar zip gzip bzip2 xz 7z unzip cpio", archive),
+    **rules("cd pushd", change_directory),
+    **rules("read mapfile readarray", read_variables),
+    "set": set_positional,
+    **rules("mv cp install", move),
+    **rules("touch mkdir mkfifo mknod split csplit", make_files),
+    "ln": link,
+    "history": history,
+}

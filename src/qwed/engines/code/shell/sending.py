@@ -1,0 +1,232 @@
+"""Commands that reach the network: what they fetch, and what leaves through them."""
+
+import re
+from typing import Final
+
+from qwed.engines.code import places
+from qwed.engines.code.shell import words
+from qwed.engines.code.shell.reading import Rule, rules
+from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.running import after_options, run_string
+from qwed.engines.code.shell.words import HOLE
+
+_FETCHED: Final = Stream(None, frozenset({"network"}))
+_PRIVATE: Final = frozenset({"secret", "environment", "archive"})
+_UPLOADS: Final = frozenset(
+    [
+        "-d",
+        "--data",
+        "--data-binary",
+        "--data-raw",
+        "--data-ascii",
+        "--data-urlencode",
+        "-F",
+        "--form",
+        "-T",
+        "--upload-file",
+        "--json",
+        "--post-file",
+        "--post-data",
+        "--body-file",
+        "--body-data",
+    ]
+)
+_WHOLE_FILE: Final = frozenset({"-T", "--upload-file", "--post-file", "--body-file"})
+_REMOTE_PATH: Final = re.compile(r"^(?:[\w.-]+@)?[\w.\[\]-]+:(?!\\)|^\w+://")
+
+
+def fetch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("network")
+    args = [words.plain(arg) for arg in argv[1:]]
+    _judge_address(run, args, line)
+    _judge_uploads(run, args, stdin, line)
+    output = _wget_output(args) if argv[0] == "wget" else _curl_output(args)
+    if output is None:
+        return _FETCHED
+    run.judge.write(run, output, line, _FETCHED)
+    return EMPTY
+
+
+def _curl_output(args: list[str]) -> str | None:
+    for index, arg in enumerate(args):
+        if arg == "--remote-name" or re.fullmatch(r"-[a-zA-Z]*O[a-zA-Z]*", arg):
+            return _last_segment(args)
+        if (arg == "--output" or re.fullmatch(r"-[a-zA-Z]*o", arg)) and index + 1 < len(args):
+            return None if args[index + 1] in ("-", "/dev/stdout") else args[index + 1]
+        if arg.startswith("--output="):
+            return arg.partition("=")[2]
+    return None
+
+
+def _wget_output(args: list[str]) -> str | None:
+    for index, arg in enumerate(args):
+        attached = re.fullmatch(r"-[a-zA-Z]*O(.+)|--output-document=(.+)", arg)
+        target = attached.group(1) or attached.group(2) if attached else None
+        if target is None and (arg == "--output-document" or re.fullmatch(r"-[a-zA-Z]*O", arg)):
+            target = args[index + 1] if index + 1 < len(args) else "-"
+        if target is not None:
+            return None if target in ("-", "/dev/stdout") else target
+    return _last_segment(args)
+
+
+def _last_segment(args: list[str]) -> str:
+    addresses = [arg for arg in args if "/" in arg and not arg.startswith("-")]
+    return addresses[-1].partition("?")[0].rpartition("/")[2] or "index.html" if addresses else "index.html"
+
+
+def _judge_address(run: Runner, args: list[str], line: int) -> None:
+    """File contents and secrets spelled into an address leave with the request."""
+    if any(places.is_metadata_service(arg) for arg in args):
+        run.harm("metadata-service", line)
+    marks = run.word_marks
+    if marks & _PRIVATE or ("file" in marks and any(HOLE in arg for arg in args)):
+        run.harm("exfiltration", line)
+
+
+def _judge_uploads(run: Runner, args: list[str], stdin: Stream, line: int) -> None:
+    for index, arg in enumerate(args):
+        option, _, attached = arg.partition("=") if arg.startswith("--") else (arg[:2], "", arg[2:])
+        if option in _UPLOADS:
+            value = attached or "".join(args[index + 1 : index + 2])
+            _judge_payload(run, option, value, stdin, line)
+
+
+def _judge_payload(run: Runner, option: str, value: str, stdin: Stream, line: int) -> None:
+    if option not in _WHOLE_FILE and "@" not in value:
+        return
+    path = (value if option in _WHOLE_FILE else value.partition("@")[2]).partition(";")[0]
+    if path in ("-", "/dev/stdin", "."):
+        _judge_stream(run, stdin, line)
+    elif (
+        re.fullmatch(r"[\w.-]+\.[a-z]{2,}", path)
+        and not option.startswith(("-T", "-d", "--data-b"))
+        and "=" not in value
+    ):
+        return
+    elif places.leaves_working_tree(path) or places.is_local_secret(path) or places.is_sensitive(path):
+        run.harm("exfiltration", line)
+    elif path in run.written:
+        _judge_stream(run, run.written[path], line)
+    elif HOLE in path:
+        run.doubt("sends-a-file", line)
+
+
+def _judge_stream(run: Runner, stream: Stream, line: int) -> None:
+    if stream.marks & _PRIVATE:
+        run.harm("exfiltration", line)
+    elif "file" in stream.marks:
+        run.doubt("sends-a-file", line)
+
+
+def netcat(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("network")
+    args = [words.plain(arg) for arg in argv[1:]]
+    text = " ".join(args)
+    executes = argv[0] != "socat" and any(re.fullmatch(r"-\w*[ec]\w*|--(?:sh-)?exec.*", arg) for arg in args)
+    if executes or "shell" in stdin.marks or re.search(r"\b(?:exec|system|shell):", text, re.I):
+        run.harm("reverse-shell", line)
+    elif (stdin.marks | run.word_marks) & (_PRIVATE | {"file", "process"}):
+        run.harm("exfiltration", line)
+    elif any(re.fullmatch(r"-\w*l\w*", arg) for arg in args):
+        run.doubt("listens", line)
+    return _FETCHED
+
+
+def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """From here to there leaves; from there to here is a download."""
+    run.report.effects.add("network")
+    args = [words.plain(arg) for arg in argv[1:]]
+    _judge_proxy(run, args, line)
+    for index, arg in enumerate(args[:-1]):
+        if arg in ("-e", "--rsh"):
+            run.run_text(args[index + 1], EMPTY, line)
+    paths = [arg for arg in args if not arg.startswith("-")]
+    if "--delete" in args and paths and places.leaves_working_tree(paths[-1]):
+        run.harm("destructive-command", line)
+    if len(paths) < 2:
+        return EMPTY
+    if not _REMOTE_PATH.match(paths[-1]):
+        fetched = _FETCHED if any(_REMOTE_PATH.match(path) for path in paths) else UNREAD
+        run.judge.write(run, paths[-1], line, fetched)
+    elif any(_must_stay(path) for path in paths[:-1]):
+        run.harm("exfiltration", line)
+    else:
+        run.doubt("sends-a-file", line)
+    return EMPTY
+
+
+def _must_stay(path: str) -> bool:
+    private = places.is_sensitive(path) or places.is_local_secret(path)
+    return private or places.leaves_working_tree(path) or places.is_whole_tree(path)
+
+
+def _judge_proxy(run: Runner, args: list[str], line: int) -> None:
+    for arg in args:
+        found = re.search(r"(?:ProxyCommand|LocalCommand)[ =]+(.+)", arg, re.S)
+        if found:
+            run.run_text(found.group(1), EMPTY, line)
+            run.doubt("runs-text", line)
+
+
+_SSH_VALUES: Final = frozenset(
+    [
+        "-b",
+        "-c",
+        "-D",
+        "-E",
+        "-e",
+        "-F",
+        "-I",
+        "-i",
+        "-J",
+        "-L",
+        "-l",
+        "-m",
+        "-O",
+        "-o",
+        "-p",
+        "-Q",
+        "-R",
+        "-S",
+        "-W",
+        "-w",
+    ]
+)
+
+
+def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("network")
+    args = [words.plain(arg) for arg in argv[1:]]
+    _judge_proxy(run, args, line)
+    if any(re.match(r"^-[RD]", arg) for arg in args):
+        run.doubt("opens-a-tunnel", line)
+    if stdin.marks & (_PRIVATE | {"file"}):
+        run.harm("exfiltration", line)
+    rest = after_options(argv[1:], _SSH_VALUES)
+    if len(rest) > 1:
+        run_string(run, " ".join(words.plain(arg) for arg in rest[1:]), EMPTY, line)
+    return _FETCHED
+
+
+def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("network")
+    if run.word_marks & (_PRIVATE | {"file"}):
+        run.harm("exfiltration", line)
+    return _FETCHED
+
+
+def mail(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("network")
+    if stdin.marks & (_PRIVATE | {"file"}) or any(arg in ("-a", "-A") for arg in argv):
+        run.harm("exfiltration", line)
+    return EMPTY
+
+
+COMMANDS: Final[dict[str, Rule]] = {
+    **rules("curl wget http https aria2c axel", fetch),
+    **rules("nc ncat netcat socat telnet cryptcat", netcat),
+    **rules("scp rsync sftp rclone croc", copy_away),
+    "ssh": ssh,
+    **rules("dig nslookup host ping drill", look_up_name),
+    **rules("mail mailx sendmail mutt msmtp swaks", mail),
+}

@@ -1,0 +1,101 @@
+"""What an inspection of program text found, in one shape for every language."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from qwed.domain.findings import Status
+
+MAX_BYTES: Final = 64 * 1024
+MAX_NESTING: Final = 4
+MAX_PROBLEMS: Final = 40
+_EXCERPT: Final = 120
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One place that does harm (`certain`), or whose harmlessness could not be shown."""
+
+    rule: str
+    line: int
+    text: str
+    flow: tuple[str, ...] = ()
+    certain: bool = True
+
+
+class CodeVerdict(msgspec.Struct, frozen=True):
+    """`pure` is proven, and `purity` is the proof's summary or what stands in its way."""
+
+    language: str
+    problems: tuple[Problem, ...] = ()
+    effects: tuple[str, ...] = ()
+    pure: bool = False
+    purity: str = ""
+    malformed: str | None = None
+
+    @property
+    def harms(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.certain)
+
+    @property
+    def doubts(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if not problem.certain)
+
+    @property
+    def status(self) -> Status:
+        """Harm outweighs doubt; text that does not parse can't be verified whatever was found in it."""
+        if self.harms or self.malformed is not None:
+            return Status.FAILED
+        return Status.UNCERTAIN if self.problems else Status.VERIFIED
+
+
+class Report:
+    """Collects problems and effects while one text, and the texts nested in it, are inspected."""
+
+    def __init__(self) -> None:
+        self._problems: dict[tuple[str, int], Problem] = {}
+        self.effects: set[str] = set()
+
+    def harm(self, rule: str, line: int, text: str, flow: Iterable[str] = ()) -> None:
+        self._add(Problem(rule, line, excerpt(text), tuple(flow)))
+
+    def doubt(self, rule: str, line: int, text: str, flow: Iterable[str] = ()) -> None:
+        self._add(Problem(rule, line, excerpt(text), tuple(flow), certain=False))
+
+    def _add(self, problem: Problem) -> None:
+        key = (problem.rule, problem.line)
+        known = self._problems.get(key)
+        if known is None and len(self._problems) >= MAX_PROBLEMS and not problem.certain:
+            return
+        if known is None or (problem.certain and not known.certain):
+            self._problems[key] = problem
+
+    def include(self, nested: CodeVerdict, line: int, where: str) -> None:
+        """A text found inside another: its problems are this one's, at the line that runs it."""
+        self.effects.update(nested.effects)
+        if nested.malformed is not None:
+            self.doubt("nested-code-does-not-parse", line, where, (nested.malformed,))
+        for problem in nested.problems:
+            step = f"line {line}: {excerpt(where)}"
+            self._add(msgspec.structs.replace(problem, line=line, flow=(step, *problem.flow)))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(sorted(self._problems.values(), key=lambda problem: (problem.line, problem.rule)))
+
+
+def excerpt(text: str) -> str:
+    """One printable line of at most a few words of the source, for a person to recognise."""
+    folded = " ".join(text[: _EXCERPT * 4].split())
+    shown = folded if len(folded) <= _EXCERPT else folded[: _EXCERPT - 1] + "…"
+    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def too_large(language: str, text: str) -> CodeVerdict | None:
+    """Texts beyond the bound are not read at all: half a program proves nothing."""
+    size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "replace"))
+    if size <= MAX_BYTES:
+        return None
+    message = f"{size} bytes, of which at most {MAX_BYTES} are inspected"
+    problem = Problem("too-large", 1, message, certain=False)
+    return CodeVerdict(language, (problem,), purity="not inspected")
