@@ -45,6 +45,28 @@ def loop_fingerprint(action: Action) -> str:
     return sha256_hex(encode_exact(_folded(_members(action))))
 
 
+def hashes(action: Action) -> tuple[str, str]:
+    """The action hash and the loop fingerprint; mostly there is nothing to fold, and they are one."""
+    members = _members(action)
+    if not action.parameters and all(
+        map(_is_simple, (action.type, action.query, action.code, action.target))
+    ):
+        exact = sha256_hex(_plain_encoder.encode(members))
+        return exact, exact
+    exact = sha256_hex(encode_exact(members))
+    folded = _folded(members)
+    return exact, exact if folded == members else sha256_hex(encode_exact(folded))
+
+
+# Where every text is simple, these bytes are what `encode_exact` writes (a property test holds it so).
+_plain_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def _is_simple(text: str | None) -> bool:
+    """Printable ASCII without blank ends: nothing to escape, tag or fold."""
+    return text is None or (text.isascii() and text.isprintable() and text == text.strip())
+
+
 def _members(action: Action) -> dict[str, JsonValue]:
     return {
         "action_type": action.type,

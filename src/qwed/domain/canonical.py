@@ -41,6 +41,8 @@ def encode(value: Any) -> bytes:
 def encode_exact(value: Any) -> bytes:
     """Canonical bytes of any JSON value, decimals and large integers included."""
     try:
+        if _is_plain(value) and not _is_tagged_anywhere(value):
+            return _encoder.encode(value)
         return encode(_tagged(value))
     except RecursionError:
         raise NotCanonical("nested too deeply") from None
@@ -64,6 +66,14 @@ def _is_plain(value: Any) -> bool:
     if kind is list or kind is tuple:
         return all(map(_is_plain, value))
     return False
+
+
+def _is_tagged_anywhere(value: Any) -> bool:
+    if type(value) is str:
+        return value.startswith(_TAG)
+    if isinstance(value, dict):
+        return any(map(_is_tagged_anywhere, value.values()))
+    return isinstance(value, list | tuple) and any(map(_is_tagged_anywhere, value))
 
 
 def _write(value: Any) -> str:

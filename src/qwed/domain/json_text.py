@@ -11,8 +11,6 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
-
 MAX_DEPTH: Final = 64
 MAX_NUMBER_LENGTH: Final = 400
 MAX_EXPONENT: Final = 1_000
@@ -29,10 +27,16 @@ type_names: Final = {
 }
 
 
-class Unrepresentable(msgspec.Struct, frozen=True):
+class Unrepresentable:
     """A literal that stood in the text and has no JSON value."""
 
-    why: str
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"[{self.why}]"
 
 
 class JsonError(ValueError):

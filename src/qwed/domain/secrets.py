@@ -18,6 +18,8 @@ from typing import Final
 
 import msgspec
 
+from qwed.domain.lazy_pattern import lazy_pattern
+
 MAX_VALUE_LENGTH: Final = 512
 
 
@@ -66,8 +68,8 @@ def entropy(value: str) -> float:
 
 
 # The prefilter: a vendor key is a long run with a digit in it; everything else names itself.
-_DIGIT = re.compile("[0-9]")
-_LONG_RUN = re.compile(r"[A-Za-z0-9_+/=.:-]{16}")
+_DIGIT = lazy_pattern("[0-9]")
+_LONG_RUN = lazy_pattern(r"[A-Za-z0-9_+/=.:-]{16}")
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "key", "cred", "bearer", "pin")
 
 
@@ -134,7 +136,7 @@ class _Vendor(msgspec.Struct, frozen=True):
 
 
 def _vendor(kind: str, marker: str, pattern: str, accept: _Check = _is_lively) -> _Vendor:
-    return _Vendor(kind, marker, re.compile(r"(?<![A-Za-z0-9])" + pattern), accept)
+    return _Vendor(kind, marker, lazy_pattern(r"(?<![A-Za-z0-9])" + pattern), accept)
 
 
 _VENDORS: Final = (
@@ -203,8 +205,8 @@ def _vendor_keys(text: str) -> Iterator[Secret]:
                 yield Secret(vendor.kind, match.start(), match.end())
 
 
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"(?:\\[nr]|[\s\"'+]){0,16}(?:[A-Za-z-]{4,20}: |[A-Za-z0-9+/=]{8})")
+_PEM_BEGIN = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BODY = lazy_pattern(r"(?:\\[nr]|[\s\"'+]){0,16}(?:[A-Za-z-]{4,20}: |[A-Za-z0-9+/=]{8})")
 
 
 def _private_keys(text: str) -> Iterator[Secret]:
@@ -225,7 +227,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
         position = end
 
 
-_URL_PASSWORD = re.compile(r"://[^\s:@/?#\"'<>]{0,128}:([^\s@/\"'<>]{1,256})@")
+_URL_PASSWORD = lazy_pattern(r"://[^\s:@/?#\"'<>]{0,128}:([^\s@/\"'<>]{1,256})@")
 
 
 def _url_passwords(text: str) -> Iterator[Secret]:
@@ -275,7 +277,7 @@ _HARMLESS_OWNERS: Final = (
     "total",
     "design",
 )
-_GIVEN_VALUE = re.compile(
+_GIVEN_VALUE = lazy_pattern(
     r"""(?ix)
     (?P<tail> [\w-]{0,32}+ )
     (?: ["'`\\\]]{0,4}+ \s{0,4}+ (?: => | := | == | [:=] | \bis\b \s? :? | \bwas\b ) | (?<=bearer) (?=\s) )
@@ -284,19 +286,19 @@ _GIVEN_VALUE = re.compile(
     """
 )
 _PASSWORD_WORDS: Final = ("pass", "pwd", "pin")
-_HARMLESS_TAILS = re.compile(
+_HARMLESS_TAILS = lazy_pattern(
     r"(?i)(?:name|arn|_?id|ref|path|ur[li]|endpoint|file|type|version|manager|count|limit|length|usage|_at|expir\w*|"
     r"policy|ttl|field|label|hint|rotation|format|status|updated|changed|reset|required|min|max|budget|rate|s_used)s?$"
 )
-_STAND_IN = re.compile(
+_STAND_IN = lazy_pattern(
     r"""(?ix) ^(?: [*•x.#_-]+ | \$\{?\w.* | \{+.* | %\w+%? | \[.* | <.* | \(.*
       | (?:pass(?:word|wd)?|pwd|secret|token|changeme|example|redacted
           |hidden|none|null|true|false|required|string|pw) )$"""
 )
-_DATE_OR_NUMBER = re.compile(
+_DATE_OR_NUMBER = lazy_pattern(
     r"^(?:[0-9]{4}-[0-9]{2}-[0-9]{2}.*|v?[0-9]+(?:\.[0-9]+)+|[0-9]+(?:ms|s|m|h|d|px|k|kb|mb)?)$", re.I
 )
-_EXPRESSION = re.compile(r"^[A-Za-z_]\w{0,24}(?:\.[A-Za-z_]\w{0,24})+(?:[(\[].*)?$|^[A-Za-z_][\w.]*[(\[]")
+_EXPRESSION = lazy_pattern(r"^[A-Za-z_]\w{0,24}(?:\.[A-Za-z_]\w{0,24})+(?:[(\[].*)?$|^[A-Za-z_][\w.]*[(\[]")
 
 
 def _named(text: str) -> Iterator[Secret]:

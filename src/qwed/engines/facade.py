@@ -86,6 +86,12 @@ class Engines:
         done.set_result(answer)
         return done
 
+    def start(
+        self, action: Action, *, engine: str, client: Hashable = None
+    ) -> "Finding | Future[Finding]":
+        """As `submit`, without the future where the finding is there at once."""
+        return self._look(action, engine, client)
+
     def engine_of(self, action_type: str) -> str | None:
         """The engine a type is bound to; None when it has no registered meaning."""
         name = self.rules.actions.get(action_type)

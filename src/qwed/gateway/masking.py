@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from qwed.domain.json_text import Unrepresentable
 from qwed.domain.secrets import mask
+from qwed.gateway.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
 MAX_SHOWN_DEPTH: Final = 70
@@ -16,6 +17,22 @@ _SECRET_NAME: Final = re.compile(
     r"|auth(?:orization)?|bearer|credentials?|session[_-]?token|access[_-]?token|refresh[_-]?token|token)$",
     re.IGNORECASE,
 )
+
+
+#: Bytes without any of these hold no secret: the usual action is not walked at all.
+_LONG_RUN: Final = re.compile(rb"[A-Za-z0-9_+/=]{16}")
+_SECRET_WORD: Final = re.compile(rb"pass|pwd|secret|token|key|cred|bearer|auth|pin|://|-----begin")
+
+
+def is_harmless(said: Any) -> bool:
+    """Whether what an agent said may be recorded as it is: nothing to mask, nothing to cut."""
+    try:
+        text = encode_json(said)
+    except (UnicodeEncodeError, RecursionError, ValueError, TypeError):
+        return False
+    if len(text) > MAX_SHOWN:
+        return False
+    return _LONG_RUN.search(text) is None and _SECRET_WORD.search(text.lower()) is None
 
 
 def shown(value: Any, depth: int = 0) -> Any:
@@ -31,7 +48,7 @@ def shown(value: Any, depth: int = 0) -> Any:
             "[nested too deeply]" if depth > MAX_SHOWN_DEPTH else [shown(item, depth + 1) for item in value]
         )
     if isinstance(value, Unrepresentable):
-        return f"[{value.why}]"
+        return str(value)
     if value is None or isinstance(value, bool | int):
         return value
     return _number(value)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.actions import Action, action_hash, loop_fingerprint
+from qwed.domain.actions import Action, action_hash, hashes
 from qwed.domain.admission import Attempt
 from qwed.domain.agents import Agent
 from qwed.domain.approvals import Approval
@@ -26,7 +26,7 @@ from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
 from qwed.gateway.answers import Answer
 from qwed.gateway.attestations import attest
-from qwed.gateway.masking import shown
+from qwed.gateway.masking import is_harmless, shown
 from qwed.gateway.ports import Admission, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
 from qwed.gateway.requests import Usage
@@ -34,7 +34,6 @@ from qwed.gateway.services import Services
 from qwed.gateway.wire import encode_json
 
 REMEMBERED_MS: Final = 60_000
-_NOTHING: Final = b""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -76,7 +75,7 @@ def propose(
     require_attestation: bool = False,
 ) -> Proposal:
     problem = parameters_problem(parameters) if parameters else None
-    exact, fingerprint = ("", _NOTHING) if problem else _hashes(action)
+    exact, folded = ("", "") if problem else hashes(action)
     cost = services.policy.cost_of(action.type, usage.cost_usd)
     return Proposal(
         services,
@@ -87,15 +86,11 @@ def propose(
         now_ms,
         Charge(nano_of(cost), usage.tokens),
         exact,
-        fingerprint,
+        bytes.fromhex(folded),
         problem,
         idempotency,
         require_attestation,
     )
-
-
-def _hashes(action: Action) -> tuple[str, bytes]:
-    return action_hash(action), bytes.fromhex(loop_fingerprint(action))
 
 
 def attempt_of(proposal: Proposal, context: StepContext) -> Attempt:
@@ -326,13 +321,16 @@ def _payload(
     approval: Approval | None,
     charge: Charge,
 ) -> bytes:
+    wire = proposal.action.to_wire()
+    # Findings and refusals quote what the agent said, so they are masked exactly where that is.
+    show = _as_it_is if is_harmless((wire, proposal.context)) else shown
     entry: dict[str, Any] = {
         "activity_id": activity_id,
         "agent_id": proposal.agent.agent_id,
         "timestamp": iso(proposal.now_ms),
-        "action_type": shown(proposal.action.type),
-        "action": shown(proposal.action.to_wire()),
-        "context": shown(proposal.context),
+        "action_type": show(proposal.action.type),
+        "action": show(wire),
+        "context": show(proposal.context),
         "decision": conclusion.decision.value,
         "cost": {"usd": usd_of(charge.cost), "tokens": charge.tokens},
         "policy_version": proposal.services.policy.version,
@@ -340,16 +338,20 @@ def _payload(
     }
     if conclusion.refusal is not None:
         entry["error_code"] = conclusion.refusal.code.value
-        entry["error"] = shown(conclusion.refusal.to_wire())
+        entry["error"] = show(conclusion.refusal.to_wire())
     if conclusion.examined is not None:
         verification = _verification(conclusion.examined)
         verification["latency_ms"] = conclusion.examined.latency_ms
-        entry["verification"] = shown(verification)
+        entry["verification"] = show(verification)
     if attestation is not None:
         entry["attestation_id"] = attestation[0]
     if approval is not None:
         entry["approval_id"] = approval.approval_id
     return encode_json(entry)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _booking(admission: Admission | None, charge: Charge) -> Booking | None:

@@ -15,9 +15,9 @@ class EngineProver:
         self._engines = engines
 
     async def prove(self, engine: str, action: Action, client: str) -> Finding:
-        pending = self._engines.submit(action, engine=engine, client=client)
-        if pending.done():
-            return pending.result()
+        pending = self._engines.start(action, engine=engine, client=client)
+        if isinstance(pending, Finding):
+            return pending
         ticket: Ticket[Finding] = Ticket()
 
         def arrived(done: "Future[Finding]") -> None:

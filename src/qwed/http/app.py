@@ -48,6 +48,7 @@ def create_app(
         api.stopping.set()
         if on_close is not None:
             on_close()
+        log.close()
 
     app = Starlette(
         routes=[*_routes(api), Route("/openapi.json", openapi), *PAGES],

@@ -1,5 +1,6 @@
 """What surrounds every request: its id, its address, its measure, its line in the log."""
 
+import itertools
 import re
 import secrets
 import time
@@ -10,6 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 
+# Unique, not secret: drawing randomness for every request would cost a system call.
+_PROCESS: Final = secrets.token_hex(4)
+_NUMBERS: Final = itertools.count(1)
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _VERSION_PREFIX: Final = "/v1/agents"
 
@@ -75,4 +79,4 @@ def _request_id(scope: Scope) -> str:
             given = value.decode("latin-1")
             if _REQUEST_ID.fullmatch(given):
                 return str(given)
-    return secrets.token_hex(8)
+    return f"{_PROCESS}{next(_NUMBERS):08x}"

@@ -1,28 +1,57 @@
-"""Structured logs: one JSON line per event, to standard error. Callers pass no secrets and no bodies."""
+"""Structured logs: one JSON line per event, to standard error. Callers pass no secrets and no bodies.
+
+Lines are gathered and written a few times a second: the log is for people, the record is elsewhere, and
+a system call per request would cost more than most of the request.
+"""
 
 import sys
 import threading
 import time
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final
 
 from qwed.gateway.wire import encode_json
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+FLUSH_SECONDS: Final = 0.2
+MAX_GATHERED: Final = 10_000
 
 
 class EventLog:
-    def __init__(self, level: str = "info", stream: TextIO | None = None) -> None:
+    def __init__(self, level: str = "info", stream: BinaryIO | None = None) -> None:
         self._least = LEVELS[level]
-        self._stream = stream or sys.stderr
+        self._stream = stream or sys.stderr.buffer
+        self._lines: list[bytes] = []
         self._lock = threading.Lock()
-
-    def is_on(self, level: str) -> bool:
-        return LEVELS[level] >= self._least
+        self._flusher: threading.Thread | None = None
+        self._closed = threading.Event()
 
     def write(self, level: str, event: str, **fields: Any) -> None:
-        if not self.is_on(level):
+        if LEVELS[level] < self._least:
             return
         line = encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})
+        self._lines.append(line)
+        if LEVELS[level] >= LEVELS["error"] or len(self._lines) > MAX_GATHERED:
+            self.flush()
+        elif self._flusher is None:
+            self._start()
+
+    def _start(self) -> None:
         with self._lock:
-            self._stream.write(line.decode("utf-8", "replace") + "\n")
+            if self._flusher is None:
+                self._flusher = threading.Thread(target=self._flush_often, name="qwed-log", daemon=True)
+                self._flusher.start()
+
+    def _flush_often(self) -> None:
+        while not self._closed.wait(FLUSH_SECONDS):
+            if self._lines:
+                self.flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            lines, self._lines = self._lines, []
+            self._stream.write(b"".join(line + b"\n" for line in lines))
             self._stream.flush()
+
+    def close(self) -> None:
+        self._closed.set()
+        self.flush()

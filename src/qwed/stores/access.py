@@ -4,8 +4,8 @@ Group commit: whatever waits when the writer is free becomes one transaction, so
 decisions share one flush to the disk. Nobody is woken before it.
 """
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -69,7 +69,8 @@ class ThreadedAccess:
     def __init__(self, tables: Tables, *, readers: int = 2, max_waiting: int = 4096) -> None:
         self.tables = tables
         self._readers = ThreadPoolExecutor(readers, "qwed-read")
-        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._waiting: deque[_Write] = deque()
+        self._work = threading.Event()
         self._max_waiting = max_waiting
         self._closed = False
         self._writer = threading.Thread(target=self._write_groups, name="qwed-write", daemon=True)
@@ -95,15 +96,18 @@ class ThreadedAccess:
             raise StoreUnavailable("the store is closed") from None
 
     async def write(self, record: Record, applied: Applied) -> None:
-        if self._closed or self._queue.qsize() >= self._max_waiting:
+        if self._closed or len(self._waiting) >= self._max_waiting:
             applied(False)
             raise StoreUnavailable("the store is closed" if self._closed else "too many writes are waiting")
         write = _Write(record, applied)
-        self._queue.put(write)
+        self._waiting.append(write)
+        # Waking a thread costs a system call: one that is at work will look again by itself.
+        if not self._work.is_set():
+            self._work.set()
         await write.ticket
 
     def _write_groups(self) -> None:
-        while (group := self._next_group()) is not None:
+        while group := self._next_group():
             error: BaseException | None = None
             try:
                 self.tables.write([write.record for write in group])
@@ -114,28 +118,21 @@ class ThreadedAccess:
                 write.ticket.bring(None, error)
             wake(write.ticket for write in group)
 
-    def _next_group(self) -> list[_Write] | None:
-        first = self._queue.get()
-        if first is None:
-            return None
-        group = [first]
-        while len(group) < MAX_GROUP:
-            try:
-                following = self._queue.get_nowait()
-            except queue.Empty:
-                break
-            if following is None:
-                self._queue.put(None)
-                break
-            group.append(following)
-        return group
+    def _next_group(self) -> list[_Write]:
+        """Whatever waits; empty when the store is closed and nothing is left."""
+        while not self._waiting:
+            if self._closed:
+                return []
+            self._work.wait()
+            self._work.clear()
+        return [self._waiting.popleft() for _ in range(min(MAX_GROUP, len(self._waiting)))]
 
     def close(self) -> None:
         """Finish what was accepted, then let go."""
         if self._closed:
             return
         self._closed = True
-        self._queue.put(None)
+        self._work.set()
         self._writer.join()
         self._readers.shutdown()
         self.tables.close()

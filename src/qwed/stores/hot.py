@@ -185,18 +185,20 @@ class HotStore:
 
     async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
         key = (agent.agent_id, attempt.conversation_id)
-        crossings = await self._crossings(agent.agent_id, attempt, now_ms)
+        crossings = 0
+        if self._policy.loops.cross_conversation is not None:
+            crossings = await self._crossings(agent.agent_id, attempt, now_ms)
         while True:
-            await self._warm(agent)
-            if self._conversations.get(key) is None:
-                await self._loads.do(key, lambda: self._load_conversation(key))
             with self._lock:
                 hot, conversation = self._agents.get(agent.agent_id), self._conversations.get(key)
                 principal = self._principals.get(agent.principal_id)
-                # Between loading and locking another load may have pushed one out: look again.
                 if hot is not None and conversation is not None and principal is not None:
                     account = self._account(hot, principal, crossings)
                     return self._admit(account, hot, conversation, attempt, now_ms)
+            # Loading one may push out another, so the look is repeated until all are there at once.
+            await self._warm(agent)
+            if conversation is None:
+                await self._loads.do(key, lambda: self._load_conversation(key))
 
     def _account(self, hot: _HotAgent, principal: Spending, crossings: int = 0) -> Account:
         ceilings = self._policy.ceilings_of(hot.agent.principal_id)
@@ -447,7 +449,5 @@ class HotStore:
             self._conversations.put(key, Conversation(history))
 
     async def _crossings(self, agent_id: AgentId, attempt: Attempt, now_ms: int) -> int:
-        if self._policy.loops.cross_conversation is None:
-            return 0
         seen = await self._access.read(self._tables.crossings, agent_id, attempt.fingerprint, now_ms - DAY_MS)
         return len(seen - {attempt.conversation_id})

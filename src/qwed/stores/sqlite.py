@@ -30,6 +30,7 @@ from qwed.gateway.records import (
     ActivityPage,
     ActivityQuery,
     Booking,
+    CommittedStep,
     Record,
     Remembered,
 )
@@ -45,7 +46,16 @@ _MIGRATIONS: Final = "qwed.stores.migrations.sqlite"
 _KEEP_EVERY: Final = 64
 _TAIL: Final = 1_000
 
+# One prepared statement per table and number of rows: all of them stay in the connection's cache.
+_MAX_ROWS: Final = 32
+_ADD_DAYS: Final = (
+    "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,"
+    " cost_nano = max(0, cost_nano + excluded.cost_nano), tokens = max(0, tokens + excluded.tokens)"
+)
+_ADD_SECONDS: Final = "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests"
 SALT_BYTES: Final = 16
+
+Row = tuple[Any, ...]
 
 
 class DatabaseInUse(Exception):
@@ -316,31 +326,25 @@ class SqliteTables:
 
     def _insert(self, records: list[Record]) -> Head:
         head, activities, entries = self._chain(records)
-        run = self._writer.executemany
-        run(
-            "INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            activities,
-        )
-        run("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", entries)
-        steps = [record.step for record in records if record.step is not None]
-        run(
-            "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    s.agent_id,
-                    s.conversation_id,
-                    s.step.number,
-                    s.step.fingerprint,
-                    s.step.state,
-                    s.step.approved,
-                )
-                for s in steps
-            ],
+        self._insert_rows("INSERT INTO activities VALUES", activities)
+        self._insert_rows("INSERT INTO ledger VALUES", entries)
+        self._insert_rows(
+            "INSERT INTO steps VALUES", [_step_row(r.step) for r in records if r.step is not None]
         )
         self._book([record.booking for record in records if record.booking is not None])
         for record in records:
-            self._insert_rare(record)
+            if not _is_plain(record):
+                self._insert_rare(record)
         return head
+
+    def _insert_rows(self, insert: str, rows: list[Row], conflict: str = "") -> None:
+        """Many rows in one statement. Each statement gives up the interpreter lock and has to win it
+        back from a busy event loop, which costs far more than the insert itself."""
+        for position in range(0, len(rows), _MAX_ROWS):
+            block = rows[position : position + _MAX_ROWS]
+            values = ",".join([f"({','.join('?' * len(block[0]))})"] * len(block))
+            flat = [value for row in block for value in row]
+            self._writer.execute(f"{insert} {values} {conflict}", flat)
 
     def _chain(self, records: list[Record]) -> tuple[Head, list[Any], list[Any]]:
         head, activities, entries = self._head, [], []
@@ -384,16 +388,9 @@ class SqliteTables:
                 row[2] += b.tokens
             if b.requests:
                 seconds[b.agent_id, b.second] += b.requests
-        self._writer.executemany(
-            "INSERT INTO days VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " requests = requests + excluded.requests, cost_nano = max(0, cost_nano + excluded.cost_nano),"
-            " tokens = max(0, tokens + excluded.tokens)",
-            [(*key, *row) for key, row in days.items()],
-        )
-        self._writer.executemany(
-            "INSERT INTO seconds VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests",
-            [(*key, count) for key, count in seconds.items()],
+        self._insert_rows("INSERT INTO days VALUES", [(*key, *row) for key, row in days.items()], _ADD_DAYS)
+        self._insert_rows(
+            "INSERT INTO seconds VALUES", [(*key, count) for key, count in seconds.items()], _ADD_SECONDS
         )
 
     def _insert_rare(self, record: Record) -> None:
@@ -473,6 +470,32 @@ class SqliteTables:
         os.close(self._owner)
 
 
+def _step_row(committed: CommittedStep) -> Row:
+    step = committed.step
+    return (
+        committed.agent_id,
+        committed.conversation_id,
+        step.number,
+        step.fingerprint,
+        step.state,
+        step.approved,
+    )
+
+
+def _is_plain(record: Record) -> bool:
+    """An ordinary decision: nothing beside its activity, step and booking."""
+    return (
+        record.agent is None
+        and record.approval is None
+        and record.key is None
+        and record.outcome is None
+        and record.remembered is None
+        and record.crossing is None
+        and record.webhook is None
+        and record.dropped_webhook is None
+    )
+
+
 def _activity_filter(query: ActivityQuery) -> tuple[list[str], list[Any]]:
     where, values = ["a.agent_id = ?"], [query.agent_id]
     filters: tuple[tuple[str, Any], ...] = (
@@ -512,7 +535,7 @@ def _own(path: Path) -> int:
 def _connect_writer(path: Path) -> sqlite3.Connection:
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=64)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
