@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
+from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import without_invisible
 
 MAX_LEVELS: Final = 2
@@ -27,11 +28,11 @@ SIGNALS: Final = {
     "folding:control": r"[\x00-\x08\x0e-\x1f\x7f]",
 }
 
-_NON_ASCII_DIGIT = re.compile(r"(?![0-9])\d")
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-3]?[0-7]{2}))")
-_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
-_HEX_RUN = re.compile(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
-_PRINTABLE = re.compile(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
+_NON_ASCII_DIGIT = lazy_pattern(r"(?![0-9])\d")
+_ESCAPE = lazy_pattern(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-3]?[0-7]{2}))")
+_BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_HEX_RUN = lazy_pattern(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
+_PRINTABLE = lazy_pattern(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
 
 
 def canonical(text: str) -> str:
@@ -73,7 +74,7 @@ def _has_controls(text: str) -> bool:
     return not text.isprintable() and _CONTROLS.search(text) is not None
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_CONTROLS = lazy_pattern(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def _escapes(text: str) -> Iterator[str]:

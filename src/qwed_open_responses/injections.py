@@ -5,19 +5,19 @@ spacing, punctuation, look-alike letters and digits for letters hide nothing. A 
 inside a sentence *about* injection is a mention, not an order.
 """
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
+from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton
 
 # Whether what matched line[start:end] is meant.
 Accept = Callable[[str, int, int], bool]
 
 _QUOTES: Final = "\"'`“”‘’«»"
-_SPEAKS_ABOUT = re.compile(
+_SPEAKS_ABOUT = lazy_pattern(
     r"(?i)\b(?:phrases?|attacks?|attackers?|injections?|examples?|such as|e\.g\.|detect(?:s|ed|ing)?"
     r"|filters?|called|"
     r"says?|said|wrote|writes?|tests?|article|paper|blog|docs?|documentation|training|slides?|report(?:s"
@@ -25,12 +25,12 @@ _SPEAKS_ABOUT = re.compile(
     r"blocked|flagged|explain(?:s|ed)?|review|students?|users? (?:try|type)|jailbreaks?|payloads?|warns?"
     r"|regex|pattern)\b"
 )
-_ABOUT_SOMETHING_ELSE = re.compile(
+_ABOUT_SOMETHING_ELSE = lazy_pattern(
     r"(?i)^\W{0,2}(?:for|about|regarding|concerning|on how|on the|in the (?:manual|guide|booklet|email"
     r"|ticket)|"
     r"(?:that |which )?(?:i|we) (?:sent|gave|posted)|from (?:my|our) (?:last|previous))\b"
 )
-_OF_THE_MODEL = re.compile(r"(?i)\b(?:your|all|any|every|system|developer|safety)\b")
+_OF_THE_MODEL = lazy_pattern(r"(?i)\b(?:your|all|any|every|system|developer|safety)\b")
 
 
 def is_mention(line: str, start: int, end: int) -> bool:
@@ -369,7 +369,7 @@ SIGNALS: Final = {
 
 _LEET: Final = str.maketrans("013457@$!|", "oieastasil")
 # In a text without spaces these occur only where somebody wrote them apart or disguised.
-_STRIPPED_ORDERS = re.compile(
+_STRIPPED_ORDERS = lazy_pattern(
     r"(?:ignore|disregard|forget|override|bypass)(?:all|any|the|your|of|every|my){0,3}"
     r"(?:previous|prior|above|earlier|preceding|system|safety)(?:system|safety|your)?"
     r"(?:instructions?|prompts?|rules|directives?|guidelines|commands|orders|guardrails)"

@@ -3,11 +3,12 @@
 import functools
 import importlib
 import ipaddress
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+
+from qwed.domain.lazy_pattern import lazy_pattern
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ Check = Callable[[Place], bool]
 
 def words(pattern: str) -> Callable[[str], bool]:
     """Whether one of the words stands in a text; `_` separates words, as in names of fields."""
-    compiled = re.compile(rf"(?i)(?<![a-z])(?:{pattern})(?![a-z])")
+    compiled = lazy_pattern(rf"(?i)(?<![a-z])(?:{pattern})(?![a-z])")
     return lambda text: compiled.search(text) is not None
 
 
@@ -59,7 +60,7 @@ def stdnum(module: str) -> Check:
     return is_valid
 
 
-_THING = re.compile(
+_THING = lazy_pattern(
     r"(?i)(?:\b|_)(?:order|invoice|ticket|ref|reference|case|tracking|track|sku|part|serial|model|isbn"
     r"|issn|doi|version|"
     r"build|po|item|product|batch|lot|shipment|confirmation|booking|reservation|rma|ups|fedex|commit|job"
@@ -93,8 +94,8 @@ _ROLES: Final = frozenset(
 _FILE_ENDINGS: Final = frozenset(
     {"png", "jpg", "jpeg", "gif", "svg", "webp", "js", "json", "css", "html", "txt", "pdf", "mp4", "tgz"}
 )
-_IN_A_URL = re.compile(r"://[^\s/]*$")
-_SPELLED_SIGN = re.compile(r"(?i)[\[({<]?\s*\b(?:at|dot)\b\s*[\])}>]?|[\[({<][@.][\])}>]")
+_IN_A_URL = lazy_pattern(r"://[^\s/]*$")
+_SPELLED_SIGN = lazy_pattern(r"(?i)[\[({<]?\s*\b(?:at|dot)\b\s*[\])}>]?|[\[({<][@.][\])}>]")
 _NOT_MAILBOXES: Final = frozenset(
     {"is", "was", "arrive", "meet", "me", "us", "you", "look", "am", "are", "be"}
 )
@@ -122,11 +123,11 @@ _speaks_of_phones = words(
     r"|dial|ring|"
     r"reach|contact|handy|telefon|teléfono|téléphone|numéro|hotline|number is|phonenumber|msisdn|signal"
 )
-_NANP = re.compile(r"^1?[2-9]\d{2}[2-9]\d{6}$")
-_WRITTEN_AS_PHONE = re.compile(
+_NANP = lazy_pattern(r"^1?[2-9]\d{2}[2-9]\d{6}$")
+_WRITTEN_AS_PHONE = lazy_pattern(
     r"^(?:1[ .-])?(?:\(\d{3}\) ?\d{3}[ .-]?\d{4}|\d{3}-\d{3}-\d{4}|\d{3}\.\d{3}\.\d{4})$"
 )
-_DATE_LIKE = re.compile(
+_DATE_LIKE = lazy_pattern(
     r"(?:19|20)\d\d[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:[0-2]?\d|3[01])\b"
     r"|\b(?:[0-2]?\d|3[01])[-./](?:0?[1-9]|1[0-2])[-./](?:19|20)\d\d\b"
 )
@@ -298,7 +299,7 @@ _speaks_of_home = words(
     r"address|lives?|living|resides?|residing|residence|home|house|apartment|ship(?:ping|ped)? to|"
     r"deliver(?:ed|y)? to|mail(?:ing)?|send (?:it )?to|moved to|street|domicile|anschrift|wohnt|adresse|addr"
 )
-_POSTCODE = re.compile(
+_POSTCODE = lazy_pattern(
     r"\b[A-Z]{2},? \d{5}(?:-\d{4})?\b|\b[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b|\b\d{5}\b"
     r"|\b[A-Z]\d[A-Z] ?\d[A-Z]\d\b"
 )
@@ -308,13 +309,13 @@ def is_home_address(place: Place) -> bool:
     return _speaks_of_home(place.before) or _POSTCODE.search(place.match[5:] + place.after) is not None
 
 
-_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)? (?:[A-Z][a-z']+|[A-Z]{2,})\b")
-_BIRTH_DATE_IS = re.compile(
+_NAME = lazy_pattern(r"\b[A-Z][a-z]+(?: [A-Z]\.)? (?:[A-Z][a-z']+|[A-Z]{2,})\b")
+_BIRTH_DATE_IS = lazy_pattern(
     r"(?i)(?:date of birth|d\.?o\.?b\.?|birth[ _]?date|date_of_birth|birthday|geburtsdatum|date de naissance)"
     r"[\s:\"'=]{0,6}(?:is|was|on)?[\s:]{0,4}$"
 )
-_WAS_BORN = re.compile(r"(?i)(?:born|né|née|geboren)(?: on| am| le)?[\s:]{0,4}$")
-_YEAR = re.compile(r"(?:19|20)\d\d|\b\d\d$")
+_WAS_BORN = lazy_pattern(r"(?i)(?:born|né|née|geboren)(?: on| am| le)?[\s:]{0,4}$")
+_YEAR = lazy_pattern(r"(?:19|20)\d\d|\b\d\d$")
 
 
 def is_birth_date(place: Place) -> bool:

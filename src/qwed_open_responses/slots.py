@@ -2,8 +2,9 @@
 
 import enum
 import functools
-import re
 from typing import Final
+
+from qwed.domain.lazy_pattern import lazy_pattern
 
 
 class Slot(enum.Enum):
@@ -47,7 +48,7 @@ _AMBIGUOUS: Final = {
     ("source", Slot.PATH): Slot.PATH,
     ("source", Slot.URL): Slot.URL,
 }
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WORD = lazy_pattern(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 @functools.lru_cache(maxsize=4096)

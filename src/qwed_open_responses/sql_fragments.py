@@ -9,6 +9,8 @@ import importlib
 import re
 from typing import Any, Final
 
+from qwed.domain.lazy_pattern import lazy_pattern
+
 MAX_LENGTH: Final = 4_096
 SIGNAL: Final = "sql:"
 SIGNALS: Final = {
@@ -42,10 +44,10 @@ _NUMBER_PLACES: Final = (
 )
 # Between them they know every way to begin a comment and to quote a string.
 _DIALECTS: Final = ("mysql", "postgres")
-_STARTS_LIKE_A_NUMBER = re.compile(r"\s*[-(]?\s*[0-9]")
-_VERSION_COMMENT = re.compile(r"/\*!\d{0,6}(.*?)\*/", re.S)
-_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.S)
-_COMMENT_AT_THE_END = re.compile(r"(?:--|#|/\*)[^'\"]*$")
+_STARTS_LIKE_A_NUMBER = lazy_pattern(r"\s*[-(]?\s*[0-9]")
+_VERSION_COMMENT = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/", re.S)
+_COMMENT = lazy_pattern(r"/\*.*?(?:\*/|$)", re.S)
+_COMMENT_AT_THE_END = lazy_pattern(r"(?:--|#|/\*)[^'\"]*$")
 
 
 def breaks_out(value: str) -> bool:

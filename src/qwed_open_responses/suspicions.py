@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.slots import Slot, slot_of
 
 MAX_PARSED: Final = 16_384
@@ -139,7 +140,7 @@ _FUNCTION_WORDS: Final = frozenset(
     into after before over under again more most some any all each every just only very also
     """.split()  # noqa: SIM905 - a word list
 )
-_WORDS = re.compile(r"[A-Za-z']+")
+_WORDS = lazy_pattern(r"[A-Za-z']+")
 
 
 def is_prose(value: str) -> bool:
@@ -170,7 +171,7 @@ def _hostile_shell(value: str, slot: Slot | None) -> str | None:
     return f"{harms[0].rule}: {harms[0].text}" if harms else None
 
 
-_STATEMENT = re.compile(
+_STATEMENT = lazy_pattern(
     r"""(?isx)
     \s* (?:
       drop \s+ (?:table|database|schema|view|index|user|role|function|procedure|trigger|sequence
@@ -191,10 +192,10 @@ _STATEMENT = re.compile(
 )  # fmt: skip
 # The shape of a statement is told by its beginning.
 _HEAD: Final = 400
-_COMMENTS = re.compile(r"/\*!\d{0,6}(.*?)\*/|/\*.*?\*/", re.S)
+_COMMENTS = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/|/\*.*?\*/", re.S)
 _DESTRUCTIVE_KINDS: Final = frozenset({"truncate", "grant", "copy", "procedure", "administration"})
-_DROPS = re.compile(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b)")
-_VERB = re.compile(
+_DROPS = lazy_pattern(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b)")
+_VERB = lazy_pattern(
     r"(?i)^\W*(?:select|insert|update|delete|drop|alter|create|truncate|grant|revoke|merge|with|exec|copy"
     r"|union)\b"
 )
@@ -242,8 +243,8 @@ def _hostile_javascript(value: str, slot: Slot | None) -> str | None:
 
 
 _PATH_RULES: Final = frozenset({"traversal", "sensitive-place", "control-character", "unc", "stream"})
-_HOME = re.compile(r"^(?:~[\w-]*|\$HOME|\$\{HOME\}|%USERPROFILE%|%HOMEPATH%)(?=[/\\]|$)", re.I)
-_PATH_LIKE = re.compile(
+_HOME = lazy_pattern(r"^(?:~[\w-]*|\$HOME|\$\{HOME\}|%USERPROFILE%|%HOMEPATH%)(?=[/\\]|$)", re.I)
+_PATH_LIKE = lazy_pattern(
     r"^\s*(?:file:|[~.\\/$%]|[A-Za-z]:[\\/]|[\w.@%-]+[\\/])|[\\/]\.\.|\.\.[\\/]|^\.[a-z]+|^\S+$", re.I
 )
 
@@ -263,7 +264,7 @@ def _hostile_path(value: str, slot: Slot | None) -> str | None:
     return f"{problem.rule}: {problem.message}" if problem is not None else None
 
 
-_CLIMBS = re.compile(
+_CLIMBS = lazy_pattern(
     r"(?i)(?:\.\.|%2e%2e|%252e%252e)(?:/|\\|%2f|%5c|%252f)(?:(?:\.\.|%2e%2e|%252e%252e)(?:/|\\|%2f|%5c"
     r"|%252f)|etc)"
 )
@@ -275,12 +276,12 @@ def _traversal_in_url(value: str) -> str | None:
     return "traversal: the address climbs out of its folder"
 
 
-_ADDRESS = re.compile(
+_ADDRESS = lazy_pattern(
     r"(?i)(?<![a-z0-9])(?:https?|ftp|gopher|file|dict|ldaps?|tftp|jar|sftp|netdoc|phar|php|expect|ws|wss"
     r"|smb|ssh|data|javascript|vbscript)"
     r":[^\s\"'<>`]{1,2000}"
 )
-_BARE_HOST = re.compile(r"^\s*[\w.\[\]:@%-]+(?:/\S*)?\s*$")
+_BARE_HOST = lazy_pattern(r"^\s*[\w.\[\]:@%-]+(?:/\S*)?\s*$")
 _METADATA: Final = frozenset({"metadata-address", "metadata-host"})
 _HARMLESS_RULES: Final = frozenset({"credentials", "not-allowed", "port", "punycode", "plain-http"})
 

@@ -1,12 +1,12 @@
 """Runs every guard on one view of an output, and decides."""
 
+import importlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from qwed_open_responses import policy, settings
+from qwed_open_responses import settings
 from qwed_open_responses.guards.base import BaseGuard, Context
 from qwed_open_responses.guards.schema import SchemaGuard
 from qwed_open_responses.outputs import (
@@ -17,6 +17,9 @@ from qwed_open_responses.outputs import (
     plain_arguments,
 )
 from qwed_open_responses.results import GuardResult, VerificationResult
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NO_GUARDS: Final = (
     "no guards are configured, so nothing was checked: pass guards=[…] to the verifier or the call"
@@ -41,9 +44,9 @@ class ResponseVerifier:
         self.strict = configured.strict if strict is None else strict
 
     @classmethod
-    def from_policy(cls, path: str | Path) -> "ResponseVerifier":
+    def from_policy(cls, path: "str | Path") -> "ResponseVerifier":
         """A verifier with the guards that a policy file declares. Raises `PolicyError`."""
-        guards, strict = policy.load(path)
+        guards, strict = importlib.import_module("qwed_open_responses.policy").load(path)
         return cls(guards, strict=strict)
 
     def verify(

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from qwed.domain.json_text import describe_type
+from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.guards.schema import SchemaGuard
@@ -194,7 +195,7 @@ _KEY_NAMES: Final = {
 }  # fmt: skip
 
 # RFC 5322's dot-atom and RFC 1123's labels, which is what mailboxes are in practice.
-_EMAIL = re.compile(
+_EMAIL = lazy_pattern(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{"
     r"|}~-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}"
 )
@@ -228,11 +229,11 @@ def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
     return is_parsed
 
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DATETIME = re.compile(
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATETIME = lazy_pattern(
     r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[zZ]|[+-]\d{2}:?\d{2})?", re.ASCII
 )
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "email": _is_email,
     "url": _is_url,

@@ -12,6 +12,7 @@ import msgspec
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
+from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.calculations import Claim, claims_in, number, shown
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.outputs import Output
@@ -32,19 +33,21 @@ _UNITS = (
     r"days?|weeks?|months?|years?|items?|units?|pieces?)"
 )
 # Everything that a calculation is written with, in one stretch. Possessive: no part of it is tried twice.
-_STRETCH = re.compile(
+_STRETCH = lazy_pattern(
     rf"(?:[$€£]?[0-9][0-9.,]*+%?(?: ?{_UNITS}\b)?|[-+*/×÷^()−·%= \t$€£]|\b(?:of|times|plus|minus|percent|x"
     rf"|equals|is)\b)++"
 )
 # a op b = c with plain numbers, which is most of what is written, is decided here; the rest by the engine.
-_PLAIN = re.compile(rf"({_AMOUNT})\s*([-+*/×÷x−])\s*({_AMOUNT})\s*=\s*(-?{_AMOUNT})$")
-_RELATION = re.compile(r"=|\bequals\b|\bis\b")
-_OPERATION = re.compile(
+_PLAIN = lazy_pattern(rf"({_AMOUNT})\s*([-+*/×÷x−])\s*({_AMOUNT})\s*=\s*(-?{_AMOUNT})$")
+_RELATION = lazy_pattern(r"=|\bequals\b|\bis\b")
+_OPERATION = lazy_pattern(
     r"[0-9)a-zA-Z]\s*[+*/×÷^−·]|[0-9)]\s*-|[a-zA-Z]\s-\s|%|\b(?:of|times|plus|minus|percent)\b|[0-9]\s?x\s"
 )
 # Beside a word, a hyphen joins a range or a date.
-_CLEAR_OPERATION = re.compile(r"[+*/×÷^·%]|\s[-−]\s|\b(?:of|times|plus|minus|percent)\b|[0-9]\s?x\s")
-_MAY_HOLD_A_CLAIM = re.compile(rf"[0-9)%](?:\s?{_UNITS})?\s*=\s*[-$€£(0-9]|[0-9]\s+(?:equals|is)\s+[-$€£0-9]")
+_CLEAR_OPERATION = lazy_pattern(r"[+*/×÷^·%]|\s[-−]\s|\b(?:of|times|plus|minus|percent)\b|[0-9]\s?x\s")
+_MAY_HOLD_A_CLAIM = lazy_pattern(
+    rf"[0-9)%](?:\s?{_UNITS})?\s*=\s*[-$€£(0-9]|[0-9]\s+(?:equals|is)\s+[-$€£0-9]"
+)
 _APPLY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
