@@ -181,8 +181,14 @@ def _judge_sentence(text: str, evidence: _Evidence) -> list[_Part]:
         return [(text, quoted)]
     items = read_items(text)
     whole = list(_same_sentence(items, evidence))
+    parts = _judge_frames(text, items, evidence)
     if whole:
-        return [(text, whole)]
+        against = [one for _, found in parts for one in found if one.stance is Stance.CONTRADICTS]
+        return [(text, whole + against)]
+    return parts
+
+
+def _judge_frames(text: str, items: list[Item], evidence: _Evidence) -> list[_Part]:
     if not _is_asserted(Sentence(text), items):
         return [(text, [])]
     comparison = read_comparison(items, evidence.aliases)

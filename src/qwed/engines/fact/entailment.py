@@ -99,14 +99,9 @@ def _may_drop(claim: Frame, source: Frame) -> bool:
     if len(claim.circumstances) == len(source.circumstances):
         return True
     words = {word for word in source.complement if isinstance(word, str)}
-    return source.verb not in language.NOT_MONOTONE and not words & {
-        "no",
-        "few",
-        "only",
-        "most",
-        "all",
-        "every",
-    }
+    # What is so on Mondays need not be so; what happened on a Monday did happen.
+    is_event = source.tense == "past" and source.verb not in language.NOT_MONOTONE
+    return is_event and not words & language.RESTRICTIONS
 
 
 def _judge_clash(claim: Frame, source: Frame) -> tuple[Stance, str] | None:

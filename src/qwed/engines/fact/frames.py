@@ -120,11 +120,23 @@ def _group_at(items: Sequence[Item], index: int, start: int) -> _VerbGroup | Non
     ):
         # May the month, will the testament, can the tin.
         return None if items[index].is_capitalised else _auxiliary_group(items, index)
-    if _is_lexical_verb(items, index, start):
+    if _is_lexical_verb(items, index, start) and not _is_reduced_relative(items, index):
         tense = "past" if word in VERBS.past or word not in VERBS.lemma else _present_tense(word)
         group = _VerbGroup(index, index + 1, _lemma(word), tense)
         return None if tense == "" else _with_adverb_before(items, group)
     return None
+
+
+def _is_reduced_relative(items: Sequence[Item], index: int) -> bool:
+    """`The units sold in May are 5`: a participle before the verb of the sentence."""
+    if items[index].lower not in VERBS.participles and not items[index].lower.endswith("ed"):
+        return False
+    for item in items[index + 1 :]:
+        if item.lower in ("and", "but", ",", ";") or _is_subordinate(item):
+            return False
+        if item.lower in language.BE and not item.is_capitalised:
+            return True
+    return False
 
 
 def _present_tense(word: str) -> str:

@@ -157,6 +157,7 @@ NOT_MONOTONE: Final = words(
     "be have lack deny avoid fail refuse prevent stop doubt reject ban prohibit cease prefer want like "
     "love remain  hope last contain comprise consist number total equal exceed"
 )
+RESTRICTIONS: Final = words("no few only most all every")
 COLLECTIVE: Final = words(
     "meet marry merge share collaborate found establish total weigh cost sum number form build write "
     "compose own  be have fight split connect border win beat defeat"

@@ -167,9 +167,18 @@ def compare(claim: Quantity, source: Quantity) -> Relation:
         return Relation.SAME
     if claim.low == claim.high and source.low == source.high:
         return _compare_points(claim, source)
-    if claim.is_approximate or source.is_approximate:
+    if claim.is_approximate or source.is_approximate or _may_be_rounded(claim, source):
         return Relation.UNKNOWN
     return _compare_spans(claim, source)
+
+
+def _may_be_rounded(claim: Quantity, source: Quantity) -> bool:
+    """9.0 million may be rounded up from a little less than 9 million, or down from a little more."""
+    if not source.is_exact or source.step <= 1:
+        return False
+    value, half = in_base(source.low, source.unit), source.step * source.unit.factor / 2
+    bounds = [in_base(bound, claim.unit) for bound in (claim.low, claim.high)]
+    return any(bound is not None and value is not None and abs(bound - value) <= half for bound in bounds)
 
 
 def _compare_points(claim: Quantity, source: Quantity) -> Relation:

@@ -81,11 +81,12 @@ _SIGNS: Final = str.maketrans(
     }
 )
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|sr|jr|st|inc|ltd|co|corp|vs|etc|e\.g|i\.e|no|approx|ca|fig|gen|sen|rep|gov|mt"
-    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[A-Z]|\b[A-Za-z]\.[A-Za-z])\Z",
-    re.I,
+    r"(?:\b(?i:mr|mrs|ms|dr|prof|sr|jr|st|inc|ltd|co|corp|vs|etc|e\.g|i\.e|no|approx|ca|fig|gen|sen|rep|gov|mt"
+    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[A-Z]|\b[A-Za-z]\.[A-Za-z])\Z"
 )
-_SENTENCE_END: Final = re.compile(r"[.!?]+[\"')\]]*(?=\s|\Z)|\n\s*(?:\n|[-*•]\s)|\n(?=\s*\S+[^\n]{0,60}:\s)")
+_SENTENCE_END: Final = re.compile(
+    r"[.!?]+[\"')\]]*(?=\s|\Z)|\n\s*(?:\n|[-*•]\s)|\n(?=\s*\S{1,40}[^\n]{0,60}:\s)"
+)
 
 
 def plain_signs(text: str) -> str:
