@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from qwed.domain.actions import Action
+from qwed.domain.budgets import Charge
 from qwed.domain.credentials import (
     AGENT_TOKEN_PREFIX,
     API_KEY_PREFIX,
@@ -14,6 +15,7 @@ from qwed.domain.credentials import (
     Caller,
     credential_hash,
 )
+from qwed.domain.money import nano_of
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.ect.keys import NodeSigner, generate, load_or_create
@@ -116,7 +118,8 @@ def build(
         signer=NodeSigner(key, node_name),
         prover=EngineProver(Engines(rules, pool)),
         events=EventHub(),
-        address_problems=lambda url: [problem.message for problem in inspect_url(url, tool_rules.urls)],
+        address_problems=lambda url: [problem.message for problem in inspect_url(url, rules=tool_rules.urls)],
+        charges={name: Charge(nano_of(policy.cost_of(name)), 0) for name in policy.actions},
         state_required=state_required,
     )
 

@@ -5,6 +5,7 @@ so that the order of the table holds whatever fails first.
 """
 
 from collections.abc import Set
+from typing import Final
 
 import msgspec
 
@@ -17,8 +18,10 @@ from qwed.domain.conversations import (
     progress_refusal,
     repeat_refusal,
 )
+from qwed.domain.policy import DEFAULT_POLICY, LoopLimits, PrincipalCeilings
 from qwed.domain.policy import BudgetDefaults as BudgetLimits
-from qwed.domain.policy import LoopLimits, PrincipalCeilings
+
+UNLIMITED: Final = DEFAULT_POLICY.principals
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -82,6 +85,7 @@ def spending_refusal(account: Account, charge: Charge, now_ms: int) -> Refusal |
     """Check 14."""
     account.spending.roll(now_ms)
     account.principal_spending.roll(now_ms)
-    return budget_refusal(account.limits, account.spending, charge, now_ms) or ceiling_refusal(
-        account.ceilings, account.principal_spending, charge, now_ms
-    )
+    refusal = budget_refusal(account.limits, account.spending, charge, now_ms)
+    if refusal is None and account.ceilings is not UNLIMITED:
+        refusal = ceiling_refusal(account.ceilings, account.principal_spending, charge, now_ms)
+    return refusal

@@ -11,22 +11,15 @@ from qwed.gateway.services import Services
 
 
 class Presented(msgspec.Struct, frozen=True):
-    """What the request carried. Two credentials in one request must agree."""
+    """The different credentials a request carried. Two of them must agree."""
 
-    bearer: str | None = None
-    api_key: str | None = None
-    agent_token: str | None = None
-    body_token: str | None = None
-
-    def all(self) -> list[str]:
-        given = (self.bearer, self.api_key, self.agent_token, self.body_token)
-        return [credential for credential in given if credential is not None]
+    credentials: tuple[str, ...] = ()
 
 
 async def authenticate(services: Services, presented: Presented) -> Caller | None:
     """The caller, or None: no credential, a wrong one, or two that disagree."""
     callers: list[Caller] = []
-    for credential in dict.fromkeys(presented.all()):
+    for credential in presented.credentials:
         caller = await identify(services, credential)
         if caller is None:
             return None

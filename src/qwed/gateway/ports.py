@@ -48,6 +48,8 @@ class Admission(msgspec.Struct, frozen=True):
     principal_id: PrincipalId
     charge: Charge
     at_ms: int
+    #: The agent's counters as they go on; the hold is among them.
+    spending: Spending
     conversation_id: str | None = None
     reservation: Reservation | None = None
 

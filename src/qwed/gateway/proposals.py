@@ -29,7 +29,7 @@ from qwed.gateway.attestations import attest
 from qwed.gateway.masking import is_harmless, shown
 from qwed.gateway.ports import Admission, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
-from qwed.gateway.requests import Usage
+from qwed.gateway.requests import NO_USAGE, Usage
 from qwed.gateway.services import Services
 from qwed.gateway.wire import encode_json
 
@@ -76,7 +76,10 @@ def propose(
 ) -> Proposal:
     problem = parameters_problem(parameters) if parameters else None
     exact, folded = ("", "") if problem else hashes(action)
-    cost = services.policy.cost_of(action.type, usage.cost_usd)
+    charge = services.charges.get(action.type) if usage is NO_USAGE else None
+    if charge is None:
+        cost = services.policy.cost_of(action.type, usage.cost_usd)
+        charge = Charge(nano_of(cost), usage.tokens)
     return Proposal(
         services,
         caller,
@@ -84,7 +87,7 @@ def propose(
         action,
         context,
         now_ms,
-        Charge(nano_of(cost), usage.tokens),
+        charge,
         exact,
         bytes.fromhex(folded),
         problem,
@@ -115,6 +118,7 @@ class Conclusion(msgspec.Struct):
     admission: Admission | None = None
     #: The tool door adds its own members to the body.
     extra: Mapping[str, Any] | None = None
+    verification: dict[str, Any] | None = None
 
 
 async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
@@ -217,7 +221,7 @@ async def _answer(
     }
     examined, refusal = conclusion.examined, conclusion.refusal
     if examined is not None:
-        body["verification"] = _verification(examined)
+        body["verification"] = conclusion.verification = _verification(examined)
         if conclusion.decision is Decision.CORRECTED and examined.finding.corrected is not None:
             body["corrected_action"] = examined.finding.corrected.to_wire()
     if approval is not None:
@@ -239,10 +243,12 @@ async def _answer(
 
 
 async def _remaining(proposal: Proposal, conclusion: Conclusion) -> dict[str, Any]:
-    spending = await proposal.services.store.spending(proposal.agent, proposal.now_ms)
-    held = conclusion.admission.charge if conclusion.admission else FREE
-    returned = FREE if conclusion.decision.lets_act else held
-    return remaining(proposal.agent.budget, spending, returned)
+    admission = conclusion.admission
+    if admission is None:
+        spending = await proposal.services.store.spending(proposal.agent, proposal.now_ms)
+        return remaining(proposal.agent.budget, spending)
+    returned = FREE if conclusion.decision.lets_act else admission.charge
+    return remaining(proposal.agent.budget, admission.spending, returned)
 
 
 def _retry_after(proposal: Proposal, conclusion: Conclusion) -> int | None:
@@ -339,10 +345,9 @@ def _payload(
     if conclusion.refusal is not None:
         entry["error_code"] = conclusion.refusal.code.value
         entry["error"] = show(conclusion.refusal.to_wire())
-    if conclusion.examined is not None:
-        verification = _verification(conclusion.examined)
-        verification["latency_ms"] = conclusion.examined.latency_ms
-        entry["verification"] = show(verification)
+    if conclusion.examined is not None and conclusion.verification is not None:
+        verification = show(conclusion.verification)
+        entry["verification"] = {**verification, "latency_ms": conclusion.examined.latency_ms}
     if attestation is not None:
         entry["attestation_id"] = attestation[0]
     if approval is not None:

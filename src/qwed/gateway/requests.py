@@ -75,6 +75,9 @@ class Usage(msgspec.Struct, frozen=True):
     tokens: int
 
 
+NO_USAGE: Final = Usage(Decimal(0), 0)
+
+
 class VerifyRequest(msgspec.Struct, frozen=True):
     action: Action
     #: As sent: not always an object. `Action.parameters` is empty where this is not one.
@@ -160,16 +163,13 @@ def _refuse_odd_text(field: str, value: Any) -> None:
 def read_usage(body: UsageBody | None) -> Usage:
     """The caller's figures, bounded so that sums stay exact."""
     if body is None:
-        return _NO_USAGE
+        return NO_USAGE
     cost, tokens = body.cost_usd or Decimal(0), body.tokens or 0
     if not cost.is_finite() or not 0 <= cost <= MAX_USD:
         raise malformed("usage.cost_usd", f"is an amount from 0 to {MAX_USD}")
     if not 0 <= tokens <= MAX_COUNT:
         raise malformed("usage.tokens", f"is an integer from 0 to {MAX_COUNT}")
     return Usage(cost, tokens)
-
-
-_NO_USAGE: Final = Usage(Decimal(0), 0)
 
 
 def read_parameters(raw: Any, field: str) -> Mapping[str, Any]:
@@ -181,6 +181,7 @@ def read_parameters(raw: Any, field: str) -> Mapping[str, Any]:
 
 
 __all__ = [
+    "NO_USAGE",
     "OutcomeBody",
     "RequestError",
     "ToolBody",

@@ -1,9 +1,10 @@
 """What every use case works with, built once by the composition root."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from qwed.domain.budgets import Charge
 from qwed.domain.policy import Policy
 from qwed.gateway.events import EventHub
 from qwed.gateway.ports import Clock, Ids, Prover, Signer, Store
@@ -20,6 +21,8 @@ class Services(msgspec.Struct, frozen=True):
     events: EventHub
     #: What is wrong with an address that this gateway would be asked to call.
     address_problems: Callable[[str], list[str]]
+    #: What a type costs where the caller expects to spend nothing besides.
+    charges: Mapping[str, Charge]
     state_required: bool = False
     #: Requests under one idempotency key that arrive while the first is still at work.
     repeats: SingleFlight = msgspec.field(default_factory=SingleFlight)

@@ -1,30 +1,44 @@
-"""The ASGI application: the table of routes, the map from errors to answers, the way in and out."""
+"""The ASGI application: every request's way in and out.
 
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+Find the endpoint, call it, map errors to answers, measure, log. Pure ASGI with a router of its own: the
+general framework's layers cost as much as a decision does.
+"""
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
+import itertools
+import re
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final
+
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qwed import __version__
 from qwed.domain.codes import Code
 from qwed.gateway.answers import RequestError
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.services import Services
-from qwed.http.envelope import Envelope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
 from qwed.http.responses import JSON, error_response, refusal_response
+from qwed.http.router import Endpoint, Found, Router, WrongMethod
 from qwed.http.routes import Api
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+_VERSION_PREFIX: Final = "/v1/agents"
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+)
+# Unique, not secret: drawing randomness for every request would cost a system call.
+_PROCESS: Final = secrets.token_hex(4)
+_NUMBERS: Final = itertools.count(1)
 
 
 def create_app(
@@ -36,89 +50,120 @@ def create_app(
 ) -> ASGIApp:
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
-    api = Api(services, Gatekeeper(services, log, metrics), metrics, __version__, behind_proxy=behind_proxy)
+    gatekeeper = Gatekeeper(services, log, metrics)
+    api = Api(services, gatekeeper, metrics, __version__, behind_proxy=behind_proxy)
+    return Application(api, log, metrics, on_close)
+
+
+class Application:
+    def __init__(
+        self, api: Api, log: EventLog, metrics: Metrics, on_close: Callable[[], None] | None
+    ) -> None:
+        self._api = api
+        self._log = log
+        self._metrics = metrics
+        self._on_close = on_close
+        self._router = Router([*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        request_id = _request_id(scope)
+        noted = scope["noted"] = {"request_id": request_id}
+        status, route = 500, "none"
+        try:
+            path = scope["path"]
+            found = self._router.find(scope["method"], path[3:] if path.startswith(_VERSION_PREFIX) else path)
+            if isinstance(found, Found):
+                route, scope["path_params"] = found.pattern, found.parameters
+                response = await self._respond(found.endpoint, Request(scope, receive))
+            else:
+                response = _nothing_there(found)
+            status = response.status_code
+            response.raw_headers += ((b"x-request-id", request_id.encode()), *_SECURITY_HEADERS)
+            await response(scope, receive, send)
+        finally:
+            seconds = time.perf_counter() - started
+            # The route's pattern, never the path: paths are the caller's text.
+            self._metrics.request(route, status, seconds)
+            self._log.write(
+                "info",
+                "request",
+                method=scope["method"],
+                route=route,
+                status=status,
+                ms=round(seconds * 1000, 2),
+                **noted,
+            )
+
+    async def _respond(self, endpoint: Endpoint, request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except RequestError as error:
+            return error_response(error)
+        except StoreUnavailable as error:
+            self._log.write("error", "store_unavailable", reason=str(error), **request.scope["noted"])
+            return _store_unavailable()
+        except ClientDisconnect:
+            return refusal_response(Code.REQUEST_MALFORMED, "the client left before it was read", status=400)
+        # The boundary of the server: a defect of ours must answer, approve nothing, and tell only the log.
+        except Exception as error:  # noqa: BLE001
+            noted = request.scope["noted"]
+            self._log.write("error", "crash", kind=type(error).__name__, **noted)
+            message = f"the gateway failed; nothing was decided (request {noted['request_id']})"
+            return refusal_response(Code.STORE_UNAVAILABLE, message, status=500)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                self._api.stopping.set()
+                if self._on_close is not None:
+                    self._on_close()
+                self._log.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _operations(api: Api) -> list[tuple[str, str, Endpoint]]:
+    """The operations of the OpenAPI document are the routes: there is no second list."""
+    return [(operation.method, operation.path, getattr(api, operation.name)) for operation in OPERATIONS]
+
+
+def _openapi() -> Endpoint:
     description = describe(__version__)
 
     async def openapi(request: Request) -> Response:
         return Response(description, media_type=JSON)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        api.stopping.set()
-        if on_close is not None:
-            on_close()
-        log.close()
-
-    app = Starlette(
-        routes=[*_routes(api), Route("/openapi.json", openapi), *PAGES],
-        exception_handlers={
-            RequestError: _on_request_error,
-            StoreUnavailable: _on_store_unavailable,
-            HTTPException: _on_http_exception,
-            ClientDisconnect: _on_disconnect,
-            Exception: _crash_handler(log),
-        },
-        lifespan=lifespan,
-    )
-    return Envelope(app, log, metrics)
+    return openapi
 
 
-def _routes(api: Api) -> list[Route]:
-    """The operations of the OpenAPI document are the routes: there is no second list."""
-    return [
-        Route(
-            operation.path, _named(operation.path, getattr(api, operation.name)), methods=[operation.method]
-        )
-        for operation in OPERATIONS
-    ]
+def _nothing_there(found: WrongMethod | None) -> Response:
+    if found is None:
+        return refusal_response(Code.NOT_FOUND, "there is nothing at this address; see /docs")
+    allowed = ", ".join(found.allowed)
+    response = refusal_response(Code.REQUEST_MALFORMED, f"this address answers {allowed} only", status=405)
+    response.headers["Allow"] = allowed
+    return response
 
 
-def _named(path: str, endpoint: Endpoint) -> Endpoint:
-    async def call(request: Request) -> Response:
-        request.scope["state"]["route"] = path
-        return await endpoint(request)
-
-    return call
-
-
-async def _on_request_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestError)
-    return error_response(error)
-
-
-async def _on_store_unavailable(request: Request, error: Exception) -> Response:
-    response = refusal_response(
-        Code.STORE_UNAVAILABLE, "the store cannot record this now, so nothing was decided; retry later"
-    )
+def _store_unavailable() -> Response:
+    message = "the store cannot record this now, so nothing was decided; retry later"
+    response = refusal_response(Code.STORE_UNAVAILABLE, message)
     response.headers["Retry-After"] = "1"
     return response
 
 
-async def _on_http_exception(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        return refusal_response(Code.NOT_FOUND, "there is nothing at this address; see /docs")
-    response = refusal_response(Code.REQUEST_MALFORMED, str(error.detail), status=error.status_code)
-    for name, value in (error.headers or {}).items():
-        response.headers[name] = value
-    return response
-
-
-async def _on_disconnect(request: Request, error: Exception) -> Response:
-    return refusal_response(Code.REQUEST_MALFORMED, "the client left before its request was read", status=400)
-
-
-def _crash_handler(log: EventLog) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """A defect of ours: nothing was approved, the details go to the log alone."""
-
-    async def on_crash(request: Request, error: Exception) -> Response:
-        request_id = request.scope["state"].get("request_id")
-        log.write("error", "crash", request_id=request_id, kind=type(error).__name__)
-        return refusal_response(
-            Code.STORE_UNAVAILABLE,
-            f"the gateway failed; nothing was decided (request {request_id})",
-            status=500,
-        )
-
-    return on_crash
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return str(value, "ascii")
+    return f"{_PROCESS}{next(_NUMBERS):08x}"

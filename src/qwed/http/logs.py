@@ -7,6 +7,7 @@ a system call per request would cost more than most of the request.
 import sys
 import threading
 import time
+from collections import deque
 from typing import Any, BinaryIO, Final
 
 from qwed.gateway.wire import encode_json
@@ -20,7 +21,7 @@ class EventLog:
     def __init__(self, level: str = "info", stream: BinaryIO | None = None) -> None:
         self._least = LEVELS[level]
         self._stream = stream or sys.stderr.buffer
-        self._lines: list[bytes] = []
+        self._lines: deque[bytes] = deque()
         self._lock = threading.Lock()
         self._flusher: threading.Thread | None = None
         self._closed = threading.Event()
@@ -48,8 +49,8 @@ class EventLog:
 
     def flush(self) -> None:
         with self._lock:
-            lines, self._lines = self._lines, []
-            self._stream.write(b"".join(line + b"\n" for line in lines))
+            lines = [self._lines.popleft() + b"\n" for _ in range(len(self._lines))]
+            self._stream.write(b"".join(lines))
             self._stream.flush()
 
     def close(self) -> None:

@@ -3,10 +3,11 @@
 from importlib import resources
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+
+from qwed.domain.codes import Code
+from qwed.gateway.answers import refuse
 
 _CSP: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self';"
@@ -30,8 +31,8 @@ async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     shipped = {entry.name for entry in (resources.files("qwed.http") / "static").iterdir()}
     if name not in shipped or name.endswith(".html"):
-        raise HTTPException(404)
+        raise refuse(Code.NOT_FOUND, "there is no such file")
     return _static(name)
 
 
-PAGES: Final = [*(Route(path, _page) for path in _PAGES), Route("/static/{name}", _asset)]
+PAGES: Final = [*(("GET", path, _page) for path in _PAGES), ("GET", "/static/{name}", _asset)]

@@ -3,7 +3,8 @@
 import hashlib
 from typing import Any, Final
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message
 
 from qwed.domain import json_text
 from qwed.domain.codes import Code, Refusal
@@ -16,16 +17,25 @@ MAX_IDEMPOTENCY_KEY: Final = 256
 
 async def read_body(request: Request, limits: Limits) -> bytes:
     """The whole body, as long as it stays within the bound."""
-    declared = request.headers.get("content-length")
-    if declared is not None and declared.isascii() and declared.isdigit():
-        _check_size(int(declared[:20]), limits)
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        _check_size(size, limits)
-        chunks.append(chunk)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    receive = request.receive
+    message = await receive()
+    body: bytes = _part(message, limits, 0)
+    if not message.get("more_body"):
+        return body
+    parts, size = [body], len(body)
+    while message.get("more_body"):
+        message = await receive()
+        parts.append(_part(message, limits, size))
+        size += len(parts[-1])
+    return b"".join(parts)
+
+
+def _part(message: Message, limits: Limits, size: int) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    body: bytes = message.get("body", b"")
+    _check_size(size + len(body), limits)
+    return body
 
 
 def _check_size(size: int, limits: Limits) -> None:
@@ -54,22 +64,28 @@ async def read_json(request: Request, limits: Limits) -> Any:
 
 
 def presented(request: Request, body: Any = None) -> Presented:
-    headers = request.headers
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    """All credentials of the request, in one pass over its headers; repeated ones count twice."""
+    found = [str(value, "latin-1") for name, value in request.scope["headers"] if name in _DIRECT]
+    for name, value in request.scope["headers"]:
+        if name == b"authorization":
+            scheme, _, bearer = str(value, "latin-1").partition(" ")
+            # Another scheme is no credential of ours, and none is what it counts as.
+            if scheme.lower() == "bearer" and bearer.strip():
+                found.append(bearer.strip())
     token = body.get("agent_token") if isinstance(body, dict) else None
-    return Presented(
-        bearer=bearer.strip() if scheme.lower() == "bearer" and bearer.strip() else None,
-        api_key=headers.get("x-api-key"),
-        agent_token=headers.get("x-agent-token"),
-        body_token=token if isinstance(token, str) else None,
-    )
+    if isinstance(token, str):
+        found.append(token)
+    return Presented(tuple(dict.fromkeys(found)))
+
+
+_DIRECT: Final = (b"x-api-key", b"x-agent-token")
 
 
 def idempotency_of(request: Request, raw: bytes) -> bytes | None:
     """One name for the caller's key and the exact body it came with."""
-    key = request.headers.get("idempotency-key")
+    key = next((v for name, v in request.scope["headers"] if name == b"idempotency-key"), None)
     if key is None:
         return None
     if not 0 < len(key) <= MAX_IDEMPOTENCY_KEY:
         raise malformed("Idempotency-Key", f"has 1 to {MAX_IDEMPOTENCY_KEY} characters")
-    return hashlib.sha256(hashlib.sha256(raw).digest() + key.encode("utf-8")).digest()
+    return hashlib.sha256(hashlib.sha256(raw).digest() + key).digest()

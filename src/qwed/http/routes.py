@@ -100,7 +100,7 @@ class Api:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
         self._metrics.decision(decision, code)
-        request.scope["state"]["noted"] = {"decision": decision, "code": code}
+        request.scope["noted"].update(decision=decision, code=code)
         return response_of(answer)
 
     async def ask_engine(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ Group commit: whatever waits when the writer is free becomes one transaction, so
 decisions share one flush to the disk. Nobody is woken before it.
 """
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -71,6 +72,7 @@ class ThreadedAccess:
         self._readers = ThreadPoolExecutor(readers, "qwed-read")
         self._waiting: deque[_Write] = deque()
         self._work = threading.Event()
+        self._called = False
         self._max_waiting = max_waiting
         self._closed = False
         self._writer = threading.Thread(target=self._write_groups, name="qwed-write", daemon=True)
@@ -101,10 +103,21 @@ class ThreadedAccess:
             raise StoreUnavailable("the store is closed" if self._closed else "too many writes are waiting")
         write = _Write(record, applied)
         self._waiting.append(write)
-        # Waking a thread costs a system call: one that is at work will look again by itself.
-        if not self._work.is_set():
-            self._work.set()
+        self._call_writer(write.ticket.loop)
         await write.ticket
+
+    def _call_writer(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Under asyncio the writer is called once the loop has nothing else to do just now: requests that
+        arrived together share a flush, and the two threads do not fight for the interpreter."""
+        if loop is None:
+            self._work.set()
+        elif not self._called:
+            self._called = True
+            loop.call_soon(self._call_now)
+
+    def _call_now(self) -> None:
+        self._called = False
+        self._work.set()
 
     def _write_groups(self) -> None:
         while group := self._next_group():

@@ -242,7 +242,14 @@ class HotStore:
         serial = next(self._serials)
         self._live.add(serial)
         return Admission(
-            serial, agent.agent_id, agent.principal_id, charge, now_ms, conversation_id, reservation
+            serial,
+            agent.agent_id,
+            agent.principal_id,
+            charge,
+            now_ms,
+            account.spending,
+            conversation_id,
+            reservation,
         )
 
     async def release(self, admission: Admission) -> None:

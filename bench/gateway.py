@@ -1,0 +1,311 @@
+"""The gateway's own figures: decisions in-process, on SQLite, over HTTP beside a bare endpoint."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.load import Load, post, run_load
+
+Figure = tuple[str, float, str, float | None]
+
+CONCURRENCY = 16
+SECONDS = 4.0
+ROUNDS = 3
+
+
+def figures() -> list[Figure]:
+    return [*in_process(), *on_sqlite(), *over_http(), *when_grown()]
+
+
+# --- in-process ----------------------------------------------------------------------------------
+
+
+def in_process() -> list[Figure]:
+    from qwed import Gateway
+
+    with Gateway.open(":memory:") as gateway:
+        agent = _agent(gateway)
+        best = min(_cpu_per_decision(gateway, agent, 4_000, f"memory{n}") for n in range(ROUNDS))
+    return [("in-process verify, memory store", best * 1e6, "µs CPU", 120.0)]
+
+
+def _agent(gateway: object) -> str:
+    unlimited = {
+        "max_daily_cost_usd": None,
+        "max_requests_per_hour": None,
+        "max_requests_per_day": None,
+    }
+    registered = gateway.register_agent(  # type: ignore[attr-defined]
+        name="bench", type="autonomous", principal_id="bench", budget=unlimited
+    )
+    return str(registered["agent_id"])
+
+
+def _cpu_per_decision(gateway: object, agent: str, count: int, name: str) -> float:
+    verify = gateway.verify_action  # type: ignore[attr-defined]
+    started = time.process_time()
+    for number in range(count):
+        conversation, step = divmod(number, 50)
+        action = {"type": "calculate", "query": f"{number} + {number + 1}"}
+        answer = verify(agent, action, {"conversation_id": f"{name}-{conversation}", "step_number": step + 1})
+        assert answer["decision"] == "APPROVED", answer
+    return (time.process_time() - started) / count
+
+
+# --- SQLite --------------------------------------------------------------------------------------
+
+
+def on_sqlite() -> list[Figure]:
+    from qwed import Gateway
+
+    with tempfile.TemporaryDirectory(dir=_disk()) as folder:
+        flushes = _flush_rate(Path(folder))
+        with Gateway.open(Path(folder) / "qwed.db") as gateway:
+            agent = _agent(gateway)
+            _threads(gateway, agent, 64, 10, "warm")
+            best = max(_threads(gateway, agent, 64, 100, f"run{n}") for n in range(ROUNDS))
+    return [
+        ("durable decisions, SQLite, 64 callers", best, "decisions/s", 5_000.0),
+        ("the disk's own write + fdatasync", flushes, "flushes/s", None),
+    ]
+
+
+def _disk() -> str:
+    """A real directory: /tmp may be memory."""
+    return str(Path.cwd())
+
+
+def _threads(gateway: object, agent: str, callers: int, each: int, name: str) -> float:
+    def work(caller: int) -> None:
+        for number in range(each):
+            conversation, step = divmod(number, 50)
+            answer = gateway.verify_action(  # type: ignore[attr-defined]
+                agent,
+                {"type": "calculate", "query": f"{number} + {caller}"},
+                {"conversation_id": f"{name}-{caller}-{conversation}", "step_number": step + 1},
+            )
+            assert answer["decision"] == "APPROVED", answer
+
+    threads = [threading.Thread(target=work, args=(caller,)) for caller in range(callers)]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return callers * each / (time.perf_counter() - started)
+
+
+def _flush_rate(folder: Path) -> float:
+    descriptor = os.open(folder / "flush", os.O_WRONLY | os.O_CREAT)
+    started = time.perf_counter()
+    for _ in range(300):
+        os.write(descriptor, b"x" * 4096)
+        os.fdatasync(descriptor)
+    elapsed = time.perf_counter() - started
+    os.close(descriptor)
+    return 300 / elapsed
+
+
+# --- HTTP ----------------------------------------------------------------------------------------
+
+
+def over_http() -> list[Figure]:
+    with tempfile.TemporaryDirectory(dir=_disk()) as folder:
+        gateway, bare = _Gateway(Path(folder)), _Bare(Path(folder))
+        try:
+            pairs = [(gateway.load(f"r{n}"), bare.load()) for n in range(ROUNDS)]
+        finally:
+            gateway.stop()
+            bare.stop()
+    ours = max((pair[0] for pair in pairs), key=lambda load: load.rate)
+    theirs = max((pair[1] for pair in pairs), key=lambda load: load.rate)
+    best_p99 = min(pair[0].percentile(0.99) for pair in pairs)
+    bare_p99 = min(pair[1].percentile(0.99) for pair in pairs)
+    return [
+        ("HTTP verify, c=16", ours.rate, "requests/s", None),
+        ("bare endpoint, c=16", theirs.rate, "requests/s", None),
+        ("HTTP verify / bare, requests/s", ours.rate / theirs.rate, "ratio (at least)", 0.45),
+        ("HTTP verify p50", ours.median, "ms", None),
+        ("HTTP verify p99", best_p99, "ms", None),
+        ("bare endpoint p99", bare_p99, "ms", None),
+        ("HTTP verify / bare, p99", best_p99 / bare_p99, "ratio", 4.0),
+        ("HTTP verify, server CPU", gateway.cpu_per_request * 1e6, "µs", None),
+        ("bare endpoint, server CPU", bare.cpu_per_request * 1e6, "µs", None),
+    ]
+
+
+class _Server:
+    def __init__(self, command: list[str], folder: Path, environ: dict[str, str]) -> None:
+        self.log = (folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, env={**os.environ, **environ}, text=True
+        )
+        assert self.process.stdout is not None
+        self.port = 0
+        for line in self.process.stdout:
+            if "http://127.0.0.1:" in line:
+                self.port = int(line.rsplit(":", 1)[1].split("/")[0])
+                break
+        self.cpu_per_request = float("inf")
+
+    def _cpu(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def measured(self, sources: list[Iterator[bytes]], seconds: float = SECONDS) -> Load:
+        before = self._cpu()
+        load = run_load(self.port, sources, seconds)
+        self.cpu_per_request = min(self.cpu_per_request, (self._cpu() - before) / load.requests)
+        assert set(load.statuses) == {200}, load.statuses
+        return load
+
+    def rss_kb(self) -> int:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0])
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+        self.log.close()
+
+
+class _Gateway(_Server):
+    KEY = "qwed_live_benchmark_operator_key_0123456789"
+
+    def __init__(self, folder: Path, database: Path | None = None) -> None:
+        command = [sys.executable, "-m", "qwed", "serve", "--port", "0"]
+        environ = {
+            "QWED_DATABASE": str(database or folder / "qwed.db"),
+            "QWED_OPERATOR_KEY": self.KEY,
+            "QWED_LOG_LEVEL": "info",
+        }
+        super().__init__(command, folder, environ)
+        agent = self.register()
+        self.agent, self.token = agent["agent_id"], agent["agent_token"]
+
+    def register(self) -> dict[str, str]:
+        body = {
+            "name": "bench",
+            "type": "autonomous",
+            "principal_id": "bench",
+            "budget": {
+                "max_daily_cost_usd": None,
+                "max_requests_per_hour": None,
+                "max_requests_per_day": None,
+            },
+        }
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/agents/register",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self.KEY}"},
+        )
+        with urllib.request.urlopen(request) as response:
+            return dict(json.load(response))
+
+    def requests(self, name: str) -> Iterator[bytes]:
+        path = f"/agents/{self.agent}/verify"
+        headers = {"Authorization": f"Bearer {self.token}"}
+        number = 0
+        while True:
+            conversation, step = divmod(number, 50)
+            yield post(path, verify_body(number, f"{name}-{conversation}", step + 1), headers)
+            number += 1
+
+    def load(self, name: str, seconds: float = SECONDS) -> Load:
+        load = self.measured([self.requests(f"{name}-{c}") for c in range(CONCURRENCY)], seconds)
+        assert b'"decision":"APPROVED"' in load.last_body, load.last_body
+        return load
+
+
+def verify_body(number: int, conversation: str, step: int) -> bytes:
+    return json.dumps(
+        {
+            "action": {"type": "calculate", "query": f"{number} * 17 + {number + 3}"},
+            "context": {"conversation_id": conversation, "step_number": step, "user_intent": "bench"},
+        }
+    ).encode()
+
+
+BARE = '''
+import asyncio, sys
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from qwed.domain import json_text
+
+ANSWER = sys.argv[1].encode()
+
+async def verify(request):
+    json_text.loads(await request.body())
+    return Response(ANSWER, media_type="application/json")
+
+app = Starlette(routes=[Route("/agents/{agent_id}/verify", verify, methods=["POST"])])
+config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
+class Server(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print(f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}/", flush=True)
+Server(config).run()
+'''
+
+#: As long as a real answer: what the gateway says to `calculate`.
+BARE_ANSWER = json.dumps(
+    {
+        "decision": "APPROVED",
+        "activity_id": "act_" + "0" * 28,
+        "policy_version": "sha256:" + "0" * 64,
+        "verification": {
+            "status": "VERIFIED",
+            "engine": "math",
+            "risk_level": "low",
+            "checks_passed": ["parsed", "evaluated"],
+            "checks_failed": [],
+            "evidence": {"expression": "1234 * 17 + 1237", "value": "22215"},
+        },
+        "budget_remaining": {
+            "daily_cost_usd": None,
+            "hourly_requests": None,
+            "daily_requests": None,
+            "daily_tokens": None,
+        },
+    },
+    separators=(",", ":"),
+)
+
+
+class _Bare(_Server):
+    def __init__(self, folder: Path) -> None:
+        super().__init__([sys.executable, "-c", BARE, BARE_ANSWER], folder, {})
+
+    def load(self) -> Load:
+        return self.measured([self._requests(c) for c in range(CONCURRENCY)])
+
+    def _requests(self, name: int) -> Iterator[bytes]:
+        number = 0
+        while True:
+            conversation, step = divmod(number, 50)
+            body = verify_body(number, f"bare-{name}-{conversation}", step + 1)
+            yield post("/agents/agent_0000000000000000/verify", body, {"Authorization": "Bearer " + "x" * 54})
+            number += 1
+
+
+# --- growth --------------------------------------------------------------------------------------
+
+
+def when_grown() -> list[Figure]:
+    return []
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    for figure in figures():
+        print(figure)

@@ -1,0 +1,67 @@
+"""From a path to its endpoint: a tree of segments, so that finding one costs the same for every route."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_ANY: Final = "{}"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """`pattern` is the route as written: what metrics and logs may name."""
+
+    pattern: str
+    endpoint: Endpoint
+    parameters: dict[str, str]
+
+
+class WrongMethod(msgspec.Struct, frozen=True):
+    allowed: tuple[str, ...]
+
+
+class _Node:
+    __slots__ = ("children", "endpoints", "names", "pattern")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.endpoints: dict[str, Endpoint] = {}
+        self.names: list[str] = []
+        self.pattern = ""
+
+
+class Router:
+    def __init__(self, routes: Iterable[tuple[str, str, Endpoint]]) -> None:
+        self._root = _Node()
+        for method, pattern, endpoint in routes:
+            self._add(method, pattern, endpoint)
+
+    def _add(self, method: str, pattern: str, endpoint: Endpoint) -> None:
+        node, names = self._root, []
+        for segment in pattern.strip("/").split("/"):
+            if segment.startswith("{"):
+                names.append(segment[1:-1])
+                segment = _ANY
+            node = node.children.setdefault(segment, _Node())
+        node.names, node.pattern = names, pattern
+        node.endpoints[method] = endpoint
+
+    def find(self, method: str, path: str) -> Found | WrongMethod | None:
+        """A fixed segment wins over a variable one, so `/agents/register` is not an agent's name."""
+        node, values = self._root, []
+        for segment in path[1:].split("/"):
+            child = node.children.get(segment)
+            if child is None or segment == _ANY:
+                child = node.children.get(_ANY)
+                if child is None or not segment:
+                    return None
+                values.append(segment)
+            node = child
+        endpoint = node.endpoints.get(method)
+        if endpoint is None:
+            return WrongMethod(tuple(sorted(node.endpoints))) if node.endpoints else None
+        return Found(node.pattern, endpoint, dict(zip(node.names, values, strict=True)))
