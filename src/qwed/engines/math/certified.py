@@ -18,6 +18,7 @@ from qwed.engines.math.nodes import (
     Power,
     Product,
     Quantity,
+    Scaled,
     Sum,
     Symbol,
 )
@@ -79,6 +80,8 @@ class _Balls:
                 return self.value(node.operand) / 100
             case Quantity():
                 return self.value(node.operand)
+            case Scaled():
+                return self.value(node.operand) * node.numerator / node.denominator
             case Sum():
                 return self.sum(node)
             case Product():

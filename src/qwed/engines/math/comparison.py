@@ -12,7 +12,7 @@ import msgspec
 
 from qwed.engines.math import exact
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Quantity, Sum
+from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Quantity, Scaled, Sum
 from qwed.engines.math.problems import NotRational, Undecided
 
 _HUNDREDTH: Final = Fraction(1, 100)
@@ -59,26 +59,9 @@ def stated(node: Node) -> Stated | None:
             return inner and Stated(inner.literal, inner.factor * _HUNDREDTH, True)
         case Quantity():
             return stated(node.operand)
-        case Product(factors=(Literal() as literal, Literal() as scale), inverse=(False, False)):
-            # 1.5 million: the scale is written as a factor.
-            return Stated(literal, Fraction(scale.numerator)) if _is_scale(scale) else None
-        case Product(
-            factors=(Quantity() | Literal() | Negation() as first, Product() as size), inverse=(False, False)
-        ):
-            return _in_base_unit(first, size)
-    return None
-
-
-def _is_scale(literal: Literal) -> bool:
-    return literal.denominator == 1 and literal.numerator in (12, 20, 100, 10**3, 10**6, 10**9, 10**12)
-
-
-def _in_base_unit(first: Node, size: Product) -> Stated | None:
-    """A quantity converted by `units`: the number times the size of its unit."""
-    inner = stated(first)
-    match size:
-        case Product(factors=(Literal() as top, Literal() as bottom), inverse=(False, True)):
-            factor = Fraction(top.numerator, bottom.numerator)
+        case Scaled():
+            inner = stated(node.operand)
+            factor = Fraction(node.numerator, node.denominator)
             return inner and Stated(inner.literal, inner.factor * factor, inner.is_percent)
     return None
 
@@ -193,17 +176,20 @@ def _percent_as_unit(number: Stated, other: Node, value: Interval) -> str | None
     as_unit = Stated(number.literal, number.factor / _HUNDREDTH)
     shown = Fraction(number.literal.numerator, number.literal.denominator) * as_unit.factor
     if value.low == value.high == shown:
-        return "exactly, with % as the unit of the factor 100"
+        return "exactly, with % as the unit of the 100"
     how = _rounds_to(as_unit, value, False)
-    return how and f"{how}, with % as the unit of the factor 100"
+    return how and f"{how}, with % as the unit of the 100"
 
 
 def _has_factor_hundred(node: Node) -> bool:
+    """A factor 100, or a sum that starts from a whole of 100."""
     if isinstance(node, Sum):
-        return False
+        return _is_hundred(node.terms[0])
     if isinstance(node, Product):
-        return any(
-            isinstance(factor, Literal) and factor.numerator == 100 * factor.denominator and not inverse
-            for factor, inverse in zip(node.factors, node.inverse, strict=True)
-        )
+        pairs = zip(node.factors, node.inverse, strict=True)
+        return any(_is_hundred(factor) and not inverse for factor, inverse in pairs)
     return False
+
+
+def _is_hundred(node: Node) -> bool:
+    return isinstance(node, Literal) and node.numerator == 100 * node.denominator

@@ -23,6 +23,7 @@ from qwed.engines.math.nodes import (
     Product,
     Quantity,
     Rows,
+    Scaled,
     Sum,
     Symbol,
 )
@@ -107,6 +108,11 @@ def _percent(node: Percent) -> Ratio:
 
 def _quantity(node: Quantity) -> Ratio:
     return evaluate(node.operand)
+
+
+def _scaled(node: Scaled) -> Ratio:
+    top, bottom = evaluate(node.operand)
+    return checked(top * node.numerator, bottom * node.denominator)
 
 
 def _power(node: Power) -> Ratio:
@@ -200,6 +206,7 @@ _RULES: Final[dict[type, Callable[[Any], Ratio]]] = {
     Negation: _negation,
     Percent: _percent,
     Quantity: _quantity,
+    Scaled: _scaled,
     Power: _power,
     Symbol: _symbol,
     Call: _call,

@@ -20,7 +20,9 @@ from qwed.engines.math.tokens import locate
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
-_EITHER: Final = frozenset({Reading.PERCENT_ALONE, Reading.NATURAL_LOG, Reading.SAMPLE, Reading.NARROW_SCOPE})
+_EITHER: Final = frozenset(
+    {Reading.PERCENT_ALONE, Reading.NATURAL_LOG, Reading.SAMPLE, Reading.NARROW_SCOPE, Reading.DOZENS}
+)
 _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 

@@ -50,6 +50,14 @@ class Quantity(msgspec.Struct, frozen=True):
     unit: str
 
 
+class Scaled(msgspec.Struct, frozen=True):
+    """A number of millions, dozens or base units: the scale belongs to the way the number is written."""
+
+    operand: "Node"
+    numerator: int
+    denominator: int = 1
+
+
 class Call(msgspec.Struct, frozen=True):
     name: str
     arguments: tuple["Node", ...]
@@ -89,6 +97,7 @@ Node = (
     | Power
     | Percent
     | Quantity
+    | Scaled
     | Call
     | Rows
     | Derivative
@@ -130,7 +139,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.arguments
         case Rows():
             return node.items
-        case Negation() | Percent() | Quantity() | Derivative() | PlusMinus():
+        case Negation() | Percent() | Quantity() | Scaled() | Derivative() | PlusMinus():
             return (node.operand,)
         case Integral():
             bounds = tuple(bound for bound in (node.lower, node.upper) if bound is not None)
@@ -171,6 +180,8 @@ def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
             return PlusMinus(change(node.operand))
         case Quantity():
             return Quantity(change(node.operand), node.unit)
+        case Scaled():
+            return Scaled(change(node.operand), node.numerator, node.denominator)
         case Derivative():
             return Derivative(change(node.operand), node.variable, node.order)
         case Integral():

@@ -26,6 +26,7 @@ from qwed.engines.math.nodes import (
     Product,
     Quantity,
     Rows,
+    Scaled,
     Sum,
     Symbol,
     add,
@@ -46,6 +47,7 @@ class Reading(enum.StrEnum):
     NOT_EQUAL = "!= after a digit means 'is not equal to', not a factorial"
     NATURAL_LOG = "log is the natural logarithm"
     SAMPLE = "the spread is that of a sample (divisor n - 1)"
+    DOZENS = "a dozen is the unit the numbers count"
     NARROW_SCOPE = "the operator takes the next term alone"
 
 
@@ -73,11 +75,13 @@ RELATIONS: Final = {
 
 CURRENCIES: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 UNIT_MARK: Final = "\x00"
+SCALE_MARK: Final = UNIT_MARK + "*"
+_DOZEN: Final = UNIT_MARK + "dozen"
 
 _PLUS_MINUS: Final = {"+": False, "-": True, "−": True, "–": True}
 _TIMES: Final = frozenset({"*", "×", "·", "⋅", "∙", "✕", "✖"})
-_OVER: Final = frozenset({"/", "÷", "∕", "⁄"})
-_MULTIPLICATIVE: Final = _TIMES | _OVER | {"mod", "choose"}
+_OVER: Final = frozenset({"/", "÷", "∕", "⁄", "outof"})
+_MULTIPLICATIVE: Final = _TIMES | _OVER | {"mod", "choose", "of"}
 _AFTER_TERM: Final = frozenset({"", "+", "-", ")", "=", ","})
 _AFTER_NUMBER: Final = _AFTER_TERM | {"*", "/", "×", "÷"}
 _POSTFIX: Final = frozenset({"%", "!", "!=", "¢", "°"})
@@ -115,7 +119,17 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class Parser:
-    __slots__ = ("ambiguous", "at", "depth", "has_units", "integrating", "names", "readings", "tokens")
+    __slots__ = (
+        "ambiguous",
+        "at",
+        "depth",
+        "has_units",
+        "in_result",
+        "integrating",
+        "names",
+        "readings",
+        "tokens",
+    )
 
     def __init__(
         self, tokens: list[str], readings: frozenset[Reading] = DEFAULT, names: frozenset[str] = frozenset()
@@ -127,6 +141,7 @@ class Parser:
         self.names = names
         self.ambiguous: set[Reading] = set()
         self.has_units = False
+        self.in_result = False
         self.integrating = 0
 
     # -- relations ---------------------------------------------------------------------------
@@ -148,6 +163,7 @@ class Parser:
             if self.tokens[self.at] in ("", "?") and not self.tokens[self.at + 1 : self.at + 2]:
                 break
             start = self.at
+            self.in_result = True
             sides.append(self.total())
             bounds.append((start, self.at))
             relations.append(relation)
@@ -224,9 +240,14 @@ class Parser:
                 factors.append(self.unary())
                 inverse.append(False)
             elif lexeme in _OVER:
+                # "= 15 out of the 24" counts, it does not divide.
+                if lexeme == "outof" and self.in_result:
+                    raise self.unexpected()
                 self.at += 1
-                factors.append(self.divisor())
+                factors.append(self.divisor(factors))
                 inverse.append(True)
+            elif lexeme == "of":
+                factors, inverse = [self.part_of(_product(factors, inverse))], [False]
             elif lexeme in ("mod", "choose"):
                 self.at += 1
                 name = "mod" if lexeme == "mod" else "binomial"
@@ -239,8 +260,15 @@ class Parser:
                 return _product(factors, inverse)
             lexeme = self.tokens[self.at]
 
-    def divisor(self) -> Node:
-        divisor = self.unary()
+    def divisor(self, dividend: list[Node]) -> Node:
+        start = self.at
+        divisor = self.unary(takes_of=False)
+        # 2/3 of 60 is two thirds of it; 100 / half of 10 divides by 5.
+        if self.tokens[self.at] == "of" and not (
+            len(dividend) == 1 and type(dividend[0]) is Literal and type(divisor) is Literal
+        ):
+            self.at = start
+            divisor = self.unary()
         if not self.begins_factor(self.tokens[self.at]):
             return divisor
         self.ambiguous.add(Reading.TIGHT_PRODUCT)
@@ -264,7 +292,7 @@ class Parser:
 
     # -- signs, powers, and what follows a value -----------------------------------------------
 
-    def unary(self) -> Node:
+    def unary(self, takes_of: bool = True) -> Node:
         at = self.at
         lexeme = self.tokens[at]
         # Most factors are a number and nothing else.
@@ -274,14 +302,14 @@ class Parser:
         if lexeme in _PLUS_MINUS or lexeme == "±":
             return self.signed()
         node = self.power()
-        while self.tokens[self.at] == "of":
-            self.at += 1
+        while takes_of and self.tokens[self.at] == "of":
             node = self.part_of(node)
         return node
 
     def part_of(self, part: Node) -> Node:
         if type(part) not in (Percent, Product, Literal):
             raise self.unexpected()
+        self.at += 1
         self.enter()
         whole = self.unary()
         self.leave()
@@ -354,10 +382,21 @@ class Parser:
             elif lexeme == "°":
                 self.at += 1
                 node = Call("radians", (node,))
+            elif lexeme == _DOZEN:
+                self.at += 1
+                node = self.dozens(node)
+            elif lexeme[:2] == SCALE_MARK:
+                self.at += 1
+                node = Scaled(node, int(lexeme[2:]))
             else:
                 self.at += 1
                 self.has_units = True
                 node = Quantity(node, "cent" if lexeme == "¢" else lexeme[1:])
+
+    def dozens(self, node: Node) -> Node:
+        """84 / 12 = 7 dozen counts in dozens; 2 dozen = 24 does not."""
+        self.ambiguous.add(Reading.DOZENS)
+        return node if Reading.DOZENS in self.readings else Scaled(node, 12)
 
     def factorial_equals(self, node: Node) -> bool:
         """`5!=120` may be a factorial or an inequality; `5 != 120` reads the same here, so both are tried."""
@@ -536,7 +575,7 @@ class Parser:
         if name in OF_LIST:
             if lexeme == "of":
                 self.at += 1
-            return tuple(self.spoken_list())
+            return tuple(self.spoken_list(name))
         if name == "ratio" or name == "percent_change":
             return self.spoken_pair()
         if lexeme == "of":
@@ -587,7 +626,7 @@ class Parser:
             raise Undecided("how far 'of' reaches is not clear")
         return node
 
-    def spoken_list(self) -> list[Node]:
+    def spoken_list(self, name: str) -> list[Node]:
         found = [self.list_item()]
         while True:
             lexeme = self.tokens[self.at]
@@ -595,7 +634,11 @@ class Parser:
                 self.at += 2
             elif lexeme == "," or lexeme == "and":
                 self.at += 1
-            elif len(found) > 1 or isinstance(found[0], Rows):
+            elif (
+                len(found) > 1
+                or isinstance(found[0], Rows)
+                or (name == "sum" and type(found[0]) is not Literal)
+            ):
                 return found
             else:
                 # "five hundred and forty-three" may have been two numbers.

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from qwed.engines.math.functions import ALIASES, ARITY
-from qwed.engines.math.parser import UNIT_MARK
+from qwed.engines.math.parser import SCALE_MARK, SEPARATORS, UNIT_MARK
 from qwed.engines.math.problems import Undecided
 from qwed.engines.math.tokens import Tokens, locate
 from qwed.engines.math.units import UNIT_WORDS
@@ -23,8 +23,7 @@ _PHRASES: Final[dict[str, str]] = {
     "multiplied by": "*",
     "divided by": "/",
     "is divided by": "/",
-    "over": "/",
-    "out of": "/",
+    "out of": "outof",
     "to the power of": "^",
     "to the power": "^",
     "raised to the power of": "^",
@@ -41,7 +40,6 @@ _PHRASES: Final[dict[str, str]] = {
     "percentage of": "% of",
     "modulo": "mod",
     "factorial": "!",
-    "degrees": "°",
     "subtracted from": "takenfrom",
     "taken from": "takenfrom",
     "taken away from": "takenfrom",
@@ -303,7 +301,7 @@ _TENS: Final = {
     for value, word in enumerate(_words("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
 }
 _SCALES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_DOZENS: Final = {"dozen": 12, "dozens": 12, "score": 20}
+_DOZENS: Final = frozenset({"dozen", "dozens"})
 _PARTS: Final = {
     "half": 2,
     "halves": 2,
@@ -345,7 +343,9 @@ def _by_first_word() -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
 
 
 _TABLE: Final = _by_first_word()
+_NEED_OPERAND: Final = tuple((sign,) for sign in ("+", "-", "*", "/", "^", "mod"))
 _ARTICLES: Final = frozenset({"the", "a", "an"})
+_TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _SIGNS: Final = frozenset("+-−*×·/÷^(=")
 _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
 
@@ -410,10 +410,19 @@ class _Rewriter:
     def phrase(self) -> bool:
         for words, meaning in _TABLE.get(self.words[self.at], ()):
             count = self.matched(words)
-            if count:
+            if count and (meaning[-1:] not in _NEED_OPERAND or self.begins_operand(self.at + count)):
                 self.take(count, meaning)
                 return True
         return False
+
+    def begins_operand(self, at: int) -> bool:
+        """Whether a number or a name follows: in "9 times" and "6 minutes less" none does."""
+        while self.words[at] in _ARTICLES and self.words[at] != "a":
+            at += 1
+        word = self.words[at]
+        if word[:1].isdigit() or (word and word in "($€£¥₹√π|-[.") or len(word) == 1:
+            return bool(word) and word not in ",;:?="
+        return word in _ONES or word in _TENS or word in _PARTS or word in ALIASES or word in _TABLE
 
     def matched(self, words: tuple[str, ...]) -> int:
         """How many tokens the phrase takes; an article may stand inside it."""
@@ -500,8 +509,6 @@ class _Rewriter:
             elif word == "and" and found and self.words[at - 1] in ("hundred", *_SCALES):
                 if self.words[at + 1] not in _ONES and self.words[at + 1] not in _TENS:
                     break
-            elif word in _DOZENS and (found or self.words[at - 1] in _ARTICLES):
-                return at + 1, max(total + group, 1) * _DOZENS[word]
             else:
                 break
             found = True
@@ -513,20 +520,23 @@ class _Rewriter:
 
     def scaled(self) -> bool:
         """1.5 million, 3 dozen, $20k: the scale is a factor of the number before it."""
-        if not self.values or not self.values[-1][:1].isdigit():
+        if not self.values or not (self.values[-1][:1].isdigit() or self.values[-1][:2] == SCALE_MARK):
             return False
         word = self.words[self.at]
-        scale = _SCALES.get(word) or _DOZENS.get(word) or (100 if word == "hundred" else None)
+        if word in _DOZENS:
+            self.take(1, (UNIT_MARK + "dozen",))
+            return True
+        if self.words[self.at : self.at + 3] == ["and", "a", "half"] and self.values[-1].isdigit():
+            self.values[-1] += ".5"
+            self.spans[-1] = (self.spans[-1][0], self.tokens.ends[self.at + 2])
+            self.at += 3
+            return True
+        scale = _SCALES.get(word) or (100 if word == "hundred" else None)
         if scale is None and word == "k" and self.values[-2:-1] == ["$"]:
             scale = 1_000
         if scale is None:
             return False
-        last = self.values.pop()
-        start, _ = self.spans.pop()
-        end = self.tokens.ends[self.at]
-        for value in ("(", last, "*", str(scale), ")"):
-            self.emit(value, start, end)
-        self.at += 1
+        self.take(1, (f"{SCALE_MARK}{scale}",))
         return True
 
     def times_sign(self) -> bool:
@@ -534,11 +544,19 @@ class _Rewriter:
         if self.words[self.at] not in ("x", "X") or not self.values:
             return False
         before, after = self.values[-1], self.words[self.at + 1]
-        if not (before[:1].isdigit() or before in (")", "%") or before[:1] == UNIT_MARK):
+        is_label = len(before) > 1 and before.isalpha() and before not in SEPARATORS
+        if not (_is_measured(before) or before == "%" or is_label):
             return False
         if not (after[:1].isdigit() or (after and after in "$€£¥₹")):
             return False
         self.take(1, ("*",))
+        return True
+
+    def degrees(self) -> bool:
+        """A measure of an angle where an angle is asked for; anywhere else a thing that is counted."""
+        if self.words[self.at] not in ("degrees", "degree") or not _TRIGONOMETRIC.intersection(self.values):
+            return False
+        self.take(1, ("°",))
         return True
 
     def unit_word(self) -> bool:
@@ -548,17 +566,23 @@ class _Rewriter:
         if unit is None or not self.values:
             return False
         before = self.values[-1]
-        if before == "/" or before == "per":
-            self.values[-1] = "/"
-            self.take(1, ("1", UNIT_MARK + unit))
+        if before in ("/", "per") and len(self.values) > 1 and _is_measured(self.values[-2]):
+            self.values.pop()
+            self.spans.pop()
+            self.take(1, (f"{UNIT_MARK}/{unit}",))
             return True
-        if before[:1].isdigit() or before in (")",) or before[:1] == UNIT_MARK:
-            if self.values[-2:-1] == ["$"]:
-                self.at += 1
-                return True
+        if not _is_measured(before):
+            return False
+        if self.values[-2:-1] == ["$"]:
+            self.at += 1
+        else:
             self.take(1, (UNIT_MARK + unit,))
-            return True
-        return False
+        return True
+
+
+def _is_measured(value: str) -> bool:
+    """A number, or a quantity already: what a unit may follow."""
+    return value[:1].isdigit() or value == ")" or value[:1] == UNIT_MARK
 
 
 def _takes_list(name: str) -> bool:
@@ -569,9 +593,10 @@ def _takes_list(name: str) -> bool:
 _RULES: Final = (
     _Rewriter.bracket,
     _Rewriter.listed,
-    _Rewriter.number_words,
     _Rewriter.scaled,
+    _Rewriter.number_words,
     _Rewriter.phrase,
     _Rewriter.times_sign,
+    _Rewriter.degrees,
     _Rewriter.unit_word,
 )

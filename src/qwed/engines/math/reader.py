@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from qwed.engines.math import finance
+from qwed.engines.math.comparison import stated
 from qwed.engines.math.functions import ALIASES, CONSTANTS
 from qwed.engines.math.parser import (
     CURRENCIES,
@@ -57,7 +58,7 @@ _CONNECTIVES: Final = frozenset(
 _DENIALS: Final = _words(
     "false wrong incorrect incorrectly untrue mistaken mistake error erroneous disprove invalid "
     "contradiction lie lies refute unless except deny denies doubt doubts mod modulo binary octal "
-    "hexadecimal hex roman"
+    "hexadecimal hex roman base"
 )
 _NEGATIONS: Final = _words(
     "not never no isn't isnt doesn't doesnt aren't wasn't cannot can't don't didn't won't nor neither"
@@ -96,9 +97,13 @@ def read(text: str) -> Reading:
 def _read_sentences(text: str) -> Reading:
     statements: list[Statement] = []
     unread: list[str] = []
+    named: list[str] = []
     for start, part, is_annotation in _segments(text):
         found = _sentence(part)
-        if found is None:
+        if not found:
+            if found is not None:
+                named.append(part.strip()[:200])
+                continue
             if is_annotation:
                 raise Undecided(f"{part[:80]!r} is not understood")
             unread.append(part.strip()[:200])
@@ -107,7 +112,7 @@ def _read_sentences(text: str) -> Reading:
         if len(statements) > MAX_STATEMENTS:
             raise Undecided(f"more than {MAX_STATEMENTS} statements")
     _refuse_hidden_claims(text, statements, unread)
-    return Reading(statements, unread)
+    return Reading(statements, named + unread)
 
 
 def _refuse_hidden_claims(text: str, statements: list[Statement], unread: list[str]) -> None:
@@ -126,7 +131,7 @@ def _refuse_hidden_claims(text: str, statements: list[Statement], unread: list[s
 def _nothing_found(text: str) -> MathProblem:
     words = re.findall(r"[A-Za-z]{2,}", text)
     known = all(word.lower() in ALIASES or word.lower() in CONSTANTS for word in words)
-    if known and text.strip():
+    if known and text.strip() and not words:
         try:
             Parser(split(text)).whole_chain()
         except MathProblem as problem:
@@ -168,7 +173,8 @@ def _sentence(text: str) -> list[Statement] | None:
         return [Statement(spoken.values, spoken.spans)]
     phrase = rewrite(text)
     tokens, spans = phrase.values, phrase.spans
-    return _whole_sentence(tokens, spans) or _equations_in(tokens, spans, text)
+    whole = _whole_sentence(tokens, spans)
+    return whole if whole is not None else _equations_in(tokens, spans, text)
 
 
 def _whole_sentence(tokens: list[str], spans: list[Span]) -> list[Statement] | None:
@@ -256,20 +262,41 @@ def _without_labels(tokens: list[str]) -> list[int]:
         before = tokens[at - 1]
         if not (_is_number(before) or before in _ENDS_VALUE or before[:1] == UNIT_MARK):
             continue
-        end = at
-        while end < len(tokens) and _is_label(tokens[end]) and end - at < _MAX_LABEL:
-            if has_variables and is_letter_product(tokens[end]):
-                break
-            end += 1
+        end = _label_end(tokens, at, has_variables)
         if end > at and (not tokens[end] or tokens[end] in _AFTER_LABEL):
             at = end
     return kept
 
 
-_AFTER_LABEL: Final = (set(RELATIONS) | _OPERATORS | {",", "and"}) - {"(", "[", "{"} - set(CURRENCIES)
+def _label_end(tokens: list[str], at: int, has_variables: bool) -> int:
+    """Past the words that say what was counted: red apples, boxes of pizza, miles/train, (in dollars)."""
+    end = at
+    while end - at < _MAX_LABEL:
+        if tokens[end] in ("of", "/") and (end > at or tokens[at - 1][:1] == UNIT_MARK or tokens[end] == "/"):
+            step = 2 if _is_label(tokens[end + 1]) else 0
+        elif tokens[end] == "(" and tokens[end + 1] and ")" in tokens[end:]:
+            closing = tokens.index(")", end)
+            step = (
+                closing + 1 - end
+                if all(map(_is_word, tokens[end + 1 : closing])) and closing > end + 1
+                else 0
+            )
+        else:
+            step = 1 if _is_label(tokens[end]) else 0
+            if has_variables and is_letter_product(tokens[end]):
+                step = 0
+        if not step:
+            break
+        end += step
+    return end
+
+
+_AFTER_LABEL: Final = (set(RELATIONS) | _OPERATORS | {",", "and"}) - {"(", "[", "{", "of"} - set(CURRENCIES)
 
 
 def _is_label(lexeme: str) -> bool:
+    if lexeme in ("for", "on", "at", "degrees", "radians"):
+        return True
     if not _is_word(lexeme) or lexeme in RELATIONS or lexeme in SEPARATORS or lexeme in _NEGATIONS:
         return False
     return lexeme not in ALIASES and lexeme not in CONSTANTS and not _is_math_word(lexeme)
@@ -286,26 +313,32 @@ def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[State
     kept = _without_labels(tokens)
     tokens, spans = [tokens[index] for index in kept], [spans[index] for index in kept]
     found: list[Statement] = []
-    for start, end in _runs(tokens):
-        if not any(lexeme in RELATIONS for lexeme in tokens[start:end]):
-            continue
+    runs = [run for run in _runs(tokens) if any(lexeme in RELATIONS for lexeme in tokens[slice(*run)])]
+    for start, end in runs:
         if any(word in _NEGATIONS for word in tokens[max(0, start - 3) : start]):
             return None
+        names_result = tokens[start] in RELATIONS
         bounds = _trimmed(tokens, spans, start, end, text)
         if bounds is None:
             return None
         start, end = bounds
         if any(lexeme in RELATIONS for lexeme in tokens[start:end]):
             statement = Statement([*tokens[start:end], ""], [*spans[start:end], spans[-1]], True, True)
-            if not _parses(statement.tokens):
+            if not _is_computation(statement.tokens):
                 return None
             found.append(statement)
-    return found or None
+        elif not names_result:
+            return None
+    # "Total = 15" names a result and claims nothing that can be checked.
+    return found if found or runs else None
 
 
-def _parses(tokens: list[str]) -> bool:
+def _is_computation(tokens: list[str]) -> bool:
+    """It parses, and its first side is worked out: in "4 pens at $2 each = $8" it is not."""
     chain, used = _first_chain(tokens)
-    return chain is not None and not tokens[used] and bool(chain.relations)
+    if chain is None or tokens[used] or not chain.relations:
+        return False
+    return stated(chain.sides[0]) is None or chain.relations[0] not in ("=", "≈")
 
 
 def _runs(tokens: list[str]) -> Iterator[Span]:
@@ -339,6 +372,9 @@ def _trimmed(tokens: list[str], spans: list[Span], start: int, end: int, text: s
     start = _after_unmatched(tokens, start, end)
     if start < end and (tokens[start] in RELATIONS or not _begins_side(tokens[start])):
         start = next((at + 1 for at in range(start, end) if tokens[at] in RELATIONS), end)
+    # "60% of the students": the word after "of" was not a number.
+    while start < end and tokens[end - 1] == "of":
+        end -= 1
     if start < end and not _ends_side(tokens[end - 1]):
         end = next((at for at in range(end - 1, start, -1) if tokens[at] in RELATIONS), start)
         # An incomplete last side may have been the result itself.

@@ -5,7 +5,6 @@ from typing import Final
 
 from qwed.engines.math.nodes import (
     Call,
-    Literal,
     Negation,
     Node,
     Percent,
@@ -14,9 +13,8 @@ from qwed.engines.math.nodes import (
     Product,
     Quantity,
     Rows,
+    Scaled,
     Sum,
-    divide,
-    multiply,
     rebuild,
     walk,
 )
@@ -119,7 +117,7 @@ def without_units(sides: tuple[Node, ...]) -> tuple[tuple[Node, ...], Fraction]:
     loose way of "5 hours * 10 dollars = 50 dollars". Otherwise everything is converted to base units,
     which needs dimensions that agree. Sums of unlike things are never read.
     """
-    units = {part.unit for side in sides for part in walk(side) if isinstance(part, Quantity)}
+    units = {part.unit.lstrip("/") for side in sides for part in walk(side) if isinstance(part, Quantity)}
     dimensions = [_dimension(side) for side in sides]
     currencies = [_CURRENCIES.intersection(dimension) for dimension in dimensions]
     named = [currency for currency in currencies if currency]
@@ -138,7 +136,13 @@ def _size_of(node: Node) -> Fraction:
     quantities = [part for part in walk(node) if isinstance(part, Quantity)]
     if len(quantities) != 1:
         return Fraction(1)
-    return UNITS[quantities[0].unit][1]
+    return _size(quantities[0].unit)
+
+
+def _size(unit: str) -> Fraction:
+    """In base units; `/hour` is one per hour."""
+    size = UNITS[unit.lstrip("/")][1]
+    return 1 / size if unit.startswith("/") else size
 
 
 def _strip(node: Node) -> Node:
@@ -149,16 +153,16 @@ def _strip(node: Node) -> Node:
 
 def _to_base(node: Node) -> Node:
     if isinstance(node, Quantity):
-        size = UNITS[node.unit][1]
-        factor = divide(Literal(size.numerator), Literal(size.denominator))
-        return multiply(_to_base(node.operand), factor)
+        size = _size(node.unit)
+        return Scaled(_to_base(node.operand), size.numerator, size.denominator)
     return rebuild(node, _to_base)
 
 
 def _dimension(node: Node) -> Dimension:
     match node:
         case Quantity():
-            return _times(_dimension(node.operand), {UNITS[node.unit][0]: 1}, 1)
+            sign = -1 if node.unit.startswith("/") else 1
+            return _times(_dimension(node.operand), {UNITS[node.unit.lstrip("/")][0]: 1}, sign)
         case Sum():
             return _same([_dimension(term) for term in node.terms])
         case Product():
@@ -166,7 +170,7 @@ def _dimension(node: Node) -> Dimension:
             for factor, inverse in zip(node.factors, node.inverse, strict=True):
                 total = _times(total, _dimension(factor), -1 if inverse else 1)
             return total
-        case Negation() | Percent() | PlusMinus():
+        case Negation() | Percent() | PlusMinus() | Scaled():
             return _dimension(node.operand)
         case Call(name=("sum" | "mean" | "median" | "min" | "max" | "mode" | "range" | "round" | "abs")):
             return _same([_dimension(argument) for argument in node.arguments])
