@@ -63,8 +63,8 @@ def _print(findings: list[Finding]) -> None:
 def _trust(settings: Settings) -> None:
     file = settings.startup_trust_file
     found = StartupHookGuard(accepted=load_accepted(file)).inspect()
-    accept(found, file)
-    click.echo(f"accepted {len(found)} start-up hook(s) in {file}", err=True)
+    refused = accept(found, file)
+    click.echo(f"accepted {len(found) - len(refused)} start-up hook(s) in {file}", err=True)
 
 
 def _python(settings: Settings) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def _startup(settings: Settings) -> Iterator[Finding]:
             "start-up hooks",
             WRONG,
             f"{hook.path}: {hook.why}",
-            "remove it; or, if you know it: qwed doctor --trust-startup",
+            hook.remedy or "remove it; or, if you know it: qwed doctor --trust-startup",
         )
 
 

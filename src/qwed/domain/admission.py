@@ -18,8 +18,7 @@ from qwed.domain.conversations import (
     progress_refusal,
     repeat_refusal,
 )
-from qwed.domain.policy import DEFAULT_POLICY, LoopLimits, PrincipalCeilings
-from qwed.domain.policy import BudgetDefaults as BudgetLimits
+from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits, LoopLimits, PrincipalCeilings
 
 UNLIMITED: Final = DEFAULT_POLICY.principals
 

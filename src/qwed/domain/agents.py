@@ -7,7 +7,7 @@ from typing import Final, NewType
 
 import msgspec
 
-from qwed.domain.policy import BudgetDefaults as BudgetLimits
+from qwed.domain.policy import BudgetLimits
 from qwed.domain.times import iso
 from qwed.domain.trust import TrustLevel
 

@@ -14,8 +14,7 @@ import msgspec
 
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.money import NanoUsd, nano_of, usd_of
-from qwed.domain.policy import BudgetDefaults as BudgetLimits
-from qwed.domain.policy import PrincipalCeilings
+from qwed.domain.policy import BudgetLimits, PrincipalCeilings
 from qwed.domain.times import DAY_MS, day_of, iso
 
 HOUR_SECONDS: Final = 3600

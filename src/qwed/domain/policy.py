@@ -93,8 +93,8 @@ class Limits(msgspec.Struct, frozen=True):
     failed_auth: RateLimit = RateLimit(20, 10.0)
 
 
-class BudgetDefaults(msgspec.Struct, frozen=True):
-    """The limits of an agent whose registration does not state them. None is unlimited."""
+class BudgetLimits(msgspec.Struct, frozen=True):
+    """What one agent may spend; the policy holds those of an agent that states none. None is unlimited."""
 
     max_daily_cost_usd: Decimal | None = Decimal(100)
     max_per_request_cost_usd: Decimal | None = Decimal(1)
@@ -156,7 +156,7 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     default_price_usd: Decimal = Decimal("0.01")
     loops: LoopLimits = LoopLimits()
     limits: Limits = Limits()
-    budgets: BudgetDefaults = BudgetDefaults()
+    budgets: BudgetLimits = BudgetLimits()
     principals: PrincipalCeilings = PrincipalCeilings()
     named_principals: Mapping[str, PrincipalCeilings] = msgspec.field(default_factory=dict)
     approvals: ApprovalRules = ApprovalRules()

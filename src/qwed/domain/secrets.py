@@ -166,7 +166,7 @@ _VENDORS: Final = (
     _vendor("google_oauth_secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
     _vendor("sendgrid_key", "SG.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
     _vendor("twilio_key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _vendor("mailgun_key", "key-", r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    _vendor("mailgun_key", "key-", r"key-[0-9a-z]{32}(?![A-Za-z0-9])"),
     _vendor("mailchimp_key", "-us", r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
     _vendor("npm_token", "npm_", r"npm_[A-Za-z0-9]{30,}"),
     _vendor("pypi_token", "pypi-", r"pypi-[A-Za-z0-9_-]{40,}"),

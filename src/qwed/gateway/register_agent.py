@@ -17,7 +17,7 @@ from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
 from qwed.domain.json_text import describe_type
 from qwed.domain.money import MAX_USD
-from qwed.domain.policy import BudgetDefaults as BudgetLimits
+from qwed.domain.policy import BudgetLimits
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.trust import TrustLevel
 from qwed.gateway.answers import Answer, malformed, refuse
