@@ -109,7 +109,7 @@ def check_comparison(node: exp.Expr, notes: Notes) -> None:
     """`a = '' = ''`: the outcome of a comparison compared once more."""
     left: Any = node.this
     right: Any = node.args.get("expression")
-    if type(left) in _COMPARISONS and type(right) is exp.Literal:
+    if type(left) in _COMPARISONS and is_constant(right):
         notes.forbidden("tautology", "the outcome of a comparison is compared with a literal", node)
     elif type(right) in _COMPARISONS and is_constant(right):
         notes.forbidden("tautology", "a value is compared with a constant comparison", node)
@@ -130,6 +130,7 @@ def _check_subquery_probe(query: Any, node: exp.Expr, notes: Notes) -> None:
 
 
 _COMPARISONS: Final = frozenset({exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like})
+_OUTCOMES: Final = _COMPARISONS | {exp.Boolean, exp.Not, exp.Exists, exp.In, exp.Is, exp.Between}
 _EXTRACTIONS: Final = frozenset({exp.Substring, exp.Ascii, exp.Unicode})
 _CASTS: Final = frozenset({exp.Cast, exp.TryCast, exp.Convert})
 
@@ -174,8 +175,9 @@ def check_concatenation(node: exp.Expr, notes: Notes) -> None:
     if type(node.parent) is exp.DPipe:
         return
     terms = operands(node)
-    if any(map(_is_number, terms)) and all(type(term) is exp.Literal for term in terms):
-        notes.forbidden("tautology", "numbers are joined as if by OR", node)
+    numbers = any(map(_is_number, terms)) and all(type(term) is exp.Literal for term in terms)
+    if numbers or any(type(unwrapped(term)) in _OUTCOMES for term in terms):
+        notes.forbidden("tautology", "what is no text is joined as if by OR", node)
     if sum(type(term) is exp.Chr for term in terms) >= _SPELLED_OUT:
         notes.forbidden("obfuscation", "a string is spelled out by character codes", node)
 
@@ -290,8 +292,8 @@ def _select_of(arm: Any) -> exp.Expr | None:
 def _smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
     shown = [_unaliased(item) for item in arm.expressions]
     has_source = arm.args.get("from_") is not None
-    if not has_source and _is_padding(shown):
-        return "the arm is padding: constants that belong to no table"
+    if not has_source and (_is_padding(shown) or any(item.find(exp.Column) for item in shown)):
+        return "the arm is padding: values that belong to no table"
     if any(is_server_fact(node) for item in shown for node in descendants(item)):
         return "the arm tells facts about the server"
     expected = first.expressions

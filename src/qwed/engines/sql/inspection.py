@@ -113,9 +113,7 @@ def _verdict(statements: list[exp.Expr], notes: Notes) -> SqlVerdict:
     if not statements:
         notes.malformed("statement", "there is no statement in it", text)
     for statement in statements:
-        # Printing a tree costs as much as parsing it: a text that is one statement speaks for itself.
-        shown = text.strip() if len(statements) == 1 else statement
-        _read_statement(statement, notes, shown=shown, depth=0)
+        _read_statement(statement, notes, text, alone=len(statements) == 1, depth=0)
     check_comments(text, notes)
     _check_stacking(statements, notes)
     problems = tuple(notes.problems.values())
@@ -145,7 +143,8 @@ def _check_stacking(statements: list[exp.Expr], notes: Notes) -> None:
 # Statements ---------------------------------------------------------------------------------------
 
 
-def _read_statement(statement: exp.Expr, notes: Notes, *, shown: exp.Expr | str, depth: int) -> None:
+def _read_statement(statement: exp.Expr, notes: Notes, text: str, *, alone: bool, depth: int) -> None:
+    """One statement of `text`, which is all of it when it is alone."""
     nested = depth > 0
     if type(statement) is exp.Command:
         _read_command(statement, notes, nested=nested, depth=depth)
@@ -154,14 +153,15 @@ def _read_statement(statement: exp.Expr, notes: Notes, *, shown: exp.Expr | str,
     if found is None:
         notes.malformed("statement", "it is an expression, not a statement", statement)
         return
-    notes.statement(*found, shown, nested=nested)
+    # Printing a tree costs as much as parsing it: a text that is one statement speaks for itself.
+    notes.statement(*found, text.strip() if alone else statement, nested=nested)
     check = _STATEMENT_CHECKS.get(type(statement))
     if check:
         check(statement, notes)
     if type(statement) is not exp.Pragma:
         _walk(statement, notes)
     if notes.context.schema is not None:
-        Resolver(notes.context.schema, notes).statement(statement)
+        Resolver(notes.context.schema, notes, text).statement(statement)
 
 
 def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) -> None:
@@ -189,7 +189,7 @@ def _read_inner(found: Command, notes: Notes, depth: int) -> None:
             _unread_inner(statements, found, notes)
             continue
         for statement in statements:
-            _read_statement(statement, notes, shown=text, depth=depth + 1)
+            _read_statement(statement, notes, text, alone=len(statements) == 1, depth=depth + 1)
 
 
 def _unread_inner(unparsed: Unparsed, found: Command, notes: Notes) -> None:

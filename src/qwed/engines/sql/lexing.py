@@ -13,7 +13,8 @@ from qwed.engines.sql.dialects import BACKSLASH_ESCAPES, HASH_COMMENTS
 
 MAX_LENGTH: Final = 100_000
 MAX_LENGTH_FOR_RETRY: Final = 20_000
-MAX_NESTING: Final = 48
+# Each level costs the parser up to thirty frames: well below the interpreter's own limit.
+MAX_NESTING: Final = 24
 MAX_PREFIX_RUN: Final = 32
 MAX_SUBSCRIPTS: Final = 400
 # The parser tries every way to nest joins that have no condition yet: its time doubles with each.

@@ -67,10 +67,10 @@ class Scope:
 class Resolver:
     """One walk over one statement; problems go to the notes."""
 
-    def __init__(self, schema: Schema, notes: Notes) -> None:
+    def __init__(self, schema: Schema, notes: Notes, text: str) -> None:
         self.schema = schema
         self.notes = notes
-        self.text = notes.context.text
+        self.text = text
         self.declared = notes.context.dialect is not None
         self.alias_in_where = not self.declared or notes.dialect in _ALIAS_IN_WHERE
         self.loose_strings = not self.declared or notes.dialect == "sqlite"
@@ -592,9 +592,8 @@ class Resolver:
 
     def _is_loose_string(self, node: exp.Expr) -> bool:
         """A double-quoted name that names nothing is a string to SQLite (and to MySQL)."""
-        identifier = node.this
-        quoted = isinstance(identifier, exp.Identifier) and bool(identifier.args.get("quoted"))
-        return quoted and self.loose_strings and f'"{identifier.this}"' in self.text
+        start = node.this.meta.get("start") if isinstance(node.this, exp.Identifier) else None
+        return self.loose_strings and isinstance(start, int) and self.text[start : start + 1] == '"'
 
 
 _NOTHING: Final[Mapping[str, Family]] = {}

@@ -7,13 +7,14 @@ from qwed.engines.sql.lexing import Comment, comments_in
 from qwed.engines.sql.notes import Notes
 
 # What is left of `'…'` or `(…)` when a comment was put inside it.
-_LEFTOVER: Final = re.compile(r"[\s\-+]*([\'\"`)\]])")
+_LEFTOVER: Final = re.compile(r"[\s\-+%*/]*([\'\"`)\]])")
+_ADJACENT_LEFTOVER: Final = re.compile(r"[\-+%*/]*[\'\"]")
 _NOTHING_SAID: Final = re.compile(r"[\W_]*\d?[\W_]*")
 
 
 def check_comments(text: str, notes: Notes) -> None:
     for comment in comments_in(text, notes.dialect):
-        if comment.is_line and comment.follows_code and _cuts_off(text, comment):
+        if comment.is_line and _cuts_off(text, comment):
             notes.forbidden(
                 "comment_truncation", "a comment cuts off the rest of the statement", _shown(text, comment)
             )
@@ -25,6 +26,9 @@ def check_comments(text: str, notes: Notes) -> None:
 
 def _cuts_off(text: str, comment: Comment) -> bool:
     body = comment.body
+    # A comment on a line of its own is a note, unless it begins with what it cut off.
+    if not comment.follows_code and not _ADJACENT_LEFTOVER.match(body):
+        return False
     leftover = _LEFTOVER.match(body)
     if leftover:
         sign = leftover.group(1)
