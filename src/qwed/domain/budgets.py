@@ -69,8 +69,9 @@ class Spending:
         day = day_of(now_ms)
         if day > self.day:
             self.day, self.requests, self.cost_settled, self.tokens = day, 0, 0, 0
+        # Whole seconds bound the memory; a request leaves the hour up to a second late, never early.
         oldest = now_ms // 1000 - HOUR_SECONDS
-        while self._hour and self._hour[0][0] <= oldest:
+        while self._hour and self._hour[0][0] < oldest:
             self.hour_total -= self._hour.popleft()[1]
 
     def count_request(self, now_ms: int) -> None:

@@ -54,7 +54,7 @@ class MemoryTables:
         oldest = now_ms // 1000 - 3600
         return AccountRows(
             self._days.get(("agent", agent_id, day_of(now_ms)), Counters()),
-            sorted((second, n) for second, n in self._seconds[agent_id].items() if second > oldest),
+            sorted((second, n) for second, n in self._seconds[agent_id].items() if second >= oldest),
             {
                 a.approval_id: a.expires_ms
                 for a in self._approvals.values()

@@ -148,7 +148,7 @@ class SqliteTables:
 
     def account(self, agent_id: AgentId, now_ms: int) -> AccountRows:
         hour = self._rows(
-            "SELECT second, requests FROM seconds WHERE agent_id = ? AND second > ? ORDER BY second",
+            "SELECT second, requests FROM seconds WHERE agent_id = ? AND second >= ? ORDER BY second",
             agent_id,
             now_ms // 1000 - 3600,
         )
