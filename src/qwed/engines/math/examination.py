@@ -51,7 +51,7 @@ class _Judged(msgspec.Struct, frozen=True):
 def _examined(
     text: str, variables: Variables
 ) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
-    reading = reader.read(text)
+    reading = reader.read(text, frozenset(variables))
     known = dict(variables)
     outcomes: list[Outcome] = []
     judged: list[tuple[Statement, Chain | None]] = []

@@ -96,6 +96,8 @@ _FRACTIONS: Final = {
     "⅕": (1, 5),
     "⅛": (1, 8),
 }
+# "second derivative" as the sentence reader writes it; a text cannot hold such a token.
+_ORDERS: Final = {"#2": 2, "#3": 3}
 _LETTER_SIGNS: Final = frozenset("π")
 _SHIFTED: Final = frozenset({"lessthan", "morethan", "takenfrom", "addedto", "off", "incby", "decby"})
 # Words that stand between expressions; none of them begins a factor.
@@ -792,8 +794,8 @@ class Parser:
 
     def derivative_of(self) -> Node:
         order = 1
-        if self.tokens[self.at][:1] == "#":
-            order = int(self.tokens[self.at][1:])
+        if self.tokens[self.at] in _ORDERS:
+            order = _ORDERS[self.tokens[self.at]]
             self.at += 1
         operand = self.total()
         variable = self.respect_to() or _only_variable(operand)

@@ -85,13 +85,28 @@ class Reading(msgspec.Struct, frozen=True):
     unread: list[str]
 
 
-def read(text: str) -> Reading:
+def read(text: str, names: frozenset[str] = frozenset()) -> Reading:
     """The statements of a text. Raises `Malformed` or `Undecided` when there is none."""
     if len(text) > MAX_TEXT:
         raise Undecided(f"a text of {len(text)} characters, more than {MAX_TEXT}")
+    # The mark of units must not come from outside.
+    if UNIT_MARK in text:
+        raise Malformed("the text holds a null character")
     if _NEEDS_READING.search(text) is None:
         return Reading([Statement(split(text))], [])
+    if names and (formula := _formula(text, names)) is not None:
+        return Reading([formula], [])
     return _read_sentences(text)
+
+
+def _formula(text: str, names: frozenset[str]) -> Statement | None:
+    """A formula in given variables, whose names may be any word."""
+    tokens = split(text)
+    try:
+        Parser(tokens, names=names).whole_chain()
+    except MathProblem:
+        return None
+    return Statement(tokens)
 
 
 def _read_sentences(text: str) -> Reading:
@@ -344,23 +359,23 @@ def _is_computation(tokens: list[str]) -> bool:
 def _runs(tokens: list[str]) -> Iterator[Span]:
     """The longest runs of tokens that can belong to a formula."""
     start = 0
-    for at, lexeme in enumerate(tokens):
-        if not _is_formula(lexeme):
+    for at in range(len(tokens)):
+        if not _is_formula(tokens, at):
             if at > start:
                 yield start, at
             start = at + 1
 
 
-def _is_formula(lexeme: str) -> bool:
+def _is_formula(tokens: list[str], at: int) -> bool:
+    lexeme = tokens[at]
     if _is_number(lexeme) or lexeme in _OPERATORS or lexeme[:1] == UNIT_MARK:
         return True
     if lexeme in RELATIONS:
         return lexeme != "is"
     if len(lexeme) == 1 and lexeme.isalpha():
         return lexeme not in ("a", "A", "I")
-    return (
-        lexeme.lower() in ALIASES and len(lexeme) > 2 and lexeme not in ("total", "average", "mode", "range")
-    )
+    # The name of a function counts where it is used as one.
+    return lexeme in ALIASES and len(lexeme) > 2 and tokens[at + 1] in ("(", "of", "[")
 
 
 def _trimmed(tokens: list[str], spans: list[Span], start: int, end: int, text: str) -> Span | None:
