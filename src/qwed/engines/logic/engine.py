@@ -40,7 +40,7 @@ class LogicEngine:
             reading = _read_small(action)
         except (Refusal, RecursionError, TypeError):
             return True
-        return not reading.more_checks and _own_decider(reading) is not None
+        return _own_decider(reading) is not None
 
     def verify(self, action: Action) -> Finding:
         try:
@@ -67,9 +67,11 @@ def _characters(action: Action) -> int:
 
 def _read_small(action: Action) -> Reading:
     """Asked twice about the same action, first whether it is quick and then what it means."""
-    if action.parameters or action.query is None or len(action.query) > MAX_QUICK_CHARACTERS:
+    query = action.query
+    is_bare = not action.parameters and action.code is None and action.target is None
+    if query is None or not is_bare or len(query) > MAX_QUICK_CHARACTERS:
         return read_action(action)
-    return _read_query(action.query)
+    return _read_query(query)
 
 
 @functools.lru_cache(maxsize=256)
@@ -78,6 +80,8 @@ def _read_query(query: str) -> Reading:
 
 
 def _own_decider(reading: Reading) -> Decider | None:
+    if reading.more_checks:
+        return None
     terms = [statement.term for statement in (*reading.premises, *reading.goals)]
     return critical_points.fits(reading.problem, terms)
 

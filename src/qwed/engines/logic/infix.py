@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(
     r"""
     (?P<newline>\n)
   | (?P<space>[^\S\n]+)
-  | (?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4}(?!\w))?|\.\d+)
+  | (?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
   | (?P<name>[^\W\d]\w*'*)
   | (?P<text>"[^"\n]*"|'[^'\n]*')
   | (?P<sign><==>|<=>|<->|==>|-->|->|=>|\|-|\|=|\|\||&&|/\\|\\/|\*\*|//|<<|>>|<=|>=|=<|==|!=|<>|:=
@@ -560,7 +560,7 @@ def _number(literal: str) -> Number:
     if literal[:2] in ("0x", "0X"):
         return Number(Fraction(int(literal, 16)))
     _, _, exponent = literal.lower().partition("e")
-    if exponent and abs(int(exponent)) > 400:
+    if len(exponent) > 5 or (exponent and abs(int(exponent)) > 400):
         raise Undecided("size", f"the number {literal[:40]}")
     return Number(Fraction(literal), is_decimal=not literal.isdigit())
 

@@ -1,6 +1,7 @@
 """From an action to one question: the notation recognised, premises and goal apart."""
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,6 +41,8 @@ _QUESTIONS: Final = {
     **dict.fromkeys(("equivalence", "equal"), Question.EQUIVALENT),
     **dict.fromkeys(("consistency",), Question.CONSISTENT),
 }
+# A text with one of these is meant as a script, even where its brackets do not match.
+_SCRIPT: Final = re.compile(r"\(\s*(?:assert|check-sat|set-logic|set-info|declare-\w+|define-\w+)\b")
 _PARAMETERS: Final = frozenset({"premises", "question", "variables", "other"})
 
 
@@ -145,7 +148,7 @@ def _question(value: Any) -> Question | None:
 def _default_question(texts: _Texts, *, has_premises: bool, has_goals: bool) -> Question:
     if texts.other is not None:
         return Question.EQUIVALENT
-    if not has_goals:
+    if has_premises and not has_goals:
         return Question.CONSISTENT
     return Question.ENTAILED if has_premises else Question.SATISFIABLE
 
@@ -160,6 +163,8 @@ def _commands(text: str) -> list[Sexpr] | None:
     try:
         return read(text)
     except NotLogic:
+        if _SCRIPT.search(text):
+            raise
         return None
 
 
@@ -211,6 +216,8 @@ def _from_formulas(texts: _Texts) -> Reading:
     premises = [(node, text) for part, text in premise_parts for node in (*part.premises, *part.goals)]
     premises += [(node, texts.query or "") for node in query[0].premises]
     goals = [(node, text) for part, text in (query, other) for node in part.goals]
+    if not premises and not goals:
+        raise NotLogic("there is no formula")
     problem, premise_terms, goal_terms = elaborate(
         [node for node, _ in premises], [node for node, _ in goals], variables
     )

@@ -115,7 +115,7 @@ class Solver:
                 holds = self._holds(formula, model)
             if not holds:
                 return Unknown("model", "the solver's model did not pass the check")
-        return Satisfiable(_shown_model(problem, here), checked_by)
+        return Satisfiable(_shown_model(problem, ours, here), checked_by)
 
     def _holds(self, formula: Any, model: Any) -> bool:
         """By the solver's own evaluation; what is left of a quantifier must have no counterexample."""
@@ -163,12 +163,16 @@ def _read_model(text: str) -> Model:
     return Model(values, definitions, universes)
 
 
-def _shown_model(problem: Problem, here: World) -> dict[str, Any]:
+def _shown_model(problem: Problem, ours: Model, here: World) -> dict[str, Any]:
     model: dict[str, Any] = {}
     for name, arity, _ in functions(problem.declarations):
         if len(model) >= MAX_SHOWN:
             break
         model[name.strip("|")] = _shown_name(name, arity, here)
+    if ours.universes:
+        model["(members)"] = {
+            write(sort): [shown(each) for each in members] for sort, members in ours.universes.items()
+        }
     return model
 
 
