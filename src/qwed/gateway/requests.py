@@ -1,5 +1,6 @@
 """Untrusted JSON to typed requests. Every mistake is named by its field."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeVar
@@ -95,8 +96,16 @@ def convert(raw: Any, kind: type[T]) -> T:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `")
-        field = path.rstrip("`").removeprefix("$").lstrip(".") or "body"
-        raise malformed(field, _explained(message, raw, field)) from None
+        inside = path.rstrip("`").removeprefix("$").lstrip(".")
+        absent = _ABSENT_OR_UNKNOWN.search(message)
+        field = ".".join(filter(None, (inside, absent and absent[1]))) or "body"
+        raise malformed(field[:200], _explained(message, raw, field)) from None
+
+
+# msgspec puts these names into its sentence, not into its path.
+_ABSENT_OR_UNKNOWN: Final = re.compile(
+    r"^Object (?:missing required|contains unknown) field `(.*)`$", re.DOTALL
+)
 
 
 def _explained(message: str, raw: Any, field: str) -> str:
