@@ -6,6 +6,7 @@ bounds leave out is reported as a doubt, never passed over.
 """
 
 import ast
+import itertools
 import re
 import string
 import warnings
@@ -58,8 +59,8 @@ Nested = Callable[[str, str, int], CodeVerdict]
 
 MAX_STEPS: Final = 60_000
 MAX_UNROLLED: Final = 600
-MAX_CALL_DEPTH: Final = 6
-MAX_INLINED: Final = 6
+MAX_CALL_DEPTH: Final = 5
+MAX_INLINED: Final = 4
 MAX_PARTS: Final = 64
 MAX_PATH: Final = 160
 
@@ -173,6 +174,12 @@ class Interpreter:
         self.star_modules: list[str] = []
         self.calls_made: set[str] = set()
         self.function_names: list[str] = []
+        self.has_walrus = ":=" in source
+        self.assigned: dict[int, set[str]] = {}
+        # What the proof of purity needs: how far ranges go, by line, and the first value that got too large.
+        self.ranges: dict[int, int] = {}
+        self.growth = ""
+        self.standalone = False
 
     # -- running ---------------------------------------------------------------------------------------
 
@@ -218,7 +225,9 @@ class Interpreter:
                 continue
             done.add(id(function.node))
             self.scope = self.module
+            self.standalone = True
             self.enter(function, self.unvouched(function), 0)
+        self.standalone = False
 
     def run_classes(self) -> None:
         """An instance's own attributes come from its constructor: that runs first."""
@@ -365,7 +374,7 @@ class Interpreter:
                 self.rules.attribute_set(self, owner.path + "." + target.attr, value, line)
             case _:
                 self.rules.attribute_set(self, "." + target.attr, value, line)
-        if target.attr in ("__code__", "__class__", "__globals__", "__builtins__", "__dict__"):
+        if target.attr in ("__code__", "__globals__", "__builtins__"):
             self.doubt("rewrites-an-object", line)
         self.escaping(value, line, hidden=_is_dunder(target.attr))
 
@@ -529,7 +538,7 @@ class Interpreter:
         """These names passed a check: what they hold, and what it came from, counts as vouched for."""
         for name in names:
             value = self.scope.find(name)
-            if value is None or not value.taint or (isinstance(value, Ref) and value.path in SOURCES):
+            if value is None or not value.taint or (isinstance(value, Ref) and value.path in _OBJECT_SOURCES):
                 continue
             vouched = {origin[:3] for origin in value.taint}
             for other, held in list(self.scope.names.items()):
@@ -569,7 +578,10 @@ class Interpreter:
         """A loop's body on values of which nothing is assumed, since earlier rounds made them."""
         before = self.scope.names
         havocked = dict(before)
-        for name in assigned_names(body):
+        names = self.assigned.get(id(body))
+        if names is None:
+            names = self.assigned[id(body)] = assigned_names(body)
+        for name in names:
             if name in havocked:
                 havocked[name] = Unknown(havocked[name].taint)
         self.scope.names = havocked
@@ -671,7 +683,7 @@ class Interpreter:
         if isinstance(decorator, ast.Call) and name in ROUTE_DECORATORS:
             function.remote = "flask" if _is_flask(called) else "web"
             return value
-        if isinstance(called, Ref) and called.path in self.rules.calls:
+        if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
             return self.call(called, [value], {}, decorator.lineno)
         if isinstance(called, (Function, Partial, Choice)):
             self.call(called, [value], {}, decorator.lineno)
@@ -694,7 +706,7 @@ class Interpreter:
         value: Value = cls
         for decorator in reversed(node.decorator_list):
             called = self.eval(decorator)
-            if isinstance(called, Ref) and called.path in self.rules.calls:
+            if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
                 value = self.call(called, [value], {}, decorator.lineno)
         self.scope.set(node.name, value)
 
@@ -786,7 +798,8 @@ class Interpreter:
         if name == "__builtins__":
             return Ref("builtins")
         if name == "__class__":
-            return Ref("object.__class__")
+            literal = isinstance(owner, (Const, Items, Table, Text))
+            return Ref("literal.__class__" if literal else "object.__class__")
         return Unknown(owner.taint, "method:" + name if isinstance(owner, (Const, Text)) else "")
 
     def _instance_attribute(self, owner: Instance, name: str, line: int) -> Value:
@@ -811,6 +824,9 @@ class Interpreter:
             return self.reference("builtins" if name == "__builtins__" else name, line)
         if name == "__dict__" and "(" not in owner.path:
             return owner
+        if name == "__self__" and owner.path.startswith("builtins."):
+            self.harm("sandbox-escape", line)
+            return Ref("builtins")
         self._check_dunder(owner, name, line)
         path = owner.path + "." + name
         made = self.reference(path, line, owner.taint)
@@ -819,13 +835,15 @@ class Interpreter:
         return made
 
     def _check_dunder(self, owner: Value, name: str, line: int) -> None:
-        if name not in _ESCAPE_ATTRIBUTES:
-            return
-        reached = isinstance(owner, Ref) and any(part in owner.path for part in _ESCAPE_STEPS)
-        on_object = isinstance(owner, Ref) and owner.path in ("builtins.object", "builtins.type")
-        if name in _ALWAYS_ESCAPES or reached or on_object or isinstance(owner, (Const, Items, Table)):
-            if name != "__class__" and name != "__dict__":
-                self.harm("sandbox-escape", line)
+        """Attributes that lead from any object to the interpreter's own."""
+        if name in _TO_NAMESPACE:
+            self.harm("sandbox-escape", line)
+        elif name in _TO_FRAMES:
+            self.doubt("sandbox-escape", line)
+        elif name in _TO_CLASSES and isinstance(owner, Ref) and owner.path.startswith("literal.__class__"):
+            self.harm("sandbox-escape", line)
+        elif name == "__subclasses__" and isinstance(owner, Ref) and _CLIMBED.search(owner.path):
+            self.harm("sandbox-escape", line)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.attribute(self.eval(node.value), node.attr, node.lineno)
@@ -913,6 +931,8 @@ class Interpreter:
     def element(self, iterable: Value) -> Value:
         """Some member of an iterable."""
         members = self.members(iterable)
+        if members is None and isinstance(iterable, Items):
+            members = [*iterable.items, Unknown(iterable.taint)]
         if members:
             made = members[0]
             for member in members[1:MAX_PARTS]:
@@ -948,7 +968,9 @@ class Interpreter:
             try:
                 return Const(folding.binary(op, left.data, right.data), taint)
             except folding.NotConstant:
+                self.note_growth("a constant that is too large to compute", line)
                 return Unknown(taint, "number" if isinstance(left.data, (int, float)) else "")
+        self._check_size(op, left, right, line)
         made = self._structured(op, left, right, taint)
         if made is not None:
             return made
@@ -956,6 +978,22 @@ class Interpreter:
         if special is not None:
             return special
         return Unknown(taint, "number" if _numeric(left) and _numeric(right) else "")
+
+    def note_growth(self, what: str, line: int) -> None:
+        self.growth = self.growth or f"line {line}: {what}"
+
+    def _check_size(self, op: ast.operator, left: Value, right: Value, line: int) -> None:
+        if isinstance(op, (ast.Pow, ast.LShift)):
+            if not (isinstance(right, Const) and isinstance(right.data, int) and right.data <= 64):
+                self.note_growth("a power or shift whose size is not known", line)
+        elif isinstance(op, ast.Mult):
+            sides = (left, right)
+            sized = any(isinstance(side, (Items, Text)) or _textual(side) for side in sides)
+            plain = any(
+                isinstance(side, Const) and isinstance(side.data, int) and side.data <= 1000 for side in sides
+            )
+            if not plain and (sized or not self.standalone) and not (_numeric(left) and _numeric(right)):
+                self.note_growth("a product whose size is not known", line)
 
     def _structured(self, op: ast.operator, left: Value, right: Value, taint: Taint) -> Value | None:
         match op, left, right:
@@ -1068,20 +1106,20 @@ class Interpreter:
         result = self.eval(node.values[0])
         believed = guards.when_true if isinstance(node.op, ast.And) else guards.when_false
         names = self.scope.names
-        if len(node.values) > 1:
-            self.scope.names = dict(names)
-        for earlier, value in zip(node.values, node.values[1:], strict=False):
+        self.scope.names = dict(names)
+        for earlier, value in itertools.pairwise(node.values):
             self._believe(believed(earlier, self.is_validator))
             result = join(result, self.eval(value))
-        bound = {
-            each.target.id
-            for value in node.values
-            for each in ast.walk(value)
-            if isinstance(each, ast.NamedExpr) and isinstance(each.target, ast.Name)
-        }
-        names.update({name: self.scope.names[name] for name in bound if name in self.scope.names})
+        if self.has_walrus:
+            self._keep_bound(node, names)
         self.scope.names = names
         return result
+
+    def _keep_bound(self, node: ast.expr, names: dict[str, Value]) -> None:
+        """What `:=` binds inside an expression stays bound after it."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.NamedExpr) and each.target.id in self.scope.names:
+                names[each.target.id] = self.scope.names[each.target.id]
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.eval(node.left), *(self.eval(each) for each in node.comparators)]
@@ -1199,13 +1237,9 @@ class Interpreter:
         made: list[Value] = []
         try:
             complete = self._generate(node, list(node.generators), made)
+            if self.has_walrus:
+                self._keep_bound(node, outer.names)
         finally:
-            for name, value in self.scope.names.items():
-                if any(
-                    isinstance(e, ast.NamedExpr) and isinstance(e.target, ast.Name) and e.target.id == name
-                    for e in ast.walk(node)
-                ):
-                    outer.names.setdefault(name, value)
             self.scope = outer
         if isinstance(node, ast.DictComp):
             return Table({}, merge_taint(made), open=True)
@@ -1489,6 +1523,8 @@ class Interpreter:
         if call.receiver is None and target.args and path.endswith("()"):
             call.receiver = target
         self.calls_made.add(path)
+        if path == "builtins.range":
+            self.rules.calls[path](self, call)
         folded = self._fold_call(path, call)
         if folded is not None:
             return folded
@@ -1591,6 +1627,7 @@ class Interpreter:
         merged = merge_taint((*args, *kwargs.values()))
         on_stack = function.node in self.stack
         if on_stack or len(self.stack) >= MAX_CALL_DEPTH or function.calls >= MAX_INLINED:
+            self.note_growth(f"{function.name} is called more often than was followed", line)
             return Unknown(merged)
         function.calls += 1
         given = self._bound(function, args, kwargs)
@@ -1724,7 +1761,7 @@ def _is_number_annotation(annotation: ast.expr | None) -> bool:
 
 
 def _is_escape_field(field: str) -> bool:
-    return "__" in field and any(name in field for name in _ESCAPE_ATTRIBUTES)
+    return _ESCAPE_FIELD.search(field) is not None
 
 
 def _formatter_parse(template: str) -> Iterator[tuple[str, str | None, str]]:
@@ -1732,40 +1769,23 @@ def _formatter_parse(template: str) -> Iterator[tuple[str, str | None, str]]:
         yield literal, name, spec or ""
 
 
+# A whole request or argument list is not vouched for by a check of one thing in it.
+_OBJECT_SOURCES: Final = frozenset(path for path in SOURCES if not path.endswith(")"))
 _PERCENT: Final = re.compile(r"%(?:\(\w+\))?[#0\- +]*[\d.*]*[hlL]?[diouxXeEfFgGcrsa]")
 _FIELD_HEAD: Final = re.compile(r"\w*")
 _MUTATORS: Final = frozenset({"append", "extend", "insert", "remove", "sort", "clear"})
 _LEAVING: Final = frozenset(
     {"sys.exit()", "os._exit()", "builtins.exit()", "builtins.quit()", "flask.abort()", "os.abort()"}
 )
-_ESCAPE_STEPS: Final = ("__class__", "__bases__", "__base__", "__mro__", "__subclasses__", "builtins.type()")
-_ALWAYS_ESCAPES: Final = frozenset(
-    {
-        "__globals__",
-        "__builtins__",
-        "func_globals",
-        "f_globals",
-        "f_builtins",
-        "gi_frame",
-        "cr_frame",
-        "tb_frame",
-    }
+_TO_NAMESPACE: Final = frozenset(
+    {"__globals__", "__builtins__", "func_globals", "f_builtins", "gi_frame", "cr_frame"}
 )
-_ESCAPE_ATTRIBUTES: Final = _ALWAYS_ESCAPES | {
-    "__subclasses__",
-    "__bases__",
-    "__base__",
-    "__mro__",
-    "mro",
-    "__class__",
-    "__code__",
-    "f_back",
-    "__import__",
-    "__loader__",
-    "__self__",
-    "__getattribute__",
-    "__reduce_ex__",
-}
+_TO_FRAMES: Final = frozenset({"f_globals", "f_locals", "f_back", "tb_frame", "ag_frame"})
+_TO_CLASSES: Final = frozenset({"__base__", "__bases__", "__mro__", "mro", "__subclasses__"})
+_CLIMBED: Final = re.compile(r"__bases?__|__mro__|mro\(\)|^builtins\.(?:object|type)$")
+_ESCAPE_FIELD: Final = re.compile(
+    r"__(?:globals|builtins|subclasses|bases?|mro|init|import|code|dict)__|func_globals"
+)
 # Callables are what these are for, and what they do with them is modelled or harmless.
 _TRUSTED_WITH_FUNCTIONS: Final = frozenset(
     {"builtins.print", "builtins.isinstance", "builtins.callable", "builtins.id"}

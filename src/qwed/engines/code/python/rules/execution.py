@@ -15,7 +15,11 @@ from qwed.engines.code.python.values import (
     Unknown,
     Value,
     join,
+    merge_taint,
 )
+
+
+MAX_RANGE = 1_000_000
 
 
 def evaluate(run: Interpreter, call: Call) -> Value:
@@ -217,8 +221,31 @@ def debugger(run: Interpreter, call: Call) -> Value:
 
 def run_file(run: Interpreter, call: Call) -> Value:
     run.report.effects.add("dynamic-execution")
-    run.doubt("runs-another-file", call.line)
+    path = call.argument(0)
+    if path is not None and path.taint:
+        run.harm("runs-another-file", call.line, path.taint)
+    else:
+        run.doubt("runs-another-file", call.line)
     return UNKNOWN
+
+
+def unwrap(run: Interpreter, call: Call) -> Value | None:
+    """`staticmethod(f)` calls as `f` does."""
+    return call.args[0] if call.args else None
+
+
+def count_range(run: Interpreter, call: Call) -> Value | None:
+    """Only noted: how many rounds a range makes is what the proof of purity asks."""
+    bounds = [value.data for value in call.args if isinstance(value, Const) and isinstance(value.data, int)]
+    if len(bounds) == len(call.args) and 1 <= len(bounds) <= 3 and 0 not in bounds[2:]:
+        span = range(*bounds)
+        rounds = max(0, (span.stop - span.start + span.step - (1 if span.step > 0 else -1)) // span.step)
+        run.ranges[call.line] = max(run.ranges.get(call.line, 0), rounds)
+        if rounds > MAX_RANGE:
+            run.note_growth("a range of too many numbers", call.line)
+    elif not run.standalone:
+        run.note_growth("a range whose length is not known", call.line)
+    return Unknown(shape="number")
 
 
 def make_type(run: Interpreter, call: Call) -> Value | None:
@@ -233,6 +260,15 @@ def make_type(run: Interpreter, call: Call) -> Value | None:
             return UNKNOWN
         return Ref("builtins.type()")
     return None
+
+
+def new_container(run: Interpreter, call: Call) -> Value | None:
+    """`dict()`, `list()`, `set()`, and those made from named arguments."""
+    if call.args:
+        return None
+    if call.path == "builtins.dict":
+        return Table(dict(call.kwargs), merge_taint(call.kwargs.values()), open="**" in call.kwargs)
+    return Items([], call.path.removeprefix("builtins."))
 
 
 _EVALUATORS = (
@@ -295,6 +331,12 @@ CALLS: dict[str, Rule] = {
     "builtins.map": apply_to_all,
     "builtins.filter": apply_to_all,
     "builtins.type": make_type,
+    "builtins.range": count_range,
+    "builtins.staticmethod": unwrap,
+    "builtins.classmethod": unwrap,
+    "builtins.dict": new_container,
+    "builtins.list": new_container,
+    "builtins.set": new_container,
     "yaml.load": load_yaml,
     "yaml.load_all": load_yaml,
     "numpy.load": load_numpy,

@@ -22,7 +22,7 @@ _NOT_A_SECRET: Final = re.compile(
 )
 _CASE_SENSITIVE_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _SECRET_PURPOSE: Final = re.compile(
-    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|cookie|uuid|iv$|coupon|voucher|invite",
+    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|cookie|iv$|coupon|voucher|invite",
     re.I,
 )
 _HARMLESS_HASH: Final = re.compile(
@@ -300,7 +300,9 @@ def attribute_set(run: Interpreter, path: str, value: Value, line: int) -> None:
     elif path.endswith((".debug", "config[]")) and isinstance(value, Const) and value.data is True:
         if path.endswith(".debug"):
             run.harm("debug-mode", line)
-    elif path.startswith(("sys.modules[]", "builtins.")):
+    elif path.startswith("sys.modules[]") or (
+        path.startswith("builtins.") and path.isascii() and path.replace(".", "").replace("_", "").isalnum()
+    ):
         run.doubt("rewrites-an-object", line)
 
 
