@@ -86,10 +86,10 @@ def _parse(line: bytes) -> _Pattern | None:
     directories_only = line.endswith(b"/")
     line = line.removesuffix(b"/")
     is_anywhere = b"/" not in line
-    parts = line.removeprefix(b"/").split(b"/")
-    if parts == [b""]:
-        return None
     try:
+        parts = _parts(line.removeprefix(b"/"))
+        if parts == [b""]:
+            return None
         names = tuple(_name_pattern(part, is_whole=not is_anywhere) for part in parts)
     except _NeverMatches:
         return None
@@ -101,6 +101,25 @@ def _without_trailing_spaces(line: bytes) -> bytes:
     escapes = len(stripped) - len(stripped.rstrip(b"\\"))
     # An odd backslash before the spaces keeps the first of them.
     return stripped + b" " if escapes % 2 and len(stripped) < len(line) else stripped
+
+
+def _parts(pattern: bytes) -> list[bytes]:
+    """Split at each slash that is not in brackets; an escaped one is a slash too."""
+    parts = [b""]
+    position = 0
+    while position < len(pattern):
+        start = position
+        position += 1
+        if pattern[start : start + 1] == b"[":
+            _, position = _bracket(pattern, position)
+        elif pattern[start : start + 1] == b"\\":
+            position += 1
+        token = pattern[start:position]
+        if token in (b"/", b"\\/"):
+            parts.append(b"")
+        else:
+            parts[-1] += token
+    return parts
 
 
 class _NeverMatches(Exception):
