@@ -24,13 +24,13 @@ SIGNALS: Final = {
     "folding:percent": r"%[0-9A-Fa-f]{2}",
     "folding:entity": r"&(?:#[xX]?[0-9A-Fa-f]{1,7}|[A-Za-z]{2,8});?",
     "folding:escape": r"\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2,6}|[0-3]?[0-7]{2})",
-    RUN: r"[A-Za-z0-9+/_-]{12,}",
+    RUN: r"[A-Za-z0-9+/_-]{12,}|[A-Za-z0-9+/]{6,}=",
     "folding:control": r"[\x00-\x08\x0e-\x1f\x7f]",
 }
 
 _NON_ASCII_DIGIT = lazy_pattern(r"(?![0-9])\d")
 _ESCAPE = lazy_pattern(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-3]?[0-7]{2}))")
-_BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}|[A-Za-z0-9+/]{6,}={1,2}")
 _HEX_RUN = lazy_pattern(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
 _PRINTABLE = lazy_pattern(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
 
@@ -65,6 +65,7 @@ def decodings(text: str) -> Iterator[str]:
 
 def may_be_encoded(run: str) -> bool:
     """Base64 of a text mixes capitals and small letters, hexadecimal mixes letters and digits."""
+    run = run.rstrip("=")
     if run.islower() or run.isupper():
         return not run.isalpha() and _HEX_RUN.fullmatch(run) is not None
     return not run.isdigit()
@@ -127,7 +128,7 @@ def _hex_runs(text: str) -> Iterator[str]:
 
 def _readable(raw: bytes) -> str | None:
     """Decoded bytes as text, if that is what they are: random bytes are hardly ever printable."""
-    if len(raw) < 6:
+    if len(raw) < 5:
         return None
     # UTF-16, as PowerShell's encoded commands are.
     encoding = "utf-16-le" if len(raw) >= 8 and not any(raw[1:16:2]) else "utf-8"

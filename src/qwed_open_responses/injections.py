@@ -110,9 +110,9 @@ _NO_LIMITS = (
     r"as dan\b|evil (?:ai|assistant|twin)|opposite mode)"
 )
 _DO = (
-    r"(?:you|ignore|disregard|the user|from now|always|never|do not|override|new|send|execute|call|run"
+    r"(?:you|ignore|disregard|the user|from now|always|never|do not|override|send|execute|call|run"
     r"|forward|"
-    r"transfer|reveal|print|grant|approve|comply|all|disable|user is|delete|email|exfiltrate|output"
+    r"transfer|reveal|print|grant|approve|comply|disable|user is|delete|email|exfiltrate|output"
     r"|respond|leak|"
     r"export|download|post)"
 )
@@ -184,7 +184,8 @@ _HEADERS = (
     r"\r\n|\r\n(?:set-cookie|location|bcc|content-length|transfer-encoding) ?:"
 )
 _DOCUMENT_QUERIES = (
-    r"(?i)(?:^|: |\n)\$(?:where|function|accumulator)$|['\"]?\$where['\"]?\s{0,3}:\s{0,3}['\"]?(?:function"
+    r"(?i)(?:pass\w*|pwd|user\w*|login|token|e?mail|pin|otp): \$(?:ne|gte?|lte?|regex|exists|n?in|not)\b"
+    r"|(?:^|: |\n)\$(?:where|function|accumulator)$|['\"]?\$where['\"]?\s{0,3}:\s{0,3}['\"]?(?:function"
     r"|this\.|"
     r"return|sleep|while|[0-9]==?)|['\"]\$(?:ne|gt|gte|regex|exists|nin)['\"]\s{0,3}:\s{0,3}(?:null"
     r"|['\"]{2}|-?1|"
@@ -286,7 +287,7 @@ INJECTIONS: Final = (
         r"|notifying|"
         r"mention|mentioning|reveal|revealing|let)(?: (?:this|it|that|anything"
         r"|about this))?(?: to)? (?:the |your |"
-        r"any )?(?:user|users|human|humans|operator|owner|developer|anyone)\b",
+        r"any )?(?:user|users|human|humans|operator|owner|developer)\b",
     ),
     Injection(
         PROMPT,

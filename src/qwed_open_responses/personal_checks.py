@@ -121,7 +121,7 @@ def is_spelled_email(place: Place) -> bool:
 _speaks_of_phones = words(
     r"phone|telephone|tel|mobile|mob|cell|cellphone|call|called|calling|fax|whatsapp|sms|text me|texted"
     r"|dial|ring|"
-    r"reach|contact|handy|telefon|teléfono|téléphone|numéro|hotline|number is|phonenumber|msisdn|signal"
+    r"reach|contact|handy|telefon|teléfono|téléphone|numéro|hotline|my number|phonenumber|msisdn|signal"
 )
 _NANP = lazy_pattern(r"^1?[2-9]\d{2}[2-9]\d{6}$")
 _WRITTEN_AS_PHONE = lazy_pattern(
@@ -285,6 +285,10 @@ def is_aadhaar(place: Place) -> bool:
         return False
     valid = importlib.import_module("stdnum.verhoeff").is_valid(_digits(place.match))
     return bool(valid) and not _names_a_thing(place)
+
+
+def is_canadian_sin(place: Place) -> bool:
+    return passes_luhn(_digits(place.match))
 
 
 def is_routing_number(place: Place) -> bool:

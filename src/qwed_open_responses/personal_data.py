@@ -16,6 +16,7 @@ from qwed_open_responses.personal_checks import (
     has_sixteen,
     is_aadhaar,
     is_birth_date,
+    is_canadian_sin,
     is_card,
     is_home_address,
     is_iban,
@@ -156,7 +157,7 @@ DETECTORS: Final = (
         is_nino,
     ),
     _named("uk_nhs", "nhs", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}\b", stdnum("gb.nhs")),
-    _named("ca_sin", "sin|social insurance", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}\b", stdnum("ca.sin")),
+    _named("ca_sin", "sin|social insurance", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}\b", is_canadian_sin),
     Detector(
         "in_aadhaar",
         _NINE_DIGITS,
@@ -232,7 +233,7 @@ DETECTORS: Final = (
     ),
     Detector(
         "postal_address",
-        r"(?i)\bo\.? ?box\b",
+        r"(?i)p\.? ?o\.? box\b",
         r"(?i)\bp\.? ?o\.? box [0-9]{1,7}\b[^\n]{0,60}",
         is_home_address,
     ),

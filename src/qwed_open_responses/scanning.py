@@ -23,7 +23,7 @@ _SECRET_SIGNALS: Final = {
         r"|xox[abeoprs]-|xapp-"
         r"|hooks\.slack\.com|/api/webhooks/|[sr]k_(?:live|test|prod)_|whsec_|sk-|AIza|ya29\.|GOCSPX-|SG\."
         r"|SK[0-9a-f]{4}"
-        r"|key-[0-9a-f]{4}|[0-9a-f]-us[0-9]|npm_|pypi-|hf_|dckr_|do[opr]_v1_|shp(?:at|ca|pa|ss)_|sq0"
+        r"|key-[0-9a-z]{4}|[0-9a-f]-us[0-9]|npm_|pypi-|hf_|dckr_|do[opr]_v1_|shp(?:at|ca|pa|ss)_|sq0"
         r"|dapi[0-9a-f]|hv[sbr]\."
         r"|AGE-SECRET|[0-9]:[A-Za-z0-9_-]{4}|Key=|sig=|ATATT3|lin_|ntn_|PMAK-|NRAK-|\bdp\.|gsk_|r8_|sbp_"
         r"|sntry|eyJ"

@@ -44,10 +44,40 @@ _NUMBER_PLACES: Final = (
 )
 # Between them they know every way to begin a comment and to quote a string.
 _DIALECTS: Final = ("mysql", "postgres")
+_TIME_PROBE = lazy_pattern(r"(?i)\bwaitfor\s+(?:delay|time)\s+['@]")
+_SPEAKS_TSQL = lazy_pattern(r"(?i)\bwaitfor\b|\bexec\b|\bdeclare\b|xp_|sp_")
 _STARTS_LIKE_A_NUMBER = lazy_pattern(r"\s*[-(]?\s*[0-9]")
 _VERSION_COMMENT = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/", re.S)
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|$)", re.S)
 _COMMENT_AT_THE_END = lazy_pattern(r"(?:--|#|/\*)[^'\"]*$")
+
+
+_STATEMENT = lazy_pattern(
+    r"""(?isx)
+    \s* (?:
+      drop \s+ (?:table|database|schema|view|index|user|role|function|procedure|trigger|sequence
+          |column|tablespace)
+        \s+ (?:if \s+ exists \s+)? [\w."`\[\]$-]+ (?:\s*,\s*[\w."`\[\]$-]+)*
+        \s* (?:cascade|restrict|purge)? \s* (?:;|--|/\*|\#|$)
+    | truncate \s+ (?:table \s+)? (?:only \s+)? [\w."`\[\]$-]+
+        \s* (?:cascade|restart \s+ identity)? \s* (?:;|--|/\*|\#|$)
+    | delete \s+ from \s+ [\w."`\[\]$-]+ \s* (?:;|--|/\*|\#|$|where\b|using\b|limit\b|as\b)
+    | update \s+ [\w."`\[\]$-]+ \s+ set \s+ [\w."`\[\]$-]+ \s* =
+    | alter \s+ (?:table|user|role|database|system|login) \s+ \S+ \s+ \w+
+    | (?:grant|revoke) \s+ [\w\s,*]+? \s+ on \s+ \S+ \s+ (?:to|from) \s
+    | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
+    | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
+    | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
+    | (?:create|replace|insert|merge|select|with|explain|begin|declare|attach|load|call|set|do) \b
+    )"""
+)  # fmt: skip
+# The shape of a statement is told by its beginning.
+_HEAD: Final = 400
+
+
+def is_statement_shaped(text: str) -> bool:
+    """Whether a text begins as a statement does, rather than as a sentence with the same verb."""
+    return _STATEMENT.match(text[:_HEAD]) is not None
 
 
 def breaks_out(value: str) -> bool:
@@ -56,8 +86,9 @@ def breaks_out(value: str) -> bool:
         value = value[:MAX_LENGTH]
     plain = _COMMENT.sub(" ", _VERSION_COMMENT.sub(r" \1 ", value))
     joined = _COMMENT.sub("", value)
-    candidates = dict.fromkeys((value, plain, joined))
-    return any(_changes(candidate) for candidate in candidates)
+    opened, comment, _ = value.rpartition("/*")
+    candidates = dict.fromkeys((value, plain, joined, *((f"{opened} -- ",) if comment else ())))
+    return _TIME_PROBE.search(plain) is not None or any(map(_changes, candidates))
 
 
 def _changes(value: str) -> bool:
@@ -73,14 +104,16 @@ def _quote(place: str) -> str:
 
 
 def _changed(place: str, value: str) -> bool:
-    return any(_is_changed(_parsed(place.replace("{}", value), dialect), value) for dialect in _DIALECTS)
+    dialects = (*_DIALECTS, "tsql") if _SPEAKS_TSQL.search(value) else _DIALECTS
+    return any(_is_changed(_parsed(place.replace("{}", value), dialect), value) for dialect in dialects)
 
 
 def _is_changed(statements: list[Any] | None, value: str) -> bool:
     if not statements:
         return False
     if len(statements) > 1:
-        return all(_is_statement(statement) for statement in statements)
+        second = value.partition(";")[2]
+        return is_statement_shaped(second) and all(_is_statement(statement) for statement in statements)
     return _has_more_than_the_value(statements[0], value)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed_open_responses import sql_fragments
 from qwed_open_responses.slots import Slot, slot_of
 
 MAX_PARSED: Final = 16_384
@@ -33,9 +34,11 @@ SIGNALS: Final = {
         r"|del|rmdir|rd|format|truncate|mv"
         r"|tee|cat|env|printenv|git|socat|telnet|awk|xargs|history|wipefs|fdisk|parted|echo|printf|tar|cp"
         r"|ln|nohup|setsid|watch|unlink"
-        r"|vssadmin|reg|net|schtasks|wmic|bcdedit|cipher|mshta|rundll32|aws|gcloud|az|terraform|helm|npm"
+        r"|vssadmin|remove-item|invoke-expression|iex|diskpart|erase|clear-disk|format-volume|reg|net"
+        r"|schtasks|wmic|bcdedit|cipher|mshta|rundll32|aws|gcloud|az|terraform|helm|npm"
         r"|pip|gem)\b"
         r"|(?:^|: )\s*[a-zA-Z/.]{0,12}(?:''|\"\"|\\[a-z]|\$@|\$\*|\$')"
+        r"|(?:^|: )\s*[\"'][\w/.-]{1,20}[\"']\s+-"
     ),
     "suspicion:sql": (
         r"(?i)\b(?:drop|truncate|delete|update|alter|grant|revoke|exec|execute|merge|copy|shutdown|insert"
@@ -104,11 +107,11 @@ def command_lines(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         arguments = next((value[name] for name in _ARGUMENT_KEYS if name in value and name != key), None)
         if _is_words(item):
-            yield key, _line(item)
+            yield str(key), _line(item)
         elif isinstance(item, str) and _is_words(arguments):
-            yield key, f"{item} {_line(arguments)}"
+            yield str(key), f"{item} {_line(arguments)}"
         elif isinstance(item, str) and isinstance(arguments, str):
-            yield key, f"{item} {arguments}"
+            yield str(key), f"{item} {arguments}"
 
 
 _PROGRAM_KEYS: Final = ("program", "executable", "binary", "process", "args", "arguments")
@@ -140,14 +143,16 @@ _FUNCTION_WORDS: Final = frozenset(
     into after before over under again more most some any all each every just only very also
     """.split()  # noqa: SIM905 - a word list
 )
-_WORDS = lazy_pattern(r"[A-Za-z']+")
 
 
 def is_prose(value: str) -> bool:
     """A sentence: several words, a good part of them words that only sentences are held together by."""
-    words = _WORDS.findall(value[:600].lower())
+    words = [word for token in value[:600].lower().split() if (word := token.strip(_PUNCTUATION)).isalpha()]
     held = sum(word in _FUNCTION_WORDS for word in words)
     return held >= 2 and held * 6 >= len(words)
+
+
+_PUNCTUATION: Final = ".,;:!?\"'()“”‘’"
 
 
 # Judges
@@ -164,34 +169,36 @@ class _Judge(msgspec.Struct, frozen=True):
 def _hostile_shell(value: str, slot: Slot | None) -> str | None:
     if len(value) > MAX_PARSED or (slot is not Slot.SHELL and is_prose(value)):
         return None
-    if slot in (Slot.SQL, Slot.CODE, Slot.URL):
+    if slot in (Slot.SQL, Slot.CODE) or (slot is Slot.URL and "://" in value):
         return None
+    if slot is not Slot.SHELL and _SUBSTITUTION.search(value):
+        return "substitution: the value would run a command where a shell reads it"
+    if (windows := _WINDOWS.search(value)) is not None:
+        return f"destructive command: {windows.group()[:80]}"
     verdict = _engines().code.inspect_shell(value)
-    harms = verdict.harms
-    return f"{harms[0].rule}: {harms[0].text}" if harms else None
+    # A command whose harmlessness could not be shown is not run; elsewhere only what surely harms counts.
+    return _worst(verdict.problems if slot is Slot.SHELL else verdict.harms)
 
 
-_STATEMENT = lazy_pattern(
-    r"""(?isx)
-    \s* (?:
-      drop \s+ (?:table|database|schema|view|index|user|role|function|procedure|trigger|sequence
-          |column|tablespace)
-        \s+ (?:if \s+ exists \s+)? [\w."`\[\]$-]+ (?:\s*,\s*[\w."`\[\]$-]+)*
-        \s* (?:cascade|restrict|purge)? \s* (?:;|--|/\*|\#|$)
-    | truncate \s+ (?:table \s+)? (?:only \s+)? [\w."`\[\]$-]+
-        \s* (?:cascade|restart \s+ identity)? \s* (?:;|--|/\*|\#|$)
-    | delete \s+ from \s+ [\w."`\[\]$-]+ \s* (?:;|--|/\*|\#|$|where\b|using\b|limit\b|as\b)
-    | update \s+ [\w."`\[\]$-]+ \s+ set \s+ [\w."`\[\]$-]+ \s* =
-    | alter \s+ (?:table|user|role|database|system|login) \s+ \S+ \s+ \w+
-    | (?:grant|revoke) \s+ [\w\s,*]+? \s+ on \s+ \S+ \s+ (?:to|from) \s
-    | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
-    | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
-    | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
-    | (?:create|replace|insert|merge|select|with|explain|begin|declare|attach|load|call|set|do) \b
-    )"""
-)  # fmt: skip
-# The shape of a statement is told by its beginning.
-_HEAD: Final = 400
+# A name or an address that holds a command to run first.
+_SUBSTITUTION = lazy_pattern(r"\$\(\s*[a-z/][\w/.-]*[\s)]|^[^\s`]*`[^`]+`[^\s`]*$")
+# No engine parses these two languages yet: the verbs that destroy or fetch and run, with what makes them so.
+_WINDOWS = lazy_pattern(
+    r"(?i)\b(?:del|erase|rd|rmdir)\s+(?:/[a-z]\s+){0,6}/[sq]\b|\bformat\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b"
+    r"|\b(?:remove-item|ri|rm)\b[^\n|;]{0,200}\s-(?:recurse|r)\b|\b(?:clear-disk|format-volume"
+    r"|stop-computer)\b"
+    r"|\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,200}\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16}"
+    r"|\b(?:iex|invoke-expression)\b|\bdownloadstring\s*\(|\bvssadmin\s+delete\b|\breg\s+(?:delete|add)\b"
+    r"|\bnet\s+(?:user|localgroup)\s[^\n]{0,100}/add\b|\bcertutil\b[^\n]{0,100}-urlcache\b"
+    r"|\bmshta\s+(?:http|vbscript)"
+    r"|\bbcdedit\s+/|\bset-mppreference\b|\bschtasks\s+/create\b|\bwmic\s[^\n]{0,100}\bcall\s+create\b"
+)
+
+
+def _worst(problems: Any) -> str | None:
+    return f"{problems[0].rule}: {problems[0].text}" if problems else None
+
+
 _COMMENTS = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/|/\*.*?\*/", re.S)
 _DESTRUCTIVE_KINDS: Final = frozenset({"truncate", "grant", "copy", "procedure", "administration"})
 _DROPS = lazy_pattern(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b)")
@@ -205,7 +212,7 @@ def _hostile_sql(value: str, slot: Slot | None) -> str | None:
     if len(value) > MAX_PARSED or slot in (Slot.SHELL, Slot.CODE, Slot.PATH, Slot.URL):
         return None
     plain = _COMMENTS.sub(lambda match: f" {match.group(1) or ''} ", value)
-    if slot is not Slot.SQL and (_STATEMENT.match(plain[:_HEAD]) is None or is_prose(value)):
+    if slot is not Slot.SQL and (not sql_fragments.is_statement_shaped(plain) or is_prose(value)):
         return None
     if slot is Slot.SQL and _VERB.match(plain) is None:
         return None
@@ -230,16 +237,30 @@ def _hostile_python(value: str, slot: Slot | None) -> str | None:
     if len(value) > MAX_PARSED or (slot is not Slot.CODE and (is_prose(value) or slot is not None)):
         return None
     verdict = _engines().code.inspect_python(value)
-    if verdict.malformed is not None and not verdict.harms:
-        return None
-    return f"{verdict.harms[0].rule}: {verdict.harms[0].text}" if verdict.harms else None
+    if verdict.malformed is not None:
+        return _worst(verdict.harms)
+    return _worst(verdict.problems) or _power(verdict.effects)
+
+
+_POWERS: Final = {
+    "process": "it starts a program",
+    "dynamic-execution": "it runs code that it makes itself",
+    "file-delete": "it deletes files",
+}
+
+
+def _power(effects: Any) -> str | None:
+    """Effects that no calculation needs, whatever the program does with them."""
+    return next((f"{effect}: {_POWERS[effect]}" for effect in effects if effect in _POWERS), None)
 
 
 def _hostile_javascript(value: str, slot: Slot | None) -> str | None:
     if len(value) > MAX_PARSED or (slot is not Slot.CODE and (is_prose(value) or slot is not None)):
         return None
     verdict = _engines().code.inspect_javascript(value)
-    return f"{verdict.harms[0].rule}: {verdict.harms[0].text}" if verdict.harms else None
+    if verdict.malformed is not None:
+        return _worst(verdict.harms)
+    return _worst(verdict.problems) or _power(verdict.effects)
 
 
 _PATH_RULES: Final = frozenset({"traversal", "sensitive-place", "control-character", "unc", "stream"})

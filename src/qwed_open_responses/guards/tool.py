@@ -133,7 +133,7 @@ def _arguments(
     for path, value in view.objects:
         if only_one or path.endswith("arguments") or ".arguments" in path:
             for key, line in suspicions.command_lines(value):
-                yield Argument("", key, f"{path}.{key}", line)
+                yield Argument("", "command", f"{path}.{key}", line)
 
 
 def _tool_at(path: str, tools: dict[str, str]) -> str:
