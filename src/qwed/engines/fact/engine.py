@@ -4,6 +4,7 @@ VERIFIED: every assertion of the claim is entailed by a source, and none is cont
 contradicted, and no source entails it. Everything else is UNCERTAIN, disagreeing sources included.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,17 +20,19 @@ from qwed.engines.fact.aliases import find_aliases
 from qwed.engines.fact.comparisons import judge_comparison, read_comparison
 from qwed.engines.fact.distribution import distribute
 from qwed.engines.fact.entailment import judge
-from qwed.engines.fact.frames import Frame, Phrase, phrase_of, read_sentence
+from qwed.engines.fact.frames import MAX_ITEMS, Frame, Phrase, read_assertions
 from qwed.engines.fact.quotations import judge_quotation
 from qwed.engines.fact.records import Grid, Record, grid_of, records_of_object, records_of_table
 from qwed.engines.fact.sources import BadSources, ObjectSource, Source, TableSource, TextSource, read_sources
 from qwed.engines.fact.structured import judge_records
-from qwed.engines.fact.text import Item, Sentence, read_items, split_sentences
+from qwed.engines.fact.text import Item, Sentence, plain_signs, read_items, split_sentences
 from qwed.engines.fact.verdicts import Stance, Witness
 
 MAX_CLAIM: Final = 4_096
 MAX_ASSERTIONS: Final = 24
 MAX_SENTENCES: Final = 6_000
+# What goes on for longer is no sentence, and can't be a witness.
+MAX_SENTENCE: Final = 2_000
 _MAX_WITNESSES: Final = 6
 _QUICK_SIZE: Final = 8_192
 
@@ -51,7 +54,7 @@ class FactEngine:
             )
         try:
             sources = read_sources(action.parameters.get("sources"))
-            return _finding(claim, _Evidence(sources))
+            return _finding(claim, _Evidence(sources, claim))
         except BadSources as error:
             return uncertain(FACT, Risk.LOW, str(error), limit="sources")
         except RecursionError:
@@ -66,9 +69,9 @@ class _SourceSentence(msgspec.Struct, frozen=True):
 
 
 class _Evidence:
-    """The sources, read once."""
+    """The sources, read once, as far as they can have to do with the claim."""
 
-    def __init__(self, sources: list[Source]) -> None:
+    def __init__(self, sources: list[Source], claim: str) -> None:
         texts = [source for source in sources if isinstance(source, TextSource)]
         self.texts = texts
         self.aliases = find_aliases(source.text for source in texts)
@@ -82,13 +85,17 @@ class _Evidence:
             elif isinstance(source, ObjectSource):
                 self.records += records_of_object(source)
                 self._tables_in(source.value, source.id, 0)
+        stems = _stems(claim, self.aliases)
         self.sentences: list[_SourceSentence] = []
         self.frames: list[tuple[str, str, Frame]] = []
         for source in texts:
             for sentence in split_sentences(source.text):
                 if len(self.sentences) >= MAX_SENTENCES:
                     raise BadSources(f"the sources hold more than {MAX_SENTENCES} sentences")
-                self._add(source.id, sentence)
+                if len(sentence.text) <= MAX_SENTENCE and any(
+                    stem in sentence.text.lower() for stem in stems
+                ):
+                    self._add(source.id, sentence)
 
     def _tables_in(self, value: Any, name: str, depth: int) -> None:
         """Lists of objects inside an object are tables too."""
@@ -109,15 +116,26 @@ class _Evidence:
     def _add(self, source: str, sentence: Sentence) -> None:
         items = read_items(sentence.text)
         is_asserted = _is_asserted(sentence, items)
-        self.sentences.append(_SourceSentence(source, sentence.text, phrase_of(items, {}), is_asserted))
+        self.sentences.append(_SourceSentence(source, sentence.text, _words(items), is_asserted))
         if is_asserted:
-            reading = read_sentence(sentence.text, self.aliases)
+            reading = read_assertions(items, self.aliases)
             self.frames += [
                 (source, sentence.text, consequence)
                 for group in reading.assertions
                 for frame in group
                 for consequence in distribute(frame)
             ]
+
+
+def _stems(claim: str, aliases: dict[Phrase, Phrase]) -> set[str]:
+    """Beginnings of the claim's words. A sentence that speaks of the same thing shares one of them."""
+    words = set(re.findall(r"\w+", plain_signs(claim).lower()))
+    for alias, name in aliases.items():
+        if words & set(alias) or words & set(name):
+            words |= {str(word) for word in (*alias, *name)}
+    words |= {plural for plural, one in language.IRREGULAR_PLURALS.items() if one in words}
+    words |= {one for plural, one in language.IRREGULAR_PLURALS.items() if plural in words}
+    return {word[:4] for word in words if word not in language.SMALL_WORDS}
 
 
 def _is_asserted(sentence: Sentence, items: list[Item]) -> bool:
@@ -189,12 +207,12 @@ def _judge_sentence(text: str, evidence: _Evidence) -> list[_Part]:
 
 
 def _judge_frames(text: str, items: list[Item], evidence: _Evidence) -> list[_Part]:
-    if not _is_asserted(Sentence(text), items):
+    if len(items) > MAX_ITEMS or not _is_asserted(Sentence(text), items):
         return [(text, [])]
     comparison = read_comparison(items, evidence.aliases)
     if comparison is not None:
         return [(text, list(judge_comparison(comparison, evidence.records, evidence.frames)))]
-    reading = read_sentence(text, evidence.aliases)
+    reading = read_assertions(items, evidence.aliases)
     if not reading.is_complete:
         return [(text, [])]
     return [(text, _judge_assertion(group, evidence)) for group in reading.assertions]
@@ -202,7 +220,7 @@ def _judge_frames(text: str, items: list[Item], evidence: _Evidence) -> list[_Pa
 
 def _same_sentence(items: list[Item], evidence: _Evidence) -> Iterator[Witness]:
     """A source says exactly this, or exactly this with a "not"."""
-    said = phrase_of(items, {})
+    said = _words(items)
     without = tuple(word for word in said if word != "not")
     for sentence in evidence.sentences:
         if not sentence.is_asserted:
@@ -211,6 +229,15 @@ def _same_sentence(items: list[Item], evidence: _Evidence) -> Iterator[Witness]:
             yield Witness(Stance.ENTAILS, "quotation", sentence.source, sentence.text)
         elif without == tuple(word for word in sentence.words if word != "not") and len(without) > 2:
             yield Witness(Stance.CONTRADICTS, "negation", sentence.source, sentence.text)
+
+
+def _words(items: list[Item]) -> Phrase:
+    """The sentence as written, but for case, articles, plurals and the spelling of numbers."""
+    return tuple(
+        language.singular(item.lower) if item.value is None else item.value
+        for item in items
+        if item.lower not in language.ARTICLES
+    )
 
 
 def _judge_assertion(group: tuple[Frame, ...], evidence: _Evidence) -> list[Witness]:

@@ -87,7 +87,7 @@ def _judge_positive(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     circumstances = _compare_circumstances(claim, source)
     if complement in (Relation.SAME, Relation.WITHIN) and circumstances in (Relation.SAME, Relation.WITHIN):
         return (Stance.ENTAILS, "statement") if _may_drop(claim, source) else None
-    if complement is Relation.DISJOINT and circumstances is Relation.SAME and claim.verb in language.MEASURED:
+    if complement is Relation.DISJOINT and circumstances is Relation.SAME and _has_one_number(claim):
         return Stance.CONTRADICTS, "number"
     if complement is Relation.SAME and circumstances is Relation.DISJOINT:
         return _judge_clash(claim, source)
@@ -104,9 +104,16 @@ def _may_drop(claim: Frame, source: Frame) -> bool:
     return is_event and not words & language.RESTRICTIONS
 
 
+def _has_one_number(claim: Frame) -> bool:
+    """A measure, or how many of something there were in a stated time."""
+    counts = len(claim.complement) > 1 and isinstance(claim.complement[0], Quantity)
+    return claim.verb in language.MEASURED or (counts and TIME in dict(claim.circumstances))
+
+
 def _judge_clash(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     """One circumstance differs: decisive for what happens once, and for changes of a measure."""
-    if claim.verb in language.UNIQUE_EVENTS and _only_clash_is(claim, source, TIME):
+    is_unique = claim.verb in language.UNIQUE_EVENTS or "first" in claim.complement
+    if is_unique and _only_clash_is(claim, source, TIME):
         return Stance.CONTRADICTS, "date"
     if claim.verb in language.MEASURED and _only_clash_is(claim, source, "by", "to", "from", "at"):
         return Stance.CONTRADICTS, "number"

@@ -13,7 +13,7 @@ from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
 from qwed.engines.fact.language import VERBS, singular
 from qwed.engines.fact.quantities import NUMBER, Quantity, exactly
-from qwed.engines.fact.text import Item, Value, read_items
+from qwed.engines.fact.text import Item, Value
 
 # A noun phrase: words in canonical form, and values.
 Phrase = tuple[str | Value, ...]
@@ -47,9 +47,8 @@ class Reading(msgspec.Struct, frozen=True):
     is_complete: bool
 
 
-def read_sentence(sentence: str, aliases: dict[Phrase, Phrase]) -> Reading:
+def read_assertions(items: list[Item], aliases: dict[Phrase, Phrase]) -> Reading:
     """The assertions of one sentence, as far as they are understood."""
-    items = read_items(sentence)
     if not 2 <= len(items) <= MAX_ITEMS:
         return Reading((), False)
     return _Reader(aliases).read(items)
@@ -192,7 +191,7 @@ def _is_lexical_verb(items: Sequence[Item], index: int, start: int) -> bool:
     if before.text == "," and sum(item.text == "," for item in items[start:index]) != 2:
         return False
     following = items[index + 1].lower if index + 1 < len(items) else ""
-    if following in language.BE or following in language.HAVE or following == "of":
+    if following in language.BE or following in language.HAVE or following in VERBS.past or following == "of":
         return False
     return word in VERBS.lemma or (word.endswith("ed") and len(word) > 4 and items[index].is_word)
 
@@ -425,6 +424,11 @@ class _Reader:
     def _frames(
         self, subject: list[Item], group: _VerbGroup, rest: list[Item], opening: list[Item]
     ) -> Iterator[tuple[Frame, ...]]:
+        parts = _measures(group, rest)
+        if len(parts) > 1:
+            for part in parts:
+                yield from self._frames(subject, group, part, opening)
+            return
         circumstances: list[tuple[str, Phrase]] = []
         if opening and opening[0].lower == "with":
             yield from self._with_attribute(subject, opening)
@@ -505,6 +509,23 @@ class _Reader:
             circumstances=_ordered(rest),
             is_definite=False,
         )
+
+
+def _measures(group: _VerbGroup, rest: list[Item]) -> list[list[Item]]:
+    """`2 km long and 20 m wide`: two measures, each with its own number."""
+    parts: list[list[Item]] = [[]]
+    for item in rest:
+        if item.lower == "and" or item.text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(item)
+    each_has_one = all(
+        sum(item.value is not None for item in part) == 1
+        and any(isinstance(item.value, Quantity) for item in part)
+        for part in parts
+    )
+    is_state = group.verb in ("be", "have") and not group.is_passive and not group.is_negated
+    return parts if is_state and each_has_one else [rest]
 
 
 def _ordered(circumstances: list[tuple[str, Phrase]]) -> tuple[tuple[str, Phrase], ...]:

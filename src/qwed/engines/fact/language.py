@@ -28,11 +28,11 @@ NEGATIONS: Final = words("not never")
 # Adverbs a source may carry without changing what it asserts.
 HARMLESS_ADVERBS: Final = words(
     "also then thus therefore indeed currently now still already officially recently eventually finally "
-    "successfully later subsequently additionally formally"
+    "successfully first originally initially later subsequently additionally formally"
 )
 ADVERBS: Final = HARMLESS_ADVERBS | words(
     "only just always often usually rarely seldom hardly barely almost nearly frequently sometimes once "
-    "twice  soon first formerly previously initially originally partly fully mostly mainly largely "
+    "twice  soon formerly previously partly fully mostly mainly largely "
     "primarily"
 )
 OPENERS: Final = words(
@@ -84,7 +84,7 @@ assassinate arrest ratify veto enact repeal connect boil melt live flow bark rai
 govern breed hunt hatch erupt crash explode float absorb emit reflect attract repel dissolve react consume
 recycle refine assemble mine drill plant harvest cook bake brew ferment pour load unload deploy upgrade
 downgrade patch encrypt decrypt audit certify license register enroll admit expel suspend reinstate nominate
-endorse criticize praise thank congratulate apologize relocate
+endorse criticize praise thank congratulate apologize relocate price value rate synthesize
 """
 # Verbs that double their last letter.
 _DOUBLING: Final = words("ban drop stop plan ship star patent transfer span")
@@ -150,13 +150,15 @@ UNIQUE_MAKERS: Final = words("write compose paint invent direct")
 # What a thing has, weighs, holds at one time: two numbers exclude each other.
 MEASURED: Final = words(
     "be have contain employ weigh cost measure cover span house own comprise seat hold number total last "
-    "rise fall  grow increase decrease decline drop earn generate produce serve boil freeze melt"
+    "rise fall grow increase decrease decline drop earn generate produce serve boil freeze melt price value "
+    "rate"
 )
 # Dropping a circumstance of one of these may turn a truth into a falsehood.
 NOT_MONOTONE: Final = words(
     "be have lack deny avoid fail refuse prevent stop doubt reject ban prohibit cease prefer want like "
     "love remain  hope last contain comprise consist number total equal exceed"
 )
+SMALL_WORDS: Final = ARTICLES | PREPOSITIONS | BE.keys() | HAVE.keys() | words("of and or not s than it")
 RESTRICTIONS: Final = words("no few only most all every")
 COLLECTIVE: Final = words(
     "meet marry merge share collaborate found establish total weigh cost sum number form build write "
@@ -228,7 +230,7 @@ SUPERLATIVES: Final = words(
     "largest biggest tallest highest smallest longest shortest oldest youngest fastest slowest first last "
     "deepest  heaviest lightest richest poorest hottest coldest nearest farthest closest"
 )
-_IRREGULAR_PLURALS: Final = {
+IRREGULAR_PLURALS: Final = {
     "people": "person",
     "children": "child",
     "men": "man",
@@ -244,8 +246,8 @@ _NOT_PLURAL: Final = words(
 
 def singular(word: str) -> str:
     """The word without a plural ending; the same rule on both sides, so it only has to be consistent."""
-    if word in _IRREGULAR_PLURALS:
-        return _IRREGULAR_PLURALS[word]
+    if word in IRREGULAR_PLURALS:
+        return IRREGULAR_PLURALS[word]
     if len(word) < 4 or word in _NOT_PLURAL or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

@@ -135,8 +135,14 @@ class Quantity(msgspec.Struct, frozen=True):
     high_excluded: bool = False
 
     @property
+    def is_point(self) -> bool:
+        return (
+            self.low is not None and self.low == self.high and not (self.low_excluded or self.high_excluded)
+        )
+
+    @property
     def is_exact(self) -> bool:
-        return self.low is not None and self.low == self.high and not self.is_approximate
+        return self.is_point and not self.is_approximate
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -165,7 +171,7 @@ def compare(claim: Quantity, source: Quantity) -> Relation:
         return Relation.UNKNOWN
     if claim.key == source.key:
         return Relation.SAME
-    if claim.low == claim.high and source.low == source.high:
+    if claim.is_point and source.is_point:
         return _compare_points(claim, source)
     if claim.is_approximate or source.is_approximate or _may_be_rounded(claim, source):
         return Relation.UNKNOWN

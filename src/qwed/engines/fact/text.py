@@ -126,7 +126,7 @@ def _is_abbreviation(text: str, stop: int) -> bool:
 
 
 _TOKEN: Final = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<glued>km/h|m/s|[A-Za-z%°²]*[A-Za-z%²])?(?![\w])"
+    r"(?P<number>(?:(?<![\w.)\]])-)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?))(?P<glued>km/h|m/s|[A-Za-z%°²]*[A-Za-z%²])?(?![\w])"
     r"|(?P<acronym>\b(?:[A-Za-z]\.)+[A-Za-z]\b\.?)"
     r"|(?P<word>[^\W_]+(?:[-_&][^\W_]+)*)"
     r"|(?P<genitive>'s\b|'(?=\s))"
@@ -148,11 +148,16 @@ _CONTRACTIONS: Final = (
 )
 
 
+# Most sentences hold none of these: one look instead of a dozen.
+_CONTRACTED: Final = re.compile(r"n't\b|\bcannot\b|\bper\b|\bsq|°|\bdegrees\b", re.I)
+
+
 def read_items(sentence: str) -> list[Item]:
     """The items of one sentence, its final stop left out."""
     plain = plain_signs(sentence).strip().rstrip(".!").strip()
-    for pattern, replacement in _CONTRACTIONS:
-        plain = pattern.sub(replacement, plain)
+    if _CONTRACTED.search(plain):
+        for pattern, replacement in _CONTRACTIONS:
+            plain = pattern.sub(replacement, plain)
     return _with_values(list(_tokens(plain)))
 
 
@@ -250,15 +255,8 @@ def _is_year(tokens: list[_Token], index: int, end: int, items: list[Item]) -> b
 def _read_quantity(tokens: list[_Token], index: int) -> tuple[Quantity, int] | None:
     """A number with what belongs to it, and the index after it."""
     position = index
-    sign = Fraction(1)
     unit: Unit | None = None
     token = tokens[position]
-    if token.kind == "sign" and token.text == "-" and _has(tokens, position + 1, "number"):
-        before = tokens[position - 1].kind if position else "sign"
-        if before in ("number", "word", "date"):
-            return None
-        sign, position = Fraction(-1), position + 1
-        token = tokens[position]
     if token.text.lower() in UNITS and token.text in "$€£¥₹" and _has(tokens, position + 1, "number"):
         unit, position = UNITS[token.text], position + 1
         token = tokens[position]
@@ -273,7 +271,7 @@ def _read_quantity(tokens: list[_Token], index: int) -> tuple[Quantity, int] | N
     if number is None:
         return None
     value, step, position = number
-    return _finished(tokens, position, sign * value, step, unit, token)
+    return _finished(tokens, position, value, step, unit, token)
 
 
 def _has(tokens: list[_Token], index: int, kind: str) -> bool:

@@ -29,7 +29,8 @@ _READING_WORDS: Final = word_set(
     """
 )
 _FIRST_WORD: Final = re.compile(r"[\s(;]*([A-Za-z]+)")
-_SQL_SIGNS: Final = re.compile(r"[;'\"=*()`]|--|/\*|\bfrom\b|\binto\b|\btable\b|\bwhere\b", re.I)
+_SQL_SIGNS: Final = re.compile(r"[;'\"=*()`]|--|/\*")
+_SQL_WORDS: Final = re.compile(r"\b(?:from|into|table|where)\b", re.I)
 _IDENTIFIER: Final = re.compile(r"[\w$. ,\-\[\]\"`]{1,200}\Z")
 _OUTSIDE_WORDS: Final = re.compile(r"--|/\*|[;'\\]")
 
@@ -50,8 +51,9 @@ def inspect_statement(
     if isinstance(finding, Problem):
         return [finding], Risk.CRITICAL
     if finding.failure is Failure.MALFORMED and not must_be_sql and not _SQL_SIGNS.search(text):
-        doubt = [undecided("statement", "a sentence that begins like a change of data", text)]
-        return ([] if word in _READING_WORDS else doubt), Risk.LOW
+        doubt = [undecided("statement", "a sentence or a statement: it can't be told which", text)]
+        is_sentence = word in _READING_WORDS and not _SQL_WORDS.search(text)
+        return ([] if is_sentence else doubt), Risk.LOW
     return _statement_problems(text, finding, reads_only), finding.risk
 
 
@@ -60,6 +62,8 @@ def inspect_condition(text: str, dialect: Any) -> list[Problem]:
     finding = _sql_finding(f"SELECT 1 FROM t WHERE ({text})", dialect)  # noqa: S608 - parsed, never run
     if isinstance(finding, Problem):
         return [finding]
+    if finding.failure is Failure.MALFORMED:
+        return [forbidden("condition", "this is not one condition", text)]
     return _statement_problems(text, finding, reads_only=True)
 
 
