@@ -10,7 +10,10 @@ from qwed.engines.math import MathEngine
 
 Figure = tuple[str, float, str, float | None]
 
-_TWENTY_TERMS = "12.5 + 7.25 * 3 - 1/8 + 100.01 - 45 * 2.5 + 19.99 / 4 - 3 + 250 * (3 - 1) + 17.75 - 0.125 * 8 + 42 - 6.5 / 2"
+_TWENTY_TERMS = (
+    "12.5 + 7.25 * 3 - 1/8 + 100.01 - 45 * 2.5 + 19.99 / 4 - 3 + 250 * (3 - 1) + 17.75 "
+    "- 0.125 * 8 + 42 - 6.5 / 2"
+)
 
 # label: (text, target in microseconds)
 _TEXTS: dict[str, tuple[str, float | None]] = {

@@ -7,6 +7,7 @@ elimination counts. Where completeness cannot be counted, only "is a solution" i
 
 import re
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import gcd, isqrt, lcm
 from typing import Any, Final
@@ -35,29 +36,17 @@ _OF: Final = r"(?:of|to|for)"
 _COUNT: Final = r"(?:the |exactly |only |a |an |one |two |three |four |unique |single )*"
 
 # Tried in this order. `eq` holds the equations, `values` what is claimed of them.
-_FORMS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE | re.DOTALL), is_complete)
-    for pattern, is_complete in (
-        (rf"{_SUBJECT}(?P<eq>.+?) has (?P<none>no) {_NOUN}\.?", True),
-        (rf"{_SUBJECT}(?P<eq>.+?) has {_COUNT}{_NOUN}\s*[:,]?\s*(?:at |of |are |is )?(?P<values>\S.*)", True),
-        (rf"(?:the |all )*{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+?) (?:is|are):?\s+(?P<values>.+)", True),
-        (
-            rf"(?P<values>.+?) (?:is|are) (?P<one>a |one )?(?:the )?{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+)",
-            True,
-        ),
-        (
-            rf"solve {_SUBJECT}(?:for [a-z]\s?[:,]?\s)?(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*"
-            r"(?:[;:\n?]|\. |=>|⇒|→|->|,? (?:so|then|giving|gives|to get|we get)\b)\s*(?P<values>.+)",
-            True,
-        ),
-        (rf"solve {_SUBJECT}(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*[.?]?", True),
-        (
-            r"(?:if )?(?P<eq>[^;⇒\n]+?),?\s+(?:then|implies(?: that)?|so|therefore)\s+"
-            r"(?P<values>[a-z]\s*=[^=].*)",
-            True,
-        ),
-        (r"(?P<eq>[^;⇒\n]+?)\s*(?:=>|⇒|→)\s*(?P<values>[a-z]\s*=[^=].*)", True),
-    )
+_FORMS: Final = (
+    rf"{_SUBJECT}(?P<eq>.+?) has (?P<none>no) {_NOUN}\.?",
+    rf"{_SUBJECT}(?P<eq>.+?) has {_COUNT}{_NOUN}\s*[:,]?\s*(?:at |of |are |is )?(?P<values>\S.*)",
+    rf"(?:the |all )*{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+?) (?:is|are):?\s+(?P<values>.+)",
+    rf"(?P<values>.+?) (?:is|are) (?P<one>a |one )?(?:the )?{_NOUN} {_OF} {_SUBJECT}(?P<eq>.+)",
+    rf"solve {_SUBJECT}(?:for [a-z]\s?[:,]?\s)?(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*"
+    r"(?:[;:\n?]|\. |=>|⇒|→|->|,? (?:so|then|giving|gives|to get|we get)\b)\s*(?P<values>.+)",
+    rf"solve {_SUBJECT}(?P<eq>[^;:\n?]+?)(?: for [a-z])?\s*[.?]?",
+    r"(?:if )?(?P<eq>[^;⇒\n]+?),?\s+(?:then|implies(?: that)?|so|therefore)\s+"
+    r"(?P<values>[a-z]\s*=[^=].*)",
+    r"(?P<eq>[^;⇒\n]+?)\s*(?:=>|⇒|→)\s*(?P<values>[a-z]\s*=[^=].*)",
 )
 _SEPARATOR: Final = re.compile(r"\s*(?:,\s*and\b|,\s*or\b|,|;|\n|\band\b|\bor\b)\s*", re.IGNORECASE)
 
@@ -79,15 +68,21 @@ def read(text: str) -> SolutionClaim | None:
         return None
     stripped = text.strip()
     offset = text.index(stripped) if stripped else 0
-    for form, is_complete in _FORMS:
-        match = form.fullmatch(stripped)
-        claim = None if match is None else _claim(match, is_complete, offset)
+    for pattern in _FORMS:
+        match = _form(pattern).fullmatch(stripped)
+        claim = None if match is None else _claim(match, offset)
         if claim is not None:
             return claim
     return None
 
 
-def _claim(match: re.Match[str], is_complete: bool, offset: int) -> SolutionClaim | None:
+@cache
+def _form(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: most texts are about something else."""
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def _claim(match: re.Match[str], offset: int) -> SolutionClaim | None:
     groups = match.groupdict()
     values_text = groups.get("values")
     try:
@@ -102,9 +97,7 @@ def _claim(match: re.Match[str], is_complete: bool, offset: int) -> SolutionClai
     if groups.get("none"):
         values = []
     span = match.span("values") if values_text is not None else (0, 0)
-    return SolutionClaim(
-        equations, values, is_complete and not groups.get("one"), (span[0] + offset, span[1] + offset)
-    )
+    return SolutionClaim(equations, values, not groups.get("one"), (span[0] + offset, span[1] + offset))
 
 
 def _parts(text: str) -> list[str]:

@@ -36,7 +36,7 @@ class Examined(msgspec.Struct, frozen=True):
 
 def examine(text: str, variables: Variables) -> Examined:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
-    solution = equations.read(text)
+    solution = None if reader.is_formula(text) else equations.read(text)
     if solution is not None:
         return Examined([equations.judge_solutions(solution)], [])
     outcomes, _, unread = _examined(text, variables)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 
 from qwed.engines.math.prose import Phrase
@@ -38,23 +39,25 @@ _COMPOUNDED: Final = rf"(?:,? compounded (?P<every>{_EVERY}))?"
 _COMPOUNDED_LATE: Final = rf"(?:,? compounded (?P<every_late>{_EVERY}))?"
 
 
+@cache
 def _form(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: most texts are about something else."""
     return re.compile(rf"\s*(?:so |then |the |a |an )*{pattern}\s*", re.IGNORECASE)
 
 
-_INTEREST: Final = _form(
+_INTEREST: Final = (
     rf"(?P<kind>simple|compound) interest (?:earned )?on (?P<principal>{_MONEY}) at {_RATE}{_A_YEAR}"
     rf"{_COMPOUNDED},? {_YEARS}{_COMPOUNDED_LATE} {_IS}{_RESULT}"
 )
-_AMOUNT: Final = _form(
+_AMOUNT: Final = (
     rf"(?P<principal>{_MONEY}) (?:is )?(?:invested |deposited |borrowed |left )?at {_RATE}{_A_YEAR}"
     rf"(?P<simple> simple interest)?{_COMPOUNDED},? {_YEARS}{_COMPOUNDED_LATE} {_IS}{_RESULT}"
 )
-_LOAN: Final = _form(
+_LOAN: Final = (
     rf"monthly payment (?:on|for) (?:a |an )?(?P<principal>{_MONEY}) (?:loan|mortgage) at {_RATE}{_A_YEAR},? "
     rf"{_YEARS} {_IS}{_RESULT}"
 )
-_NPV: Final = _form(
+_NPV: Final = (
     rf"(?:npv|net present value) of (?:the )?(?:cash flows? )?"
     rf"(?P<flows>{_FLOW}(?:(?:, and |, | and ){_FLOW})+) at (?:a )?(?:discount )?{_RATE} {_IS}{_RESULT}"
 )
@@ -64,8 +67,8 @@ def read(text: str) -> Phrase | None:
     """The claim as tokens of one function call and its result; None when the text is no such claim."""
     if len(text) > _MAX_TEXT or _MENTIONED.search(text) is None:
         return None
-    for form, write in _FORMS:
-        match = form.fullmatch(text)
+    for pattern, write in _FORMS:
+        match = _form(pattern).fullmatch(text)
         if match is not None:
             return _phrase(match, write(match))
     return None
@@ -137,7 +140,7 @@ def _flows(match: re.Match[str]) -> Iterator[Part]:
             yield value, first, last
 
 
-_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Part]]], ...]] = (
+_FORMS: Final[tuple[tuple[str, Callable[[re.Match[str]], Iterator[Part]]], ...]] = (
     (_INTEREST, _interest),
     (_AMOUNT, _amount),
     (_LOAN, _loan),

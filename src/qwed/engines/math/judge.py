@@ -33,6 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
     repair: Repair | None = None
 
 
+_ONE: Final = Fraction(1)
 _LONGEST_SHOWN: Final = 200
 _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 
@@ -40,7 +41,7 @@ _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 def judge(chain: Chain, has_units: bool) -> Outcome:
     """Never raises: a problem is an outcome."""
     try:
-        sides, size = without_units(chain.sides) if has_units else (chain.sides, Fraction(1))
+        sides, size = without_units(chain.sides) if has_units else (chain.sides, _ONE)
         if len(sides) == 1:
             return _value_of(sides[0], size)
         return _links(sides, chain.relations, size)

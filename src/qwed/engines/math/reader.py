@@ -85,6 +85,11 @@ class Reading(msgspec.Struct, frozen=True):
     unread: list[str]
 
 
+def is_formula(text: str) -> bool:
+    """Nothing but numbers and signs: no sentence, no variable, one statement."""
+    return _NEEDS_READING.search(text) is None
+
+
 def read(text: str, names: frozenset[str] = frozenset()) -> Reading:
     """The statements of a text. Raises `Malformed` or `Undecided` when there is none."""
     if len(text) > MAX_TEXT:
@@ -92,7 +97,7 @@ def read(text: str, names: frozenset[str] = frozenset()) -> Reading:
     # The mark of units must not come from outside.
     if UNIT_MARK in text:
         raise Malformed("the text holds a null character")
-    if _NEEDS_READING.search(text) is None:
+    if is_formula(text):
         return Reading([Statement(split(text))], [])
     if names and (formula := _formula(text, names)) is not None:
         return Reading([formula], [])
