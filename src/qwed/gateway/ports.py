@@ -50,7 +50,6 @@ class Admission(msgspec.Struct, frozen=True):
     at_ms: int
     #: The agent's counters as they go on; the hold is among them.
     spending: Spending
-    conversation_id: str | None = None
     reservation: Reservation | None = None
 
 

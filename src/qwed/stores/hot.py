@@ -7,7 +7,6 @@ while anything waits. A key is loaded by one caller at a time, so nothing can ch
 
 import itertools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
@@ -50,32 +49,51 @@ class _HotAgent:
 
 
 class _Cache(Generic[K, V]):
-    """Bounded; `is_busy` protects what must not be dropped."""
+    """Bounded, in two generations: a look costs one lookup and changes nothing, so it needs no lock.
+
+    When the young generation is full it becomes the old one, and what was old and has not been used
+    since is forgotten, but for what `is_busy` protects. All but `get` are called under the store's lock.
+    """
 
     def __init__(self, limit: int, is_busy: Callable[[V], bool]) -> None:
-        self._items: OrderedDict[K, V] = OrderedDict()
-        self._limit = limit
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+        self._half = max(1, limit // 2)
         self._is_busy = is_busy
 
     def get(self, key: K) -> V | None:
-        item = self._items.get(key)
-        if item is not None:
-            self._items.move_to_end(key)
+        item = self._young.get(key)
+        return self._old.get(key) if item is None else item
+
+    def use(self, key: K) -> V | None:
+        """As `get`, and keeps the item for another generation."""
+        item = self._young.get(key)
+        if item is None and (item := self._old.get(key)) is not None:
+            self.put(key, item)
         return item
 
     def put(self, key: K, item: V) -> None:
-        self._items[key] = item
-        if len(self._items) > self._limit:
-            self._drop_one()
+        if len(self._young) >= self._half:
+            self._age()
+        self._young[key] = item
+
+    def _age(self) -> None:
+        busy = {key: item for key, item in self._old.items() if self._is_busy(item)}
+        # Assigned in this order, a look from another thread finds an item in one of the two.
+        self._old = {**busy, **self._young}
+        self._young = {}
 
     def drop(self, key: K) -> None:
-        self._items.pop(key, None)
+        self._young.pop(key, None)
+        self._old.pop(key, None)
 
-    def _drop_one(self) -> None:
-        for key, item in self._items.items():
-            if not self._is_busy(item):
-                del self._items[key]
-                return
+
+class _Place(Admission, frozen=True, kw_only=True):
+    """An admission with what it holds on to: in use, so none of it can have been forgotten."""
+
+    hot: _HotAgent
+    principal: Spending
+    conversation: Conversation | None = None
 
 
 class HotStore:
@@ -118,7 +136,8 @@ class HotStore:
         found = await self._access.read(self._tables.agent_by_token, token_hash)
         if found is None:
             return None
-        self._tokens.put(token_hash, found.agent_id)
+        with self._lock:
+            self._tokens.put(token_hash, found.agent_id)
         return await self.agent(found.agent_id)
 
     async def api_key(self, key_hash: bytes) -> ApiKey | None:
@@ -190,8 +209,8 @@ class HotStore:
             crossings = await self._crossings(agent.agent_id, attempt, now_ms)
         while True:
             with self._lock:
-                hot, conversation = self._agents.get(agent.agent_id), self._conversations.get(key)
-                principal = self._principals.get(agent.principal_id)
+                hot, conversation = self._agents.use(agent.agent_id), self._conversations.use(key)
+                principal = self._principals.use(agent.principal_id)
                 if hot is not None and conversation is not None and principal is not None:
                     account = self._account(hot, principal, crossings)
                     return self._admit(account, hot, conversation, attempt, now_ms)
@@ -213,43 +232,45 @@ class HotStore:
         if refusal is not None:
             return refusal
         reservation = conversation.reserve(attempt.step, now_ms, self._lease_ms)
-        return self._take(account, hot.agent, attempt.charge, now_ms, attempt.conversation_id, reservation)
+        return self._take(account, hot, attempt.charge, now_ms, conversation, reservation)
 
     async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
         while True:
             await self._warm(agent)
             with self._lock:
-                hot, principal = self._agents.get(agent.agent_id), self._principals.get(agent.principal_id)
+                hot, principal = self._agents.use(agent.agent_id), self._principals.use(agent.principal_id)
                 if hot is not None and principal is not None:
                     account = self._account(hot, principal)
                     refusal = spending_refusal(account, charge, now_ms)
-                    if refusal is not None:
-                        return refusal
-                    return self._take(account, agent, charge, now_ms)
+                    return refusal or self._take(account, hot, charge, now_ms)
 
     def _take(
         self,
         account: Account,
-        agent: Agent,
+        hot: _HotAgent,
         charge: Charge,
         now_ms: int,
-        conversation_id: str | None = None,
+        conversation: Conversation | None = None,
         reservation: Reservation | None = None,
     ) -> Admission:
-        for spending in (account.spending, account.principal_spending):
+        principal = account.principal_spending
+        for spending in (hot.spending, principal):
             spending.count_request(now_ms)
             spending.hold(charge)
         serial = next(self._serials)
         self._live.add(serial)
-        return Admission(
+        agent = hot.agent
+        return _Place(
             serial,
             agent.agent_id,
             agent.principal_id,
             charge,
             now_ms,
-            account.spending,
-            conversation_id,
+            hot.spending,
             reservation,
+            hot=hot,
+            principal=principal,
+            conversation=conversation,
         )
 
     async def release(self, admission: Admission) -> None:
@@ -257,64 +278,64 @@ class HotStore:
             self._release(admission)
 
     def _release(self, admission: Admission) -> None:
+        assert isinstance(admission, _Place)
         if admission.serial not in self._live:
             return
         self._live.discard(admission.serial)
-        if admission.reservation is not None and admission.conversation_id is not None:
-            conversation = self._conversations.get((admission.agent_id, admission.conversation_id))
-            if conversation is not None:
-                conversation.release(admission.reservation)
-        self._end_hold(admission.agent_id, admission.principal_id, admission.charge)
-
-    def _end_hold(self, agent_id: AgentId, principal_id: PrincipalId, charge: Charge) -> None:
-        hot, principal = self._agents.get(agent_id), self._principals.get(principal_id)
-        # Both are in use until here, so neither can have been dropped.
-        assert hot is not None and principal is not None
-        hot.spending.release(charge)
-        principal.release(charge)
+        if admission.reservation is not None and admission.conversation is not None:
+            admission.conversation.release(admission.reservation)
+        admission.hot.spending.release(admission.charge)
+        admission.principal.release(admission.charge)
 
     # --- committing ----------------------------------------------------------------------------
 
     async def commit(self, record: Record, admission: Admission | None = None) -> Refusal | None:
-        pinned = admission is None and await self._pin(record.activity)
+        # Without an admission the agent is pinned: a load that ran beside the write would otherwise
+        # bring back what the write replaces.
+        place = await self._pin(record.activity) if admission is None else admission
+        assert isinstance(place, _Place | None)
         with self._lock:
-            refusal = self._prepare(record, admission)
+            refusal = self._prepare(record, place)
             if refusal is not None:
-                self._unpin(record, pinned)
+                if admission is None and place is not None:
+                    self._release(place)
                 return refusal
-        await self._access.write(record, lambda ok: self._applied(record, admission, pinned, ok))
+        await self._access.write(record, lambda ok: self._applied(record, place, ok))
         return None
 
-    async def _pin(self, activity: Activity) -> bool:
-        """Keep the agent and its principal in memory until the record is applied to them: a load that
-        ran beside the write would otherwise bring back what the write replaces."""
+    async def _pin(self, activity: Activity) -> _Place | None:
+        """Hold on to an agent and its principal; None where the record concerns no agent that exists."""
+        agent_id, principal_id = activity.agent_id, activity.principal_id
         while True:
-            if (
-                self._agents.get(activity.agent_id) is None
-                and await self._hot_agent(activity.agent_id) is None
-            ):
-                return False
-            await self._warm_principal(activity.principal_id)
+            if self._agents.get(agent_id) is None and await self._hot_agent(agent_id) is None:
+                return None
+            await self._warm_principal(principal_id)
             with self._lock:
-                hot, principal = (
-                    self._agents.get(activity.agent_id),
-                    self._principals.get(activity.principal_id),
-                )
+                hot, principal = self._agents.use(agent_id), self._principals.use(principal_id)
                 if hot is not None and principal is not None:
                     hot.spending.hold(FREE)
                     principal.hold(FREE)
-                    return True
+                    serial = next(self._serials)
+                    self._live.add(serial)
+                    return _Place(
+                        serial,
+                        agent_id,
+                        principal_id,
+                        FREE,
+                        activity.at_ms,
+                        hot.spending,
+                        hot=hot,
+                        principal=principal,
+                    )
 
-    def _unpin(self, record: Record, pinned: bool) -> None:
-        if pinned:
-            self._end_hold(record.activity.agent_id, record.activity.principal_id, FREE)
-
-    def _prepare(self, record: Record, admission: Admission | None) -> Refusal | None:
-        if admission is not None and record.step is not None:
-            self._seal(admission)
+    def _prepare(self, record: Record, place: _Place | None) -> Refusal | None:
+        if record.step is not None:
+            self._seal(place)
         if record.outcome is not None:
             return self._outcome_refusal(record.outcome)
-        return None if record.approval is None else self._open_approval(record.approval)
+        if record.approval is not None and place is not None:
+            return self._open_approval(record.approval, place.hot)
+        return None
 
     def _outcome_refusal(self, outcome: Outcome) -> Refusal | None:
         """An outcome is reported once and settled once. The caller has looked in the tables; this
@@ -326,17 +347,14 @@ class HotStore:
             return None
         return Refusal(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier}")
 
-    def _seal(self, admission: Admission) -> None:
+    def _seal(self, place: _Place | None) -> None:
         """From here no lease can end the reservation, because the write is on its way."""
-        assert admission.conversation_id is not None and admission.reservation is not None
-        conversation = self._conversations.get((admission.agent_id, admission.conversation_id))
-        if conversation is None or not conversation.holds(admission.reservation):
+        assert place is not None and place.conversation is not None and place.reservation is not None
+        if place.serial not in self._live or not place.conversation.holds(place.reservation):
             raise LeaseLost("another request took over this step")
-        conversation.committing = True
+        place.conversation.committing = True
 
-    def _open_approval(self, approval: Approval) -> Refusal | None:
-        hot = self._agents.get(approval.agent_id)
-        assert hot is not None, "the agent is in use"
+    def _open_approval(self, approval: Approval, hot: _HotAgent) -> Refusal | None:
         now_ms = approval.created_ms
         hot.open_approvals = {key: end for key, end in hot.open_approvals.items() if end > now_ms}
         limit = self._policy.approvals.max_open
@@ -354,59 +372,37 @@ class HotStore:
         hot.open_approvals[approval.approval_id] = approval.expires_ms
         return None
 
-    def _applied(self, record: Record, admission: Admission | None, pinned: bool, ok: bool) -> None:
+    def _applied(self, record: Record, place: _Place | None, ok: bool) -> None:
         """What the tables now hold, the hot state holds too; if they hold nothing, it is undone."""
         with self._lock:
             if ok:
-                self._apply(record, admission)
+                self._apply(record, place)
             else:
-                self._undo(record)
-            if admission is not None:
-                self._release(admission)
-            self._unpin(record, pinned)
+                self._undo(record, place)
+            if place is not None:
+                self._release(place)
 
-    def _undo(self, record: Record) -> None:
-        if record.approval is not None and (hot := self._agents.get(record.approval.agent_id)):
-            hot.open_approvals.pop(record.approval.approval_id, None)
+    def _undo(self, record: Record, place: _Place | None) -> None:
+        if record.approval is not None and place is not None:
+            place.hot.open_approvals.pop(record.approval.approval_id, None)
         if record.outcome is not None:
             self._outcomes.drop(record.outcome.activity_id)
 
-    def _apply(self, record: Record, admission: Admission | None) -> None:
-        if record.step is not None and admission is not None and admission.reservation is not None:
-            conversation = self._conversations.get((record.step.agent_id, record.step.conversation_id))
-            if conversation is not None:
-                conversation.commit(admission.reservation, record.step.step)
-        if record.booking is not None:
-            self._book(record)
-        if record.agent is not None:
-            self._replace_agent(record.agent)
+    def _apply(self, record: Record, place: _Place | None) -> None:
         if record.key is not None:
             self._keys.put(record.key.key_hash, record.key)
-        if record.outcome is not None:
-            self._note_outcome(record.outcome)
-
-    def _book(self, record: Record) -> None:
-        booking = record.booking
-        assert booking is not None
-        hot, principal = self._agents.get(booking.agent_id), self._principals.get(booking.principal_id)
-        for spending in (hot.spending if hot else None, principal):
-            if spending is not None:
-                spending.settle(booking.day, booking.cost_nano, booking.tokens)
-
-    def _replace_agent(self, agent: Agent) -> None:
-        hot = self._agents.get(agent.agent_id)
-        if hot is not None:
-            self._tokens.drop(hot.agent.token_hash)
-            hot.agent = agent
-
-    def _note_outcome(self, outcome: Outcome) -> None:
-        hot = self._agents.get(AgentId(outcome.agent_id))
-        if hot is None:
+        if place is None:
             return
-        if outcome.result is Result.UNKNOWN:
-            hot.unsettled.add(outcome.fingerprint)
-        else:
-            hot.unsettled.discard(outcome.fingerprint)
+        if record.step is not None and place.conversation is not None and place.reservation is not None:
+            place.conversation.commit(place.reservation, record.step.step)
+        if (booking := record.booking) is not None:
+            place.hot.spending.settle(booking.day, booking.cost_nano, booking.tokens)
+            place.principal.settle(booking.day, booking.cost_nano, booking.tokens)
+        if record.agent is not None:
+            self._tokens.drop(place.hot.agent.token_hash)
+            place.hot.agent = record.agent
+        if record.outcome is not None:
+            _note_outcome(place.hot, record.outcome)
 
     # --- loading -------------------------------------------------------------------------------
 
@@ -458,3 +454,10 @@ class HotStore:
     async def _crossings(self, agent_id: AgentId, attempt: Attempt, now_ms: int) -> int:
         seen = await self._access.read(self._tables.crossings, agent_id, attempt.fingerprint, now_ms - DAY_MS)
         return len(seen - {attempt.conversation_id})
+
+
+def _note_outcome(hot: _HotAgent, outcome: Outcome) -> None:
+    if outcome.result is Result.UNKNOWN:
+        hot.unsettled.add(outcome.fingerprint)
+    else:
+        hot.unsettled.discard(outcome.fingerprint)
