@@ -338,11 +338,10 @@ class _Parser:
 
     def _word_function(self, token: Token) -> Node:
         """`And(p, q)`: a connective before a bracket."""
-        if self._peek().kind != "(":
+        if not token.text.isalpha() or not self._take("("):
             self._position -= 1
             raise self._unexpected("a formula")
-        self._next()
-        return Operation(_FUNCTIONS[_WORDS[token.text.lower()]], self._list_until(")"))
+        return Operation(token.kind, self._list_until(")"))
 
     def _bracket(self, token: Token) -> Node:
         inner = self._formula(0)
