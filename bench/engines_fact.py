@@ -38,8 +38,8 @@ def figures() -> list[Figure]:
             "ms",
             None,
         ),
-        ("fact: right answers, generated texts", _share(engine, fact_texts.text_cases(20)), "%", 100.0),
-        ("fact: right answers, generated tables", _share(engine, fact_tables.table_cases(20)), "%", 100.0),
+        ("fact: right answers, generated texts", _share(engine, fact_texts.text_cases(20)), "%", None),
+        ("fact: right answers, generated tables", _share(engine, fact_tables.table_cases(20)), "%", None),
     ]
 
 

@@ -23,7 +23,15 @@ from qwed.engines.fact.entailment import judge
 from qwed.engines.fact.frames import MAX_ITEMS, Frame, Phrase, read_assertions
 from qwed.engines.fact.quotations import judge_quotation
 from qwed.engines.fact.records import Grid, Record, grid_of, records_of_object, records_of_table
-from qwed.engines.fact.sources import BadSources, ObjectSource, Source, TableSource, TextSource, read_sources
+from qwed.engines.fact.sources import (
+    BadSources,
+    ObjectSource,
+    Source,
+    TableSource,
+    TextSource,
+    read_sources,
+    size_of,
+)
 from qwed.engines.fact.structured import judge_records
 from qwed.engines.fact.text import Item, Sentence, plain_signs, read_items, split_sentences
 from qwed.engines.fact.verdicts import Stance, Witness
@@ -34,15 +42,19 @@ MAX_SENTENCES: Final = 6_000
 # What goes on for longer is no sentence, and can't be a witness.
 MAX_SENTENCE: Final = 2_000
 _MAX_WITNESSES: Final = 6
-_QUICK_SIZE: Final = 8_192
+_QUICK_SIZE: Final = 2_048
 
 
 class FactEngine:
+    """Answers for any action; what it can't read proves nothing."""
+
     name: Final = FACT
 
     def is_quick(self, action: Action) -> bool:
-        given = action.parameters.get("sources")
-        return isinstance(given, str) and len(given) <= _QUICK_SIZE
+        try:
+            return size_of(action.parameters.get("sources")) <= _QUICK_SIZE
+        except BadSources:
+            return False
 
     def verify(self, action: Action) -> Finding:
         claim = action.query if action.query is not None else action.parameters.get("claim")

@@ -582,6 +582,8 @@ def _variants(frame: Frame) -> Iterator[Frame]:
     first = complement[0]
     if frame.verb == "be" and subject == ("there",):
         yield _existence(frame)
+    elif frame.verb == "be" and complement[1:2] == ("than",) and first in language.COMPARATIVES:
+        yield _bound(frame)
     elif frame.verb == "be" and len(complement) == 2 and isinstance(first, Quantity):
         attribute = language.ADJECTIVE_ATTRIBUTES.get(str(complement[1]))
         yield _attribute(frame, (attribute,), first) if attribute else frame
@@ -609,6 +611,19 @@ def _variants(frame: Frame) -> Iterator[Frame]:
 def _attribute(frame: Frame, attribute: Phrase, value: Value) -> Frame:
     owner = (*attribute, "of", *(frame.subject or ()))
     return msgspec.structs.replace(frame, subject=owner, verb="be", complement=(value,), is_definite=False)
+
+
+def _bound(frame: Frame) -> Frame:
+    """`is taller than 300 m` states a bound of the height."""
+    attribute, sign = language.COMPARATIVES[str(frame.complement[0])]
+    value = frame.complement[2] if len(frame.complement) == 3 else None
+    if not isinstance(value, Quantity) or not value.is_exact:
+        return frame
+    if sign > 0:
+        bound = msgspec.structs.replace(value, high=None, low_excluded=True)
+    else:
+        bound = msgspec.structs.replace(value, low=None, high_excluded=True)
+    return _attribute(frame, (attribute,), bound)
 
 
 def _existence(frame: Frame) -> Frame:

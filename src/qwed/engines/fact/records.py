@@ -87,6 +87,8 @@ def read_cell(raw: Any, unit: Unit | None, scale: int) -> Value | Phrase | bool 
         return raw
     if isinstance(raw, int | float | Decimal):
         return _number(raw, unit or NUMBER, scale)
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= 18:
+        return _number(int(raw), unit or NUMBER, scale)
     if isinstance(raw, str) and raw.strip() and len(raw) <= 400:
         items = read_items(raw)
         if len(items) == 1 and items[0].value is not None:

@@ -48,20 +48,21 @@ def read_sources(given: Any) -> list[Source]:
     """Every source, in the order given. Raises `BadSources`."""
     if given is None or given in ("", [], {}):
         raise BadSources("no sources are given")
-    if _size(given, 0) > MAX_SOURCES_SIZE:
+    if size_of(given) > MAX_SOURCES_SIZE:
         raise BadSources(f"the sources are larger than {MAX_SOURCES_SIZE} characters")
     return list(_read(given, "source 1"))
 
 
-def _size(value: Any, depth: int) -> int:
+def size_of(value: Any, depth: int = 0) -> int:
+    """About how many characters the sources have. Raises `BadSources` when they are nested too deeply."""
     if depth > MAX_DEPTH:
         raise BadSources(f"the sources are nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, Mapping):
-        return sum(len(str(key)) + 4 + _size(item, depth + 1) for key, item in value.items())
+        return sum(len(str(key)) + 4 + size_of(item, depth + 1) for key, item in value.items())
     if isinstance(value, list | tuple):
-        return sum(2 + _size(item, depth + 1) for item in value)
+        return sum(2 + size_of(item, depth + 1) for item in value)
     return 8
 
 
