@@ -234,7 +234,7 @@ def verify_body(number: int, conversation: str, step: int) -> bytes:
     ).encode()
 
 
-BARE = '''
+BARE = """
 import asyncio, sys
 import uvicorn
 from starlette.applications import Starlette
@@ -255,7 +255,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         print(f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}/", flush=True)
 Server(config).run()
-'''
+"""
 
 #: As long as a real answer: what the gateway says to `calculate`.
 BARE_ANSWER = json.dumps(
@@ -301,8 +301,79 @@ class _Bare(_Server):
 # --- growth --------------------------------------------------------------------------------------
 
 
+GROWN_ROWS = 1_000_000
+GROWN_AGENTS = 10_000
+
+
 def when_grown() -> list[Figure]:
-    return []
+    """The same decisions on an empty store and on one with a million activities and 10 000 agents."""
+    from qwed import Gateway
+
+    with tempfile.TemporaryDirectory(dir=_disk()) as folder:
+        empty, grown = Path(folder) / "empty.db", Path(folder) / "grown.db"
+        _grow(grown)
+        with Gateway.open(empty) as small, Gateway.open(grown) as large:
+            small_agent, large_agent = _agent(small), _agent(large)
+            _threads(small, small_agent, 16, 20, "warm")
+            _threads(large, large_agent, 16, 20, "warm")
+            pairs = [
+                (
+                    _cpu_of_threads(small, small_agent, f"s{n}"),
+                    _cpu_of_threads(large, large_agent, f"l{n}"),
+                )
+                for n in range(5)
+            ]
+        growth = _rss_growth(Path(folder))
+    ratio = min(large for _, large in pairs) / min(small for small, _ in pairs)
+    return [
+        ("1 000 000 activities, 10 000 agents / empty", ratio, "ratio of CPU", 1.2),
+        ("RSS growth per decision after warm-up", growth, "bytes", 8.0),
+    ]
+
+
+def _cpu_of_threads(gateway: object, agent: str, name: str) -> float:
+    started = time.process_time()
+    _threads(gateway, agent, 16, 50, name)
+    return (time.process_time() - started) / (16 * 50)
+
+
+def _grow(path: Path) -> None:
+    from qwed.domain.conversations import Step
+    from qwed.gateway.records import Activity, Booking, CommittedStep, Record
+    from qwed.stores.sqlite import SqliteTables
+
+    tables = SqliteTables(path)
+    payload = b'{"filler": "' + b"x" * 560 + b'"}'
+    now = time.time_ns() // 1_000_000 - GROWN_ROWS
+    for first in range(0, GROWN_ROWS, 1_000):
+        records = []
+        for number in range(first, first + 1_000):
+            agent = f"agent_{number % GROWN_AGENTS:016x}"
+            activity = Activity(
+                f"act_{number:028x}", agent, "bench", now + number, "calculate", "APPROVED", None,
+                f"old-{number // 50}", 10_000_000, 0, os.urandom(32), payload,
+            )  # fmt: skip
+            step = CommittedStep(agent, f"old-{number // 50}", Step(number % 50 + 1, os.urandom(32)))
+            booking = Booking(agent, "bench", number % 7, now // 1000 - 90_000, 1, 10_000_000, 0)
+            records.append(Record(activity, step=step, booking=booking))
+        tables.write(records)
+    tables.close()
+
+
+def _rss_growth(folder: Path) -> float:
+    """Bytes per decision once the caches are full: two long runs, the second compared with the first."""
+    server = _Gateway(folder, folder / "rss.db")
+    try:
+        before, decisions = 0, 0
+        while decisions < 260_000:
+            decisions += server.load(f"w{decisions}", 5.0).requests
+        before = server.rss_kb()
+        after_decisions = 0
+        while after_decisions < 40_000:
+            after_decisions += server.load(f"x{after_decisions}", 5.0).requests
+        return (server.rss_kb() - before) * 1024 / after_decisions
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":
