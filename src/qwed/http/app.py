@@ -13,7 +13,7 @@ from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from qwed import __version__
 from qwed.domain.codes import Code
@@ -47,7 +47,7 @@ def create_app(
     log: EventLog | None = None,
     behind_proxy: bool = False,
     on_close: Callable[[], None] | None = None,
-) -> ASGIApp:
+) -> "Application":
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
     gatekeeper = Gatekeeper(services, log, metrics)
@@ -64,6 +64,10 @@ class Application:
         self._metrics = metrics
         self._on_close = on_close
         self._router = Router([*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES])
+
+    def stop(self) -> None:
+        """Let streams end by themselves; called when the server is told to stop."""
+        self._api.stopping.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -124,7 +128,7 @@ class Application:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             else:
-                self._api.stopping.set()
+                self.stop()
                 if self._on_close is not None:
                     self._on_close()
                 self._log.close()

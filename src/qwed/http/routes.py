@@ -1,6 +1,7 @@
 """Every endpoint: read the request, call one use case, answer. No rule is decided here."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -48,7 +49,7 @@ class Api:
         self._metrics = metrics
         self._version = version
         self._behind_proxy = behind_proxy
-        self.stopping = asyncio.Event()
+        self.stopping = threading.Event()
 
     # --- deciding ------------------------------------------------------------------------------
 

@@ -1,20 +1,38 @@
 """Running the application: uvicorn, TLS 1.3, and a stop that finishes what was accepted."""
 
+import contextlib
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
+
+from qwed.http.app import Application
 
 
 class Server(uvicorn.Server):
     """Tells when it really listens, so that nobody is told an address that does not answer yet."""
 
-    def __init__(self, config: uvicorn.Config, on_listening: Callable[[int], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, on_listening: Callable[[int], None], on_stop: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._on_listening = on_listening
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal ends the server, and that is all: it has finished what it accepted, so the process
+        leaves with success instead of dying of the same signal again."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -24,7 +42,7 @@ class Server(uvicorn.Server):
 
 
 def serve(
-    app: ASGIApp,
+    app: Application,
     *,
     host: str,
     port: int,
@@ -54,6 +72,6 @@ def serve(
     config.load()
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
-    server = Server(config, on_listening)
+    server = Server(config, on_listening, app.stop)
     server.run()
     return server.started

@@ -1,6 +1,7 @@
 """Server-sent events: what just happened, within the caller's walls."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -9,9 +10,11 @@ from qwed.gateway.events import EventHub, Subscription
 from qwed.gateway.wire import encode_json
 
 PING_SECONDS: Final = 15.0
+#: How soon a stream notices that the server stops: a stop must not wait for those who listen.
+LOOK_SECONDS: Final = 1.0
 
 
-async def event_stream(hub: EventHub, caller: Caller, stopping: asyncio.Event) -> AsyncIterator[bytes]:
+async def event_stream(hub: EventHub, caller: Caller, stopping: threading.Event) -> AsyncIterator[bytes]:
     """Frames until the client leaves or the server stops; a comment now and then keeps proxies awake."""
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
@@ -24,11 +27,15 @@ async def event_stream(hub: EventHub, caller: Caller, stopping: asyncio.Event) -
     hub.subscribe(subscription)
     try:
         yield b": connected\n\n"
+        quiet_seconds = 0.0
         while not stopping.is_set():
             try:
-                await asyncio.wait_for(arrived.wait(), PING_SECONDS)
+                await asyncio.wait_for(arrived.wait(), LOOK_SECONDS)
             except TimeoutError:
-                yield b": still here\n\n"
+                quiet_seconds += LOOK_SECONDS
+                if quiet_seconds >= PING_SECONDS:
+                    quiet_seconds = 0.0
+                    yield b": still here\n\n"
                 continue
             arrived.clear()
             for event in subscription.take():
