@@ -1,5 +1,6 @@
 """Phase 1: what is strict JSON, what the schema accepts, and what the state then looks like."""
 
+import enum
 import json
 import time
 from decimal import Decimal, localcontext
@@ -365,6 +366,17 @@ def test_a_mistake_in_the_schema_raises_a_value_error_that_names_the_key(schema,
         AgentStateGuard(schema)
 
     assert key in str(raised.value)
+
+
+def test_members_of_an_enumeration_stand_for_their_values():
+    class Status(str, enum.Enum):  # noqa: UP042 - the older spelling prints its name, not its value
+        OPEN = "open"
+
+    class Level(enum.IntEnum):
+        LOW = 1
+
+    assert verify('"open"', {"type": "string", "enum": [Status.OPEN]})["verified"]
+    assert verify("1", {"type": "integer", "enum": [Level.LOW]})["verified"]
 
 
 def test_a_schema_that_contains_itself_is_a_value_error():

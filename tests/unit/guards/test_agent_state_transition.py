@@ -1,6 +1,7 @@
 """Phase 2: the order of the checks, and every way a rule is broken."""
 
 import json
+import time
 
 import pytest
 
@@ -268,3 +269,21 @@ def test_changing_the_rules_afterwards_changes_nothing():
     assert guard.verify_state_transition('{"a":1}', '{"a":2}')["error_code"] == TRANSITION
     with pytest.raises(TypeError):
         guard.transition_rules["immutable_paths"] = ()
+
+
+def test_keys_whose_hashes_collide_do_not_make_it_slow():
+    tasks = [{"id": index * (2**61 - 1)} for index in range(20_000)]
+    started = time.process_time()
+
+    assert not items(tasks, tasks)
+    assert time.process_time() - started < 2
+
+
+def test_number_keys_are_the_same_when_their_values_are():
+    same = [("1", "1.0"), ("100", "1e2"), ("0", "-0.00"), ("1.50", "1.5"), ("-1e-3", "-0.001")]
+    for before, after in same:
+        rule = {"keyed_object_array_paths": {"$.t": {"key": "id"}}}
+        assert not broken(f'{{"t":[{{"id":{before}}}]}}', f'{{"t":[{{"id":{after}}}]}}', **rule)
+        assert broken(f'{{"t":[{{"id":{before}}},{{"id":{after}}}]}}', '{"t":[]}', **rule)
+    assert broken('{"t":[{"id":10}]}', '{"t":[{"id":1}]}', **rule)
+    assert broken('{"t":[{"id":"1"}]}', '{"t":[{"id":1}]}', **rule)

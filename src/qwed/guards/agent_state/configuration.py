@@ -18,8 +18,10 @@ def frozen(value: Any, at: str) -> Any:
         return tuple(frozen(item, f"{at}[{index}]") for index, item in enumerate(value))
     if isinstance(value, str):
         return normalized_name(value, at)
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return int(value)
     if isinstance(value, float | Decimal) and isfinite(value):
         return Decimal(str(value))
     raise ValueError(f"{at}: a {type(value).__name__} is not a JSON value")
@@ -39,7 +41,8 @@ def _frozen_mapping(value: Mapping[Any, Any], at: str) -> Mapping[str, Any]:
 
 def normalized_name(text: str, at: str) -> str:
     try:
-        return normalized_text(str(text))
+        # The characters themselves: `str()` of an enum member may be its name.
+        return normalized_text(str.__str__(text))
     except Refused as refused:
         raise ValueError(f"{at}: {refused.message}") from None
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from qwed.guards.agent_state.configuration import flag, mapping, names, refuse_unknown, thawed
 from qwed.guards.agent_state.refusal import quoted
-from qwed.guards.agent_state.values import same_value
+from qwed.guards.agent_state.values import identity, same_value
 
 Rule = Callable[[Any, Any], None]
 
@@ -140,7 +140,7 @@ def _keeps_items(rule: Any, at: str) -> Rule:
     return check
 
 
-def _keys(items: Any, key: str, which: str) -> list[tuple[bool, Any]]:
+def _keys(items: Any, key: str, which: str) -> list[tuple[str, str]]:
     if type(items) is not list:
         raise Violated(f"not an array in the {which} state")
     keys = []
@@ -151,8 +151,7 @@ def _keys(items: Any, key: str, which: str) -> list[tuple[bool, Any]]:
         kind = type(value)
         if kind is dict or kind is list:
             raise Violated(f"the {quoted(key)} of item {index} of the {which} state is not a scalar")
-        # Marked, because Python takes True for 1.
-        keys.append((kind is bool, value))
+        keys.append(identity(value))
     if len(set(keys)) != len(keys):
         raise Violated(f"two items of the {which} state share a {quoted(key)}")
     return keys

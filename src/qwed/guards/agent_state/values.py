@@ -1,5 +1,6 @@
 """When two states hold the same value."""
 
+from decimal import Decimal
 from typing import Any
 
 
@@ -16,3 +17,24 @@ def _same_booleans(left: Any, right: Any) -> bool:
     if kind is list:
         return all(map(_same_booleans, left, right))
     return (kind is bool) == (type(right) is bool)
+
+
+def identity(scalar: Any) -> tuple[str, str]:
+    """Two scalars have the same identity when they are the same value.
+
+    Text, because the hashes of numbers collide at will: thirty thousand chosen keys would take
+    minutes in a set.
+    """
+    kind = type(scalar)
+    if kind is str:
+        return "string", scalar
+    if kind is int or kind is Decimal:
+        return "number", _plain_digits(scalar)
+    return "constant", str(scalar)
+
+
+def _plain_digits(number: int | Decimal) -> str:
+    if not number:
+        return "0"
+    digits = format(number, "f") if isinstance(number, Decimal) else str(number)
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits

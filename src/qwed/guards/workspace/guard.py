@@ -2,28 +2,26 @@
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from qwed.guards.workspace import snapshots
-from qwed.guards.workspace.beneath import Beneath, split
+from qwed.guards.workspace.beneath import Beneath
 from qwed.guards.workspace.changes import Change, Tree, compare, describe, lost
+from qwed.guards.workspace.contents import Contents
 from qwed.guards.workspace.errors import RollbackIncomplete, WorkspaceError
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
 from qwed.guards.workspace.locking import locked
-from qwed.guards.workspace.objects import Entry, FileChanged, ObjectStore, blob_id
+from qwed.guards.workspace.objects import ObjectStore
 from qwed.guards.workspace.restoring import Restorer, remove_rooms
-from qwed.guards.workspace.scanning import Scan, Scanner, Scope
+from qwed.guards.workspace.scanning import Scanner, Scope
 from qwed.guards.workspace.snapshots import Record
-from qwed.guards.workspace.stat_cache import StatCache, signature
+from qwed.guards.workspace.stat_cache import StatCache
 from qwed.guards.workspace.tracked import TrackedPaths
-
-_READ_ATTEMPTS: Final = 5
 
 
 class Rollback(msgspec.Struct, frozen=True):
@@ -40,6 +38,9 @@ class _Session(NamedTuple):
     cache: StatCache
     now_ns: int
     outside: frozenset[tuple[int, int]]
+
+    def contents(self, beneath: Beneath) -> Contents:
+        return Contents(beneath, self.store, self.cache, self.now_ns)
 
 
 class WorkspaceGuard:
@@ -78,7 +79,7 @@ class WorkspaceGuard:
             if scan.bottomless:
                 deepest = os.fsdecode(min(scan.bottomless))
                 raise WorkspaceError(f"{deepest[:80]!r} … is nested too deeply to be saved")
-            tree = _identified(scan, beneath, session, keep=True)
+            tree = session.contents(beneath).saved(scan)
             snapshot_id = snapshots.save(session.store, tree, scope, ignore_files.found())
             session.store.publish()
             snapshots.name(self._directory, snapshot_id)
@@ -121,7 +122,8 @@ class WorkspaceGuard:
         scanner = Scanner(
             self._root, record.scope, record.ignore_files, saved.entries, outside=session.outside
         )
-        return _identified(scanner.scan(on_denied=beneath.let_owner_in), beneath, session, keep=False)
+        scan = scanner.scan(on_denied=beneath.let_owner_in)
+        return session.contents(beneath).compared(scan, saved.entries)
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
@@ -156,60 +158,3 @@ def _file_system_time(file: Path) -> int:
     file.write_bytes(b"")
     os.utime(file)
     return file.stat().st_mtime_ns
-
-
-def _identified(scan: Scan, beneath: Beneath, session: _Session, *, keep: bool) -> Tree:
-    entries: dict[bytes, Entry] = {}
-    for path, status in scan.entries.items():
-        if stat.S_ISDIR(status.st_mode):
-            entries[path] = Entry(status.st_mode, "")
-        elif (known := session.cache.id_of(path, status)) is not None:
-            entries[path] = Entry(status.st_mode, known)
-        else:
-            entry = _read(path, status, beneath, session, keep=keep)
-            if entry is not None:
-                entries[path] = entry
-    return Tree(entries, scan.kept, frozenset(scan.hides_ignored))
-
-
-def _read(
-    path: bytes, status: os.stat_result, beneath: Beneath, session: _Session, *, keep: bool
-) -> Entry | None:
-    """None when it is gone meanwhile."""
-    for _ in range(_READ_ATTEMPTS):
-        try:
-            if stat.S_ISLNK(status.st_mode):
-                return _read_link(path, status, beneath, session, keep=keep)
-            return _read_file(path, beneath, session, keep=keep)
-        except FileNotFoundError:
-            return None
-        except FileChanged:
-            continue
-        except PermissionError:
-            if keep:
-                raise
-            # What cannot be read is not what was saved.
-            return Entry(status.st_mode, "")
-    raise WorkspaceError(f"{os.fsdecode(path)!r} changes faster than it can be read")
-
-
-def _read_link(
-    path: bytes, status: os.stat_result, beneath: Beneath, session: _Session, *, keep: bool
-) -> Entry:
-    parent, name = split(path)
-    target = os.readlink(name, dir_fd=beneath.directory(parent))
-    object_id = session.store.add_blob(target) if keep else blob_id(target)
-    session.cache.learn(path, status, object_id, session.now_ns)
-    return Entry(status.st_mode, object_id)
-
-
-def _read_file(path: bytes, beneath: Beneath, session: _Session, *, keep: bool) -> Entry:
-    with beneath.file(path, os.O_RDONLY) as file:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise FileChanged
-        object_id = session.store.add_file(file, status.st_size, keep=keep)
-        if signature(os.fstat(file)) != signature(status):
-            raise FileChanged
-    session.cache.learn(path, status, object_id, session.now_ns)
-    return Entry(status.st_mode, object_id)

@@ -15,6 +15,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -125,6 +126,10 @@ class ObjectStore:
         """Raises `SnapshotDamaged` at the latest after the last chunk, when the bytes are not the id's."""
         return self._read(object_id, b"blob")
 
+    def size_of(self, object_id: str) -> int:
+        with self._opened(object_id) as pack:
+            return _read_object_size(pack)
+
     def read_tree(self, object_id: str) -> Iterator[tuple[bytes, Entry]]:
         data = b"".join(self._read(object_id, b"tree"))
         position = 0
@@ -172,14 +177,20 @@ class ObjectStore:
         self._places |= self._added
 
     def _read(self, object_id: str, kind: bytes) -> Iterator[bytes]:
+        with self._opened(object_id) as pack:
+            size = _read_object_size(pack)
+            yield from _checked(bytes.fromhex(object_id), kind, size, _inflated(pack))
+
+    @contextmanager
+    def _opened(self, object_id: str) -> Iterator[IO[bytes]]:
+        """The pack, at the object. Whatever cannot be read from it is damage."""
         place = self._places.get(bytes.fromhex(object_id))
         if place is None:
             raise SnapshotDamaged(f"object {object_id} is missing")
         try:
             with self._pack(place.pack).open("rb") as pack:
                 pack.seek(place.offset)
-                size = _read_object_size(pack)
-                yield from _checked(bytes.fromhex(object_id), kind, size, _inflated(pack))
+                yield pack
         except (OSError, zlib.error, EOFError, FileChanged) as error:
             raise SnapshotDamaged(f"object {object_id} is not what was stored ({error})") from None
 
