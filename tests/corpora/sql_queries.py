@@ -208,7 +208,8 @@ class Asker:
         verb = self.rng.choice(["EXISTS", "NOT EXISTS"])
         return (
             f"SELECT {left}.{self._column(table)} FROM {table.name} {left} WHERE {verb} (SELECT 1 "
-            f"FROM {other.name} {right} WHERE {right}.{key} = {left}.{key} AND {self._condition(other, right)})"
+            f"FROM {other.name} {right} WHERE {right}.{key} = {left}.{key} "
+            f"AND {self._condition(other, right)})"
         )
 
     def _set(self) -> str:
@@ -245,7 +246,7 @@ class Asker:
         table = self.rng.choice(self.base.tables)
         number = self._column(table, "NUMBER")
         return (
-            f"SELECT CAST(SUM(CASE WHEN {self._condition(table)} THEN 1 ELSE 0 END) AS REAL) * 100 / COUNT(*), "
+            f"SELECT CAST(SUM(CASE WHEN {self._condition(table)} THEN 1 ELSE 0 END) AS REAL) / COUNT(*), "
             f"ROUND(AVG({number}), 2), IIF({number} > 3, 'many', 'few') AS size FROM {table.name} /* share */"
         )
 

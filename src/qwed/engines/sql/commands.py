@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from qwed.domain.risk import Risk
-from qwed.engines.sql.functions import forbidden_rule
 from qwed.engines.sql.verdict import Kind
 
 
@@ -19,6 +18,8 @@ class Command(msgspec.Struct, frozen=True):
     """Statements that it carries, to be inspected like any other."""
     understood: bool = False
     """Nothing is in it but what `kind` and `inner` say."""
+    calls: str = ""
+    """The procedure that it runs."""
 
 
 _HEADS: Final[Mapping[str, tuple[Kind, Risk]]] = MappingProxyType(
@@ -65,6 +66,7 @@ _PREPARED: Final = re.compile(
     r"[\w\"`]+\s*(?:\([^()]*\)\s*)?(?:AS|FROM)\s+(?P<inner>.*)", re.IGNORECASE | re.DOTALL
 )
 _CALLED: Final = re.compile(r"\s*(?P<name>[\w.\"`]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
+_PROCEDURE_NAME: Final = re.compile(r"\s*(?:[\w\"`\[\]]*\.)*[\"`\[]?(\w+)")
 _QUOTED: Final = re.compile(r"'((?:[^']|'')*+)'|\$(\w*)\$(.*?)\$\2\$", re.DOTALL)
 _BLOCK_SEPARATOR: Final = re.compile(
     r";|\b(?:BEGIN|THEN|ELSE|LOOP|DECLARE|END|PERFORM|EXECUTE|IMMEDIATE|AS)\b", re.IGNORECASE
@@ -113,24 +115,23 @@ def _replace(rest: str) -> Command:
 def _execute(rest: str) -> Command:
     inner = tuple(_unquoted(match) for match in _QUOTED.finditer(rest))
     statements = tuple(text for text in inner if _STATEMENT_START.match(text))
-    return Command(
-        Kind.PROCEDURE,
-        Risk.CRITICAL,
-        statements[:_MAX_INNER],
-        understood=_PLAIN_WORDS.fullmatch(rest) is not None,
-    )
+    understood = _PLAIN_WORDS.fullmatch(rest) is not None
+    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, _called(rest))
 
 
 def _call(rest: str) -> Command:
     match = _CALLED.fullmatch(rest)
     if not match:
-        return Command(Kind.PROCEDURE, Risk.CRITICAL)
+        return Command(Kind.PROCEDURE, Risk.CRITICAL, calls=_called(rest))
     # The arguments are read as a query's, so that nothing hides in them.
     arguments = match["arguments"] or ""
     inner = (f"SELECT {arguments}",) if arguments.strip() else ()
-    return Command(
-        Kind.PROCEDURE, Risk.CRITICAL, inner, understood=forbidden_rule(match["name"].lower()) is None
-    )
+    return Command(Kind.PROCEDURE, Risk.CRITICAL, inner, understood=True, calls=_called(rest))
+
+
+def _called(rest: str) -> str:
+    match = _PROCEDURE_NAME.match(rest)
+    return match[1].lower() if match else ""
 
 
 def block(rest: str) -> Command:

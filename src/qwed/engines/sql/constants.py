@@ -106,9 +106,11 @@ def _same_on_both_sides(node: exp.Expr, operators: frozenset[type[exp.Expr]]) ->
 
 
 def _matches_anything(node: exp.Expr) -> bool:
-    """`x LIKE '%'`, `x RLIKE '.*'`."""
+    """`x LIKE '%'`, `x RLIKE '.*'`, `x LIKE CHAR(37)`."""
     kind = type(node)
     pattern = node.args.get("expression")
+    if type(pattern) is exp.Chr and (kind is exp.Like or kind is exp.ILike):
+        return all(str(code.this) == "37" for code in pattern.expressions)
     if type(pattern) is not exp.Literal or not pattern.is_string:
         return False
     if kind is exp.Like or kind is exp.ILike:

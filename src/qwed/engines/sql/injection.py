@@ -60,17 +60,16 @@ def check_and(node: exp.Expr, notes: Notes) -> None:
     """AND: a constant term changes nothing for an honest query, and answers a blind probe."""
     if type(node.parent) is exp.And or not _is_condition(node):
         return
-    leads = not isinstance(node.parent, exp.Or | exp.Xor)
+    # Builders begin a WHERE or a group of their own with a stub; nothing else does.
+    built = isinstance(node.parent, exp.Where | exp.Qualify | exp.Paren)
     for position, term in enumerate(operands(node)):
         if not is_constant(term):
             _check_server_probe(unwrapped(term), notes)
             continue
         bare = unwrapped(term)
-        if type(bare) is exp.Boolean and bare.this:
-            continue
-        if not (position == 0 and leads and _is_builder_stub(bare)):
-            rule = "tautology" if not leads else "constant_condition"
-            notes.forbidden(rule, _CONSTANT, term)
+        harmless = _is_builder_stub(bare) if position == 0 else type(bare) is exp.Boolean and bare.this
+        if not (built and harmless):
+            notes.forbidden("constant_condition", _CONSTANT, term)
 
 
 def _is_condition(node: exp.Expr) -> bool:
@@ -111,12 +110,27 @@ def check_comparison(node: exp.Expr, notes: Notes) -> None:
     right: Any = node.args.get("expression")
     if type(left) in _COMPARISONS and is_constant(right):
         notes.forbidden("tautology", "the outcome of a comparison is compared with a literal", node)
-    elif type(right) in _COMPARISONS and is_constant(right):
+    elif type(right) in _OUTCOMES and is_constant(right) and type(right) is not exp.Boolean:
         notes.forbidden("tautology", "a value is compared with a constant comparison", node)
     elif type(right) in _CASTS and _is_number(left):
         _check_error_cast(right, node, notes)
     if type(left) is exp.Subquery and type(right) is exp.Literal:
         _check_subquery_probe(left.this, node, notes)
+
+
+def check_is(node: exp.Expr, notes: Notes) -> None:
+    """`a = 1 IS NOT NULL`."""
+    if type(node.args.get("expression")) is exp.Null and type(unwrapped(node.this)) in _COMPARISONS:
+        notes.forbidden("tautology", "the outcome of a comparison is tested for NULL", node)
+
+
+def check_exists(node: exp.Expr, notes: Notes) -> None:
+    """`EXISTS (SELECT 1 FROM users)`: whether a table has rows, and nothing about the row at hand."""
+    query = node.this
+    if type(query) is not exp.Select or not _is_condition(node) or query.args.get("from_") is None:
+        return
+    if not any(query.args.get(clause) for clause in ("where", "joins", "group", "having", "laterals")):
+        notes.forbidden("blind_probe", "the condition asks for the whole of a table", node)
 
 
 def _check_subquery_probe(query: Any, node: exp.Expr, notes: Notes) -> None:
@@ -353,6 +367,9 @@ VISITS: Final[dict[type[exp.Expr], Any]] = {
     exp.Chr: check_spelling,
     exp.Substring: check_extraction,
     exp.Ascii: check_extraction,
+    exp.Length: check_extraction,
+    exp.Exists: check_exists,
+    exp.Is: check_is,
     exp.Cast: check_cast,
     exp.TryCast: check_cast,
     exp.Convert: check_cast,

@@ -79,7 +79,7 @@ def _other_readings(text: str, dialect: str | None) -> list[str]:
     executable = with_executable_comments(text)
     if executable is not None:
         found.append(executable)
-    if dialect is None and ("#" in text or "\\'" in text or '\\"' in text):
+    if dialect is None and any(mark in text for mark in ("#", "\\'", '\\"', "@@")):
         found.append(text)
     return found
 
@@ -172,6 +172,7 @@ def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) 
         _read_explained(found, notes, nested=nested, depth=depth)
         return
     notes.statement(found.kind, found.risk, f"{node.this} {rest_text}", nested=nested)
+    _check_procedure(found.calls, f"{node.this} {rest_text}", notes)
     _read_inner(found, notes, depth)
     if not found.understood:
         notes.undecided(
@@ -226,12 +227,13 @@ _SERVER_FILE_DIALECTS: Final = frozenset({"postgres", "duckdb"})
 
 
 def _check_execute(node: exp.Expr, notes: Notes) -> None:
-    name = node.this.name.lower() if isinstance(node.this, exp.Expr) else str(node.this).lower()
-    rule = forbidden_rule(name)
-    if rule or name in ("sp_executesql", "sp_addextendedproc", "sp_configure", "sp_makewebtask"):
-        notes.forbidden(
-            rule or "command_execution", f"the procedure {name!r} reaches outside the database", node
-        )
+    _check_procedure(node.this.name if isinstance(node.this, exp.Expr) else str(node.this), node, notes)
+
+
+def _check_procedure(name: str, node: exp.Expr | str, notes: Notes) -> None:
+    rule = forbidden_rule(name.lower())
+    if rule:
+        notes.forbidden(rule, f"the procedure {name[:80]!r} {_WHY[rule]}", node)
 
 
 def _check_create(node: exp.Expr, notes: Notes) -> None:

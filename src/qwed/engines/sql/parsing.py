@@ -37,9 +37,11 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
     """The statements of the text, empty ones left out."""
     reason = too_hostile(text)
     if reason:
-        return Unparsed(reason, text[:80], beyond_bounds=True)
+        return Unparsed(reason, text[:80].encode(errors="replace").decode(), beyond_bounds=True)
     if "\x00" in text:
         return Unparsed("it holds a NUL character", "\\x00")
+    if not _is_text(text):
+        return Unparsed("it holds a lone surrogate", "\\ud800")
     token = _parsing.set(True)
     try:
         reader = _dialect(dialect)
@@ -66,6 +68,13 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
     return [
         statement for statement in found if statement is not None and type(statement) is not exp.Semicolon
     ]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from qwed.engines.sql.notes import Notes
 # What is left of `'…'` or `(…)` when a comment was put inside it.
 _LEFTOVER: Final = re.compile(r"[\s\-+%*/]*([\'\"`)\]])")
 _ADJACENT_LEFTOVER: Final = re.compile(r"[\-+%*/]*[\'\"]")
+# Glued to the code before it, and followed by what reads like the rest of the statement.
+_REST: Final = re.compile(r"[\s\-+]*(?:AND|OR|ORDER\s+BY|GROUP\s+BY|LIMIT|WHERE|HAVING)\b", re.IGNORECASE)
 _NOTHING_SAID: Final = re.compile(r"[\W_]*\d?[\W_]*")
 
 
@@ -35,6 +37,8 @@ def _cuts_off(text: str, comment: Comment) -> bool:
         if sign in "'\"`":
             return body.count(sign) % 2 == 1
         return body.count(sign) > body.count("(" if sign == ")" else "[")
+    if _REST.match(body) and not text[comment.start - 1 : comment.start].isspace():
+        return True
     # A comment that says nothing, at the very end, was not written to be read.
     return not text[comment.end :].strip() and _NOTHING_SAID.fullmatch(body) is not None
 
