@@ -37,6 +37,10 @@ class WorkerProcess:
             raise WorkerLost("start", f"no worker could be started: {error.strerror}") from None
         self._ask_ready(hello)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def load(self, engine: str) -> None:
         """Imports the engine's libraries, outside of any job's deadline. Raises `WorkerLost`."""
         if engine not in self._loaded:
@@ -127,6 +131,10 @@ def _popen(descriptor: int) -> "subprocess.Popen[bytes]":
         "PYTHONHASHSEED": "0",
         # Each arena reserves address space, which the memory limit counts.
         "MALLOC_ARENA_MAX": "2",
+        # A solver's context is several megabytes, built and freed for each job: handing the pages
+        # back and faulting them in again costs more than solving.
+        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+        "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     }
     return subprocess.Popen(  # noqa: S603  (our own interpreter, arguments of our own)
         command,
