@@ -192,6 +192,8 @@ _VENDORS: Final = (
     _vendor("replicate_token", "r8_", r"r8_[A-Za-z0-9]{37,}"),
     _vendor("supabase_token", "sbp_", r"sbp_[0-9a-f]{40}"),
     _vendor("sentry_token", "sntry", r"sntry[su]_[A-Za-z0-9+/=_]{40,}"),
+    _vendor("qwed_credential", "qwed_", r"qwed_(?:agent|live)_[A-Za-z0-9_-]{16,}", _always),
+    _vendor("qwed_webhook_secret", "whsec_", r"whsec_[A-Za-z0-9_-]{24,}"),
     _vendor("jwt", "eyJ", r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", _is_jwt),
 )
 

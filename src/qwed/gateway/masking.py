@@ -11,7 +11,10 @@ from qwed.gateway.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
 MAX_SHOWN_DEPTH: Final = 70
+#: Masked beyond the cut, so that no secret is cut in two: longer than any of them.
+_OVERLAP: Final = 4_096
 
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|auth(?:orization)?|bearer|credentials?|session[_-]?token|access[_-]?token|refresh[_-]?token|token)$",
@@ -20,7 +23,11 @@ _SECRET_NAME: Final = re.compile(
 
 
 #: Bytes without any of these hold no secret: the usual action is not walked at all.
-_LONG_RUN: Final = re.compile(rb"[A-Za-z0-9_+/=]{16}")
+#: A UUID is the one long run that conversations are usually named by.
+_LONG_RUN: Final = re.compile(
+    rb"(?<![A-Za-z0-9_+/=.:-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[^A-Za-z0-9_+/=.:-])"
+    rb"[A-Za-z0-9_+/=.:-]{16}"
+)
 _SECRET_WORD: Final = re.compile(rb"pass|pwd|secret|token|key|cred|bearer|auth|pin|://|-----begin")
 
 
@@ -55,7 +62,9 @@ def shown(value: Any, depth: int = 0) -> Any:
 
 
 def _member(key: Any, item: Any, depth: int) -> Any:
-    if isinstance(item, str) and item and isinstance(key, str) and _SECRET_NAME.search(key):
+    """What is named a secret is one, whatever it looks like; a number or a flag is too short to be."""
+    is_text = isinstance(item, str | list | tuple | Mapping) and bool(item)
+    if is_text and isinstance(key, str) and _SECRET_NAME.search(_CAMEL.sub("_", key)):
         return "[masked]"
     return shown(item, depth + 1)
 
@@ -68,7 +77,8 @@ def _text(text: str) -> str:
     if len(text) <= MAX_SHOWN:
         return mask(text) if text.isascii() else _encodable(mask(text))
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return _encodable(mask(text[:MAX_SHOWN])) + f"…[{len(text)} characters, sha256:{digest}]"
+    cut = _encodable(mask(text[: MAX_SHOWN + _OVERLAP]))[:MAX_SHOWN]
+    return f"{cut}…[{len(text)} characters, sha256:{digest}]"
 
 
 def _encodable(text: str) -> str:

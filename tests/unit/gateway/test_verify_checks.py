@@ -15,13 +15,6 @@ from qwed.domain.risk import Risk
 STATUS = {"QWED-AGENT-001": 404, "QWED-AGENT-002": 401, "QWED-AGENT-003": 403}
 
 
-@pytest.fixture
-def world():
-    world = World()
-    yield world
-    world.close()
-
-
 def planned(world, *rows):
     plan = Plan(world)
     for row in sorted(rows, reverse=True):
