@@ -47,10 +47,11 @@ class Gateway:
         self.services = services
 
     @classmethod
-    def open(cls, database: str | Path = "qwed.db", *, policy: Policy = DEFAULT_POLICY) -> Self:
-        """`":memory:"` forgets everything when it is closed."""
+    def open(cls, database: str | Path = "qwed.db", *, policy: Policy | str | Path = DEFAULT_POLICY) -> Self:
+        """`":memory:"` forgets everything when it is closed. `policy` is a value or a file's path."""
         path = None if str(database) == ":memory:" else Path(database)
-        return cls(bootstrap.build(path, policy=policy))
+        in_force = policy if isinstance(policy, Policy) else bootstrap.read_policy(Path(policy))
+        return cls(bootstrap.build(path, policy=in_force))
 
     def close(self) -> None:
         bootstrap.close(self.services)

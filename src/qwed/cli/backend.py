@@ -6,11 +6,8 @@ from typing import Any, Protocol
 
 import httpx2
 
+from qwed.cli.errors import CannotReach
 from qwed.settings import Settings
-
-
-class CannotReach(Exception):
-    """Neither a gateway nor the store; the message says what to do."""
 
 
 class Backend(Protocol):

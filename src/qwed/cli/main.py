@@ -7,7 +7,7 @@ import click
 
 from qwed import __version__
 from qwed.cli import COMMANDS, load
-from qwed.cli.backend import CannotReach
+from qwed.cli.errors import CannotReach
 from qwed.gateway.answers import RequestError
 from qwed.gateway.ports import StoreUnavailable
 from qwed.settings import SettingsError

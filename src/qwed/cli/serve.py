@@ -2,11 +2,13 @@
 
 import ipaddress
 import sys
+import threading
 from pathlib import Path
 
 import click
 
 from qwed.domain.policy import Policy
+from qwed.gateway.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
 from qwed.settings import MEMORY, Settings, read_settings
 
@@ -80,7 +82,6 @@ def _serve(settings: Settings) -> int:
         raise click.ClickException(str(error)) from None
     given = settings.operator_key.reveal() if settings.operator_key else None
     key = bootstrap.first_operator_key(services, given)
-    bootstrap.warm(services)
     app = create_app(
         services,
         log=EventLog(settings.log_level),
@@ -94,7 +95,7 @@ def _serve(settings: Settings) -> int:
         tls_cert=settings.tls_cert,
         tls_key=settings.tls_key,
         behind_proxy=settings.behind_proxy,
-        on_listening=lambda port: _announce(settings, port, key if given is None else None),
+        on_listening=lambda port: _listening(settings, services, port, key if given is None else None),
     )
     if not listened:
         bootstrap.close(services)
@@ -117,6 +118,14 @@ def policy_path(settings: Settings) -> Path | None:
     if settings.config is not None:
         return settings.config
     return DEFAULT_POLICY_FILE if DEFAULT_POLICY_FILE.exists() else None
+
+
+def _listening(settings: Settings, services: Services, port: int, key: str | None) -> None:
+    from qwed import bootstrap  # noqa: PLC0415
+
+    _announce(settings, port, key)
+    # Parsers and solvers load while the first requests are already answered.
+    threading.Thread(target=bootstrap.warm, args=(services,), name="qwed-warm", daemon=True).start()
 
 
 def _announce(settings: Settings, port: int, key: str | None) -> None:
