@@ -157,6 +157,13 @@ def _cube_root(arb: Any, value: Any) -> Any:
     return -((-value).root(3)) if value < 0 else value.root(3)
 
 
+def _rounded(arb: Any, values: list[Any]) -> Any:
+    """Half away from zero; a ball that straddles a half stays wide, and decides nothing."""
+    scale = arb(10) ** (values[1] if len(values) > 1 else arb(0))
+    scaled = values[0] * scale
+    return (scaled + arb("0.5")).floor() / scale if scaled >= 0 else -((-scaled + arb("0.5")).floor()) / scale
+
+
 def _mean_square(arb: Any, values: list[Any], divisor: int) -> Any:
     if divisor < 1:
         raise Undefined("the variance of a sample needs two values")
@@ -209,6 +216,9 @@ _FUNCTIONS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
     "radians": lambda arb, v: v[0] * arb.pi() / 180,
     "degrees": lambda arb, v: v[0] * 180 / arb.pi(),
     "pow": lambda arb, v: v[0] ** v[1],
+    "floor": lambda arb, v: v[0].floor(),
+    "ceil": lambda arb, v: v[0].ceil(),
+    "round": lambda arb, v: _rounded(arb, v),
     "factorial": lambda arb, v: (v[0] + 1).gamma(),
     "sum": lambda arb, v: sum(v, arb(0)),
     "product": lambda arb, v: prod(v, start=arb(1)),

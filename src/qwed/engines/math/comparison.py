@@ -135,7 +135,7 @@ def _rounding(left: Node, relation: str, right: Node, first: Interval, second: I
     for side, other, value in ((right, left, first), (left, right, second)):
         number = stated(side)
         # Of two written numbers neither is a result of the other.
-        if number is None or (stated(other) is not None and not is_about):
+        if number is None or (stated(other) is not None and not is_about and not number.literal.continues):
             continue
         how = _rounds_to(number, value, is_about) or _percent_as_unit(number, other, value)
         if how is not None:

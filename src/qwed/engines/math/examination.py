@@ -11,12 +11,13 @@ from qwed.domain.findings import Status
 from qwed.engines.math import equations, reader
 from qwed.engines.math.comparison import Stated, stated
 from qwed.engines.math.equations import SolutionClaim
+from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.judge import Outcome, Repair, judge
-from qwed.engines.math.nodes import Node, Symbol, substitute
+from qwed.engines.math.nodes import Node, Symbol, substitute, symbols
 from qwed.engines.math.parser import CURRENCIES, DEFAULT, Chain, Parser, Reading
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.math.reader import Span, Statement
-from qwed.engines.math.tokens import locate
+from qwed.engines.math.tokens import is_number, locate, plain
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
@@ -36,6 +37,8 @@ class Examined(msgspec.Struct, frozen=True):
 
 def examine(text: str, variables: Variables) -> Examined:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
+    if not text.isascii() or "\\" in text or text[:1] == "$":
+        text = plain(text)
     solution = None if reader.is_formula(text) else equations.read(text)
     if solution is not None:
         return Examined([equations.judge_solutions(solution)], [])
@@ -52,18 +55,47 @@ def _examined(
     text: str, variables: Variables
 ) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
     reading = reader.read(text, frozenset(variables))
-    known = dict(variables)
+    if len(reading.statements) == 1:
+        only = _judged(reading.statements[0], variables)
+        return [only.outcome], [(reading.statements[0], only.chain)], reading.unread
+    given = _definitions(reading.statements, variables)
+    known = {**variables, **{name: value for name, (_, value) in given.items()}}
     outcomes: list[Outcome] = []
     judged: list[tuple[Statement, Chain | None]] = []
-    for statement in reading.statements:
-        one = _judged(statement, known)
-        if len(reading.statements) > 1 and (name := _defined(one.chain)) is not None and name not in known:
-            assert one.chain is not None
-            known[name] = one.chain.sides[1]
+    for index, statement in enumerate(reading.statements):
+        if any(index == place for place, _ in given.values()):
             continue
-        outcomes.append(one.outcome)
+        one = _judged(statement, known)
+        defined_later = {name for name, (place, _) in given.items() if place > index}
+        outcomes.append(_without_repair(one.outcome) if defined_later else one.outcome)
         judged.append((statement, one.chain))
     return outcomes, judged, reading.unread
+
+
+def _definitions(statements: list[Statement], variables: Variables) -> dict[str, tuple[int, Node]]:
+    """What `x = 5` among several statements gives a value to, and where; a name given twice is not."""
+    found: dict[str, tuple[int, Node]] = {}
+    repeated: set[str] = set()
+    for index, statement in enumerate(statements):
+        try:
+            chain = Parser(statement.tokens, names=frozenset(variables)).whole_chain()
+        except MathProblem:
+            continue
+        name = _defined(chain)
+        if name is None or name in variables or symbols(chain.sides[1]) - CONSTANTS - set(found):
+            continue
+        if name in found:
+            repeated.add(name)
+        value = substitute(chain.sides[1], {known: node for known, (_, node) in found.items()})
+        found.setdefault(name, (index, value))
+    return {name: value for name, value in found.items() if name not in repeated}
+
+
+def _without_repair(outcome: Outcome) -> Outcome:
+    """3x = 15; x = 4: either may be the mistake, so neither is corrected."""
+    if outcome.status is not Status.CORRECTED:
+        return outcome
+    return msgspec.structs.replace(outcome, status=Status.FAILED, repair=None)
 
 
 def _defined(chain: Chain | None) -> str | None:
@@ -71,7 +103,7 @@ def _defined(chain: Chain | None) -> str | None:
     if chain is None or chain.relations != ("=",):
         return None
     left = chain.sides[0]
-    return left.name if isinstance(left, Symbol) and left.name not in ("pi", "e", "tau") else None
+    return left.name if isinstance(left, Symbol) and left.name not in CONSTANTS else None
 
 
 # -- readings --------------------------------------------------------------------------------------
@@ -126,15 +158,7 @@ def _under(
         return _Judged(_unparsed(statement, problem), None), parser.ambiguous
     if variables:
         sides = tuple(substitute(side, dict(variables)) for side in chain.sides)
-        judged = msgspec.structs.replace(chain, sides=sides)
-        # What is being defined stays a name.
-        if _defined(chain) not in variables:
-            judged = (
-                msgspec.structs.replace(judged, sides=(chain.sides[0], *sides[1:]))
-                if _defined(chain)
-                else judged
-            )
-        return _Judged(judge(judged, parser.has_units), judged), parser.ambiguous
+        chain = msgspec.structs.replace(chain, sides=sides)
     return _Judged(judge(chain, parser.has_units), chain), parser.ambiguous
 
 
@@ -151,6 +175,7 @@ def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
 
 def corrected_text(text: str, variables: Variables) -> str | None:
     """The text with every wrong result put right; None unless it then verifies."""
+    text = plain(text)
     solution = equations.read(text)
     if solution is not None:
         return _with_solutions(text, solution)
@@ -191,7 +216,7 @@ def _repaired(text: str, statement: Statement, chain: Chain, repair: Repair) -> 
     if repair.value is None:
         return _spliced(text, side_span, repair.text)
     number = stated(chain.sides[repair.side])
-    numeric = [at for at in range(first, last) if statement.tokens[at][:1].isdigit()]
+    numeric = [at for at in range(first, last) if is_number(statement.tokens[at])]
     if number is None or len(numeric) != 1:
         return _spliced(text, side_span, _side_text(text[slice(*side_span)], repair.value, number))
     number_span = spans[numeric[0]]

@@ -36,7 +36,7 @@ from qwed.engines.math.nodes import (
     symbols,
 )
 from qwed.engines.math.problems import MAX_DEPTH, Malformed, Undecided
-from qwed.engines.math.tokens import number
+from qwed.engines.math.tokens import is_number, number
 
 
 class Reading(enum.StrEnum):
@@ -76,17 +76,19 @@ RELATIONS: Final = {
 CURRENCIES: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 UNIT_MARK: Final = "\x00"
 SCALE_MARK: Final = UNIT_MARK + "*"
+ROUND_MARK: Final = UNIT_MARK + "~"
 _DOZEN: Final = UNIT_MARK + "dozen"
 
 _PLUS_MINUS: Final = {"+": False, "-": True, "−": True, "–": True}
 _TIMES: Final = frozenset({"*", "×", "·", "⋅", "∙", "✕", "✖"})
 _OVER: Final = frozenset({"/", "÷", "∕", "⁄", "outof"})
-_MULTIPLICATIVE: Final = _TIMES | _OVER | {"mod", "choose", "of"}
+_MULTIPLICATIVE: Final = _TIMES | _OVER | {"mod", "choose", "of", "//"}
 _AFTER_TERM: Final = frozenset({"", "+", "-", ")", "=", ","})
 _AFTER_NUMBER: Final = _AFTER_TERM | {"*", "/", "×", "÷"}
 _POSTFIX: Final = frozenset({"%", "!", "!=", "¢", "°"})
 _OPENING: Final = {"(": ")", "{": "}"}
-_SUPERSCRIPTS: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_SUPERSCRIPT_DIGITS: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+_SUPERSCRIPTS: Final = str.maketrans(_SUPERSCRIPT_DIGITS, "0123456789-")
 _FRACTIONS: Final = {
     "½": (1, 2),
     "⅓": (1, 3),
@@ -156,7 +158,7 @@ class Parser:
 
     def chain(self) -> Chain:
         start = self.at
-        sides = [self.total()]
+        sides = [self.rounded_total()]
         bounds = [(start, self.at)]
         relations: list[str] = []
         while (relation := RELATIONS.get(self.tokens[self.at])) is not None:
@@ -166,10 +168,20 @@ class Parser:
                 break
             start = self.at
             self.in_result = True
-            sides.append(self.total())
+            sides.append(self.rounded_total())
             bounds.append((start, self.at))
             relations.append(relation)
         return Chain(tuple(sides), tuple(relations), tuple(bounds))
+
+    def rounded_total(self) -> Node:
+        """10/3 rounded to 2 decimals: what was said so far is rounded."""
+        node = self.total()
+        lexeme = self.tokens[self.at]
+        if lexeme[:2] != ROUND_MARK:
+            return node
+        self.at += 1
+        places = int(lexeme[2:])
+        return Call("round", (node, Literal(places) if places >= 0 else Negation(Literal(-places))))
 
     def unexpected(self) -> Malformed:
         lexeme = self.tokens[self.at]
@@ -248,6 +260,10 @@ class Parser:
                 self.at += 1
                 factors.append(self.divisor(factors))
                 inverse.append(True)
+            elif lexeme == "//":
+                self.at += 1
+                quotient = divide(_product(factors, inverse), self.unary())
+                factors, inverse = [Call("floor", (quotient,))], [False]
             elif lexeme == "of":
                 factors, inverse = [self.part_of(_product(factors, inverse))], [False]
             elif lexeme in ("mod", "choose"):
@@ -338,7 +354,7 @@ class Parser:
         if lexeme == "^" or lexeme == "**":
             self.at += 1
             return self.raised(base)
-        if lexeme and lexeme[0] in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻":
+        if lexeme and lexeme[0] in _SUPERSCRIPT_DIGITS:
             self.at += 1
             return self.postfix(Power(base, _superscript(lexeme)))
         return base
@@ -359,7 +375,7 @@ class Parser:
     def postfix(self, node: Node) -> Node:
         while True:
             lexeme = self.tokens[self.at]
-            if lexeme not in _POSTFIX and lexeme[:1] != UNIT_MARK:
+            if lexeme not in _POSTFIX and (lexeme[:1] != UNIT_MARK or lexeme[:2] == ROUND_MARK):
                 return node
             if lexeme == "%":
                 if self.begins_operand(self.tokens[self.at + 1]):
@@ -408,7 +424,7 @@ class Parser:
         return Reading.NOT_EQUAL not in self.readings
 
     def begins_operand(self, lexeme: str) -> bool:
-        return lexeme[:1].isdigit() or lexeme == "("
+        return is_number(lexeme) or lexeme == "("
 
     # -- what an expression begins with ----------------------------------------------------------
 
@@ -445,7 +461,12 @@ class Parser:
         if following[0] in _FRACTIONS:
             self.at += 1
             return add(literal, _ratio(*_FRACTIONS[following[0]]))
-        if len(following) == 3 and following[0].isdigit() and following[1] == "/" and following[2].isdigit():
+        if (
+            len(following) == 3
+            and following[1] == "/"
+            and _is_natural(following[0])
+            and _is_natural(following[2])
+        ):
             top, bottom = int(following[0][:9]), int(following[2][:9])
             if literal.denominator == 1 and top < bottom:
                 self.at += 3
@@ -485,7 +506,7 @@ class Parser:
         if sign is not None:
             self.at += 1
         lexeme = self.tokens[self.at]
-        if not lexeme[:1].isdigit() and lexeme[:1] not in (".", "("):
+        if not is_number(lexeme) and lexeme != "(":
             raise self.unexpected()
         node = Quantity(self.primary(), currency)
         return Negation(node) if sign else node
@@ -509,13 +530,16 @@ class Parser:
         name = lexeme.lower()
         if lexeme in self.names:
             return Symbol(lexeme)
+        if lexeme == "math" and self.tokens[self.at] == ".":
+            self.at += 2
+            return self.word(self.tokens[self.at - 1])
         if name in ALIASES and (len(name) > 2 or self.tokens[self.at] == "("):
             return self.call(ALIASES[name])
         if name == "ln":
             return self.call("ln")
         if name in CONSTANTS:
             return Symbol(name)
-        rule = _WORD_RULES.get(name)
+        rule = WORD_RULES.get(name)
         if rule is not None:
             return rule(self)
         if name == "d" and self.tokens[self.at] in ("/", "^"):
@@ -528,18 +552,34 @@ class Parser:
         if len(lexeme) == 1:
             return self.subscripted(lexeme)
         if is_letter_product(lexeme):
-            return multiply(*map(Symbol, lexeme))
+            return self.letters(lexeme)
         raise Undecided(f"the word {lexeme[:40]!r} is not understood")
+
+    def letters(self, word: str) -> Node:
+        """xy^2: the exponent belongs to the last letter alone."""
+        *others, last = map(Symbol, word)
+        lexeme = self.tokens[self.at]
+        if lexeme == "^" or lexeme == "**":
+            self.at += 1
+            return multiply(*others, self.raised(last))
+        if lexeme and lexeme[0] in _SUPERSCRIPT_DIGITS:
+            self.at += 1
+            return multiply(*others, Power(last, _superscript(lexeme)))
+        return multiply(*others, last)
 
     def subscripted(self, name: str) -> Node:
         if self.tokens[self.at] == "_" and self.tokens[self.at + 1].isalnum():
             name = f"{name}_{self.tokens[self.at + 1]}"
             self.at += 2
-        if self.tokens[self.at][:1].isdigit():
+        if is_number(self.tokens[self.at]):
             raise self.unexpected()
         return Symbol(name)
 
     def call(self, name: str) -> Node:
+        if name == "sqrt" and self.tokens[self.at] == "[":
+            self.at += 1
+            (index,) = self.items("]")
+            return Call("root", (self.argument(), index))
         exponent = self.power_of_function(name)
         arguments = self.arguments(name)
         if len(arguments) == 1 and isinstance(arguments[0], Rows) and name in OF_LIST:
@@ -557,7 +597,7 @@ class Parser:
             self.at += 1
             if lexeme != "^":
                 return _superscript(lexeme)
-            if not self.tokens[self.at].isdigit():
+            if not _is_natural(self.tokens[self.at]):
                 raise Undecided(f"{name}^-1 may be the inverse or the reciprocal")
             self.at += 1
             return number(self.tokens[self.at - 1])
@@ -567,10 +607,6 @@ class Parser:
         lexeme = self.tokens[self.at]
         if name == "log" and (base := self.log_base()) is not None:
             return (self.argument(), base)
-        if name == "root" and lexeme == "[":
-            self.at += 1
-            (index,) = self.items("]")
-            return (self.argument(), index)
         if lexeme == "(":
             self.at += 1
             return tuple(self.call_items())
@@ -600,7 +636,7 @@ class Parser:
         if lexeme == "_":
             self.at += 1
             return self.primary()
-        if lexeme.isdigit() and self.tokens[self.at + 1] == "(":
+        if _is_natural(lexeme) and self.tokens[self.at + 1] == "(":
             self.at += 1
             return number(lexeme)
         if lexeme == "base":
@@ -862,6 +898,10 @@ def _product(factors: list[Node], inverse: list[bool]) -> Node:
     return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(inverse))
 
 
+def _is_natural(lexeme: str) -> bool:
+    return lexeme.isascii() and lexeme.isdigit()
+
+
 def _superscript(lexeme: str) -> Node:
     digits = lexeme.translate(_SUPERSCRIPTS)
     if not digits.lstrip("-").isdigit() or "-" in digits[1:]:
@@ -875,7 +915,7 @@ def _ratio(numerator: int, denominator: int) -> Node:
     return divide(Literal(numerator), Literal(denominator))
 
 
-_WORD_RULES: Final[dict[str, Callable[[Parser], Node]]] = {
+WORD_RULES: Final[dict[str, Callable[[Parser], Node]]] = {
     "increasing": Parser.increased,
     "decreasing": Parser.decreased,
     "adding": Parser.added,

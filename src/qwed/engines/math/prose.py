@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from qwed.engines.math.functions import ALIASES, ARITY
-from qwed.engines.math.parser import SCALE_MARK, SEPARATORS, UNIT_MARK
+from qwed.engines.math.parser import ROUND_MARK, SCALE_MARK, SEPARATORS, UNIT_MARK
 from qwed.engines.math.problems import Undecided
-from qwed.engines.math.tokens import Tokens, locate
+from qwed.engines.math.tokens import Tokens, is_number, locate
 from qwed.engines.math.units import UNIT_WORDS
 
 # phrase: the tokens it stands for. The longest phrase wins.
@@ -19,6 +19,7 @@ _PHRASES: Final[dict[str, str]] = {
     "plus": "+",
     "added to": "+",
     "minus": "-",
+    "negative": "-",
     "times": "*",
     "multiplied by": "*",
     "divided by": "/",
@@ -64,6 +65,14 @@ _PHRASES: Final[dict[str, str]] = {
     "less": "-",
     "tip on": "of",
     "tax on": "of",
+    "sales tax on": "of",
+    "as decimal": "",
+    "as percentage": "",
+    "as percent": "",
+    "as fraction": "",
+    "in decimal form": "",
+    "is what percent of": "outof",
+    "is what percentage of": "outof",
     "increasing": "increasing",
     "increase": "increasing",
     "raising": "increasing",
@@ -123,6 +132,10 @@ _PHRASES: Final[dict[str, str]] = {
     "factors into": "=",
     "is equivalent to": "=",
     "which is": "=",
+    "you get": "=",
+    "we get": "=",
+    "to get": "=",
+    "we obtain": "=",
     "which equals": "=",
     "which gives": "=",
     "which makes": "=",
@@ -343,6 +356,19 @@ def _by_first_word() -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
 
 
 _TABLE: Final = _by_first_word()
+_FEW: Final = frozenset("0123456789")
+_NEAREST: Final = {
+    **dict.fromkeys(("integer", "whole", "full", "unit", "one", "dollar"), 0),
+    "tenth": 1,
+    "hundredth": 2,
+    "cent": 2,
+    "penny": 2,
+    "thousandth": 3,
+    "ten": -1,
+    "hundred": -2,
+    "thousand": -3,
+    "million": -6,
+}
 _NEED_OPERAND: Final = tuple((sign,) for sign in ("+", "-", "*", "/", "^", "mod"))
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
@@ -393,11 +419,11 @@ class _Rewriter:
 
     def is_article(self) -> bool:
         """`a` is a variable next to signs, an article before a word or a number."""
-        if self.words[self.at] != "a":
+        if self.words[self.at] not in ("a", "A"):
             return self.words[self.at] in _ARTICLES
         following = self.words[self.at + 1]
         before = self.values[-1] if self.values else ""
-        is_followed = len(following) > 1 or following[:1].isdigit() or following in ("$", "x")
+        is_followed = len(following) > 1 or is_number(following) or following in ("$", "x")
         return is_followed and following not in ("**", "is") and before not in _SIGNS
 
     def take(self, count: int, values: tuple[str, ...]) -> None:
@@ -420,7 +446,7 @@ class _Rewriter:
         while self.words[at] in _ARTICLES and self.words[at] != "a":
             at += 1
         word = self.words[at]
-        if word[:1].isdigit() or (word and word in "($€£¥₹√π|-[.") or len(word) == 1:
+        if is_number(word) or (word and word in "($€£¥₹√π|-[.") or len(word) == 1:
             return bool(word) and word not in ",;:?="
         return word in _ONES or word in _TENS or word in _PARTS or word in ALIASES or word in _TABLE
 
@@ -450,7 +476,7 @@ class _Rewriter:
     def listed(self) -> bool:
         """[100,200,300] is three numbers, not one."""
         value = self.words[self.at]
-        if not (self.in_list and self.in_list[-1] and value[0].isdigit() and "," in value):
+        if not (self.in_list and self.in_list[-1] and is_number(value) and "," in value):
             return False
         parts = value.split(",")
         if any(len(part) > 1 and part[0] == "0" and part[1].isdigit() for part in parts):
@@ -469,7 +495,8 @@ class _Rewriter:
     def number_words(self) -> bool:
         """one hundred and twenty-three; two thirds; half; two and a half; a dozen."""
         at, value = self.read_number(self.at)
-        if value is None and self.words[at] in _ARTICLES and self.words[at + 1] in _PARTS:
+        # "the third" is an ordinal.
+        if value is None and self.words[at] in ("a", "A", "an") and self.words[at + 1] in _PARTS:
             at, value = at + 1, 1
         if value is None:
             return self.lone_part()
@@ -520,7 +547,7 @@ class _Rewriter:
 
     def scaled(self) -> bool:
         """1.5 million, 3 dozen, $20k: the scale is a factor of the number before it."""
-        if not self.values or not (self.values[-1][:1].isdigit() or self.values[-1][:2] == SCALE_MARK):
+        if not self.values or not (is_number(self.values[-1]) or self.values[-1][:2] == SCALE_MARK):
             return False
         word = self.words[self.at]
         if word in _DOZENS:
@@ -539,6 +566,33 @@ class _Rewriter:
         self.take(1, (f"{SCALE_MARK}{scale}",))
         return True
 
+    def rounding(self) -> bool:
+        """rounded to 2 decimal places; to the nearest ten. The verb may stand before the number."""
+        words = self.words
+        if words[self.at] in ("round", "rounding") and words[self.at + 1] != "(":
+            self.at += 1
+            return True
+        at = self.at + (words[self.at] in ("rounded", "correct"))
+        if words[at] != "to":
+            return False
+        at += 1 + (words[at + 1] == "the")
+        found = self.precision(at)
+        if found is None:
+            return False
+        count, places = found
+        self.take(at + count - self.at, (f"{ROUND_MARK}{places}",))
+        return True
+
+    def precision(self, at: int) -> tuple[int, int] | None:
+        """How many tokens name the precision, and the decimals it stands for."""
+        words = self.words
+        if words[at] == "nearest" and words[at + 1] in _NEAREST:
+            return 2 + (words[at + 1] in ("whole", "full")), _NEAREST[words[at + 1]]
+        places = _ONES.get(words[at], int(words[at]) if words[at] in _FEW else None)
+        if places is None or words[at + 1] not in ("decimal", "decimals"):
+            return None
+        return 2 + (words[at + 2] in ("place", "places")), places
+
     def times_sign(self) -> bool:
         """An x between two numbers multiplies; a decimal comma or a lone x does not."""
         if self.words[self.at] not in ("x", "X") or not self.values:
@@ -547,7 +601,7 @@ class _Rewriter:
         is_label = len(before) > 1 and before.isalpha() and before not in SEPARATORS
         if not (_is_measured(before) or before == "%" or is_label):
             return False
-        if not (after[:1].isdigit() or (after and after in "$€£¥₹")):
+        if not (is_number(after) or (after and after in "$€£¥₹")):
             return False
         self.take(1, ("*",))
         return True
@@ -582,7 +636,7 @@ class _Rewriter:
 
 def _is_measured(value: str) -> bool:
     """A number, or a quantity already: what a unit may follow."""
-    return value[:1].isdigit() or value == ")" or value[:1] == UNIT_MARK
+    return is_number(value) or value == ")" or value[:1] == UNIT_MARK
 
 
 def _takes_list(name: str) -> bool:
@@ -594,8 +648,9 @@ _RULES: Final = (
     _Rewriter.bracket,
     _Rewriter.listed,
     _Rewriter.scaled,
-    _Rewriter.number_words,
+    _Rewriter.rounding,
     _Rewriter.phrase,
+    _Rewriter.number_words,
     _Rewriter.times_sign,
     _Rewriter.degrees,
     _Rewriter.unit_word,

@@ -18,13 +18,14 @@ from qwed.engines.math.parser import (
     RELATIONS,
     SEPARATORS,
     UNIT_MARK,
+    WORD_RULES,
     Chain,
     Parser,
     is_letter_product,
 )
 from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
 from qwed.engines.math.prose import rewrite
-from qwed.engines.math.tokens import locate, split
+from qwed.engines.math.tokens import is_number, locate, split
 
 Span = tuple[int, int]
 
@@ -42,7 +43,7 @@ _LEADS: Final = _words(
     "so then thus therefore hence and now also but because since we i get got have has know note see "
     "think believe claim say says said conclude found that answer result total sum value final it is "
     "what what's whats how much many calculate compute evaluate find determine simplify expand factor "
-    "verify check prove show confirm true correct following equation expression of please "
+    "verify check prove work out show confirm true correct following equation expression of please "
     "can you tell me claimed statement identity : , calculated computed cost amount price given "
     "let for any all every real question fact indeed clearly if when"
 )
@@ -51,9 +52,7 @@ _ASKING: Final = _words(
     "differentiate integrate"
 )
 _ANSWER_LEADS: Final = _words("a A answer is it it's its the : = that , result")
-_CONNECTIVES: Final = frozenset(
-    {",", "and", "so", "then", "therefore", "thus", "hence", "but", "while", "also"}
-)
+_CONNECTIVES: Final = _words(", and so then therefore thus hence but while also when where given if")
 # Anywhere in the text these may turn a claim around.
 _DENIALS: Final = _words(
     "false wrong incorrect incorrectly untrue mistaken mistake error erroneous disprove invalid "
@@ -65,6 +64,9 @@ _NEGATIONS: Final = _words(
 )
 _OPERATORS: Final = _words("+ - − – * × · ⋅ / ÷ ^ ** ( ) [ ] { } ! % | √ ° ± π ½ ¼ ¾ ² ³ ¢ mod of") | set(
     CURRENCIES
+)
+_PUNCTUATION: Final = frozenset(
+    ("", ",", ":", ";", ".", "?", "'", '"', "“", "”", "’", "—", "#", "•", "...", "…")
 )
 _ENDS_VALUE: Final = frozenset({")", "%", "!", "]", "¢"})
 _MAX_LABEL: Final = 5
@@ -212,8 +214,8 @@ def _whole_sentence(tokens: list[str], spans: list[Span]) -> list[Statement] | N
         # A bare value after "the answer is" claims nothing that can be checked.
         asked = tokens[start] in _ASKING if start == 0 else asked or tokens[start] in _ASKING
         start += 1
-    # A lead word may itself begin the claim ("sum of 2 and 3"); the parser is asked in both cases.
-    for begin in dict.fromkeys((start, 0)):
+    # A lead word may itself begin the claim ("sum of 2 and 3"), so the whole is tried first.
+    for begin in dict.fromkeys((0, start)):
         found = _claims(tokens[begin:], spans[begin:], asked or begin == 0)
         if found:
             return found
@@ -263,10 +265,6 @@ def _first_chain(tokens: list[str]) -> tuple[Chain | None, int]:
     return chain, parser.at
 
 
-def _is_number(lexeme: str) -> bool:
-    return lexeme[:1].isdigit() or (lexeme[:1] == "." and len(lexeme) > 1 and lexeme[1].isdigit())
-
-
 def _is_word(lexeme: str) -> bool:
     return len(lexeme) > 1 and lexeme[0].isalpha()
 
@@ -280,7 +278,7 @@ def _without_labels(tokens: list[str]) -> list[int]:
         kept.append(at)
         at += 1
         before = tokens[at - 1]
-        if not (_is_number(before) or before in _ENDS_VALUE or before[:1] == UNIT_MARK):
+        if not (is_number(before) or before in _ENDS_VALUE or before[:1] == UNIT_MARK):
             continue
         end = _label_end(tokens, at, has_variables)
         if end > at and (not tokens[end] or tokens[end] in _AFTER_LABEL):
@@ -338,6 +336,9 @@ def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[State
         if any(word in _NEGATIONS for word in tokens[max(0, start - 3) : start]):
             return None
         names_result = tokens[start] in RELATIONS
+        before = tokens[start - 1] if start and not names_result else ""
+        if not _is_harmless(before) or _is_function(before) or not _is_harmless(tokens[end]):
+            return None
         bounds = _trimmed(tokens, spans, start, end, text)
         if bounds is None:
             return None
@@ -351,6 +352,15 @@ def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[State
             return None
     # "Total = 15" names a result and claims nothing that can be checked.
     return found if found or runs else None
+
+
+def _is_harmless(neighbour: str) -> bool:
+    """A plain word or a mark of the sentence: nothing that could belong to the formula beside it."""
+    return neighbour[:1].isalpha() or neighbour in _PUNCTUATION
+
+
+def _is_function(word: str) -> bool:
+    return word in ALIASES or word in WORD_RULES or word == "root"
 
 
 def _is_computation(tokens: list[str]) -> bool:
@@ -373,7 +383,7 @@ def _runs(tokens: list[str]) -> Iterator[Span]:
 
 def _is_formula(tokens: list[str], at: int) -> bool:
     lexeme = tokens[at]
-    if _is_number(lexeme) or lexeme in _OPERATORS or lexeme[:1] == UNIT_MARK:
+    if is_number(lexeme) or lexeme in _OPERATORS or lexeme[:1] == UNIT_MARK:
         return True
     if lexeme in RELATIONS:
         return lexeme != "is"
@@ -427,7 +437,7 @@ def _begins_side(lexeme: str) -> bool:
 
 def _ends_side(lexeme: str) -> bool:
     return (
-        _is_number(lexeme)
+        is_number(lexeme)
         or lexeme in _ENDS_VALUE
         or lexeme[:1] == UNIT_MARK
         or lexeme.isalpha()

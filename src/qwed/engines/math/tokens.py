@@ -20,11 +20,27 @@ _WHOLE: Final = (
 )
 _NUMBER: Final = rf"(?:(?:{_WHOLE})(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:\.\.\.|…)?"
 _WORD: Final = r"\\?[A-Za-z]+(?:_[A-Za-z]+)*(?:['’][A-Za-z]+)?"
-_SIGNS: Final = r"[ \t]!=|\*\*|<<|>>|<=|>=|==|!=|<>|=>|->|:=|\.\.\.|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|\S"
+_SIGNS: Final = r"[ \t]!=|\*\*|//|<<|>>|<=|>=|==|!=|<>|=>|->|:=|\.\.\.|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|\S"
 _TOKEN: Final = re.compile(rf"{_NUMBER}|{_WORD}|{_SIGNS}")
 
 
 _TENS: Final = tuple(10**places for places in range(40))
+
+
+# Full-width forms are the same signs; the delimiters of LaTeX say nothing. Lengths do not change.
+_FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0xFFE5: "¥", 0xFFE1: "£"}
+_LATEX_SPACING: Final = re.compile(r"\\[()\[\],;!: ]")
+_LATEX_INLINE: Final = re.compile(r"\s*(\$\$?)([^$]*[=+*/^\\][^$]*)\1\s*[.]?\s*")
+
+
+def plain(text: str) -> str:
+    """The text without typographic variants and delimiters, every character in its place."""
+    text = text.translate(_FULL_WIDTH)
+    text = _LATEX_SPACING.sub("  ", text).replace("\\%", " %").replace("\\$", " $")
+    inline = _LATEX_INLINE.fullmatch(text)
+    if inline is not None and "$" in text:
+        return text.replace("$", " ")
+    return text
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -60,6 +76,12 @@ def locate(text: str) -> Tokens:
     starts.append(len(text))
     ends.append(len(text))
     return Tokens(text, values, starts, ends)
+
+
+def is_number(token: str) -> bool:
+    """Not `isdigit`, which is true of superscripts and of the digits of other scripts."""
+    head = token[:1]
+    return "0" <= head <= "9" or (head == "." and "0" <= token[1:2] <= "9")
 
 
 def number(token: str) -> Literal:
