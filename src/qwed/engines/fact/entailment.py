@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
-from qwed.engines.fact.frames import TIME, Frame, Phrase
+from qwed.engines.fact.frames import TIME, Frame, Kind, Phrase
 from qwed.engines.fact.quantities import Quantity, Relation
 from qwed.engines.fact.text import compare_values
 from qwed.engines.fact.verdicts import Stance
@@ -27,10 +27,33 @@ def judge(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     if claim.is_negated and source.is_negated:
         return (Stance.ENTAILS, "statement") if _both_negated(claim, source) else None
     if source.is_negated:
-        return (Stance.CONTRADICTS, "negation") if _denies(claim, source) else None
+        return (
+            (Stance.CONTRADICTS, "negation")
+            if _denies(claim, source) and _are_certain(claim, source)
+            else None
+        )
     if claim.is_negated:
-        return _turned(judge(msgspec.structs.replace(claim, is_negated=False, never=False), source), claim)
-    return _judge_positive(claim, source)
+        positive = msgspec.structs.replace(claim, is_negated=False, never=False)
+        return _turned(judge(positive, source), claim) if _are_certain(claim, source) else None
+    found = _judge_positive(claim, source)
+    if found is None or found[0] is Stance.ENTAILS:
+        return found if _introduces_nothing(claim, source) else None
+    return found if _are_certain(claim, source) else None
+
+
+def _are_certain(claim: Frame, source: Frame) -> bool:
+    """Only of a certain thing can two statements contradict each other: one door is open, another is not."""
+    kinds = [frame.subject_kind if frame.subject is not None else frame.theme for frame in (claim, source)]
+    return Kind.INDEFINITE not in kinds
+
+
+def _introduces_nothing(claim: Frame, source: Frame) -> bool:
+    """That some door is open does not show that the door is."""
+    subject_is_given = source.subject_kind is not Kind.INDEFINITE or claim.subject_kind is Kind.INDEFINITE
+    complement_is_given = source.complement_kind is not Kind.INDEFINITE or (
+        claim.complement_kind is Kind.INDEFINITE or claim.verb == "be"
+    )
+    return (subject_is_given or claim.subject is None) and complement_is_given
 
 
 def _turned(found: tuple[Stance, str] | None, claim: Frame) -> tuple[Stance, str] | None:
@@ -68,7 +91,9 @@ def _denies(claim: Frame, source: Frame) -> bool:
 
 
 def _same_agent(claim: Frame, source: Frame) -> bool:
-    if claim.subject is None or claim.subject == source.subject:
+    if claim.subject is None:
+        return not language.NOBODY.intersection(source.subject or ())
+    if claim.subject == source.subject:
         return True
     if source.subject is None:
         return False
@@ -113,13 +138,22 @@ def _has_one_number(claim: Frame) -> bool:
 def _judge_clash(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     """One circumstance differs: decisive for what happens once, and for changes of a measure."""
     is_unique = claim.verb in language.UNIQUE_EVENTS or "first" in claim.complement
-    if is_unique and _only_clash_is(claim, source, TIME):
+    is_certain = claim.theme is Kind.DEFINITE is source.theme
+    if is_unique and is_certain and _only_clash_is(claim, source, TIME) and not _is_elsewhere(claim, source):
         return Stance.CONTRADICTS, "date"
     if claim.verb in language.MEASURED and _only_clash_is(claim, source, "by", "to", "from", "at"):
         return Stance.CONTRADICTS, "number"
     if claim.verb in ("acquire", "buy") and _only_clash_is(claim, source, "for"):
         return Stance.CONTRADICTS, "number"
     return None
+
+
+def _is_elsewhere(claim: Frame, source: Frame) -> bool:
+    """Released in France on one day, elsewhere on another: the place limits what the date says."""
+    if claim.verb in language.ONCE_EVERYWHERE:
+        return False
+    limits = {(kind, phrase) for kind, phrase in source.circumstances if kind in ("in", "at", "on", "to")}
+    return not limits <= set(claim.circumstances)
 
 
 def _only_clash_is(claim: Frame, source: Frame, *kinds: str) -> bool:
@@ -170,8 +204,12 @@ def _judge_opposite(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
         return None
     rises = language.OPPOSITES.get(source.verb)
     is_opposite = rises is not None and language.OPPOSITES.get(claim.verb) not in (None, rises)
-    same_time = dict(claim.circumstances).get(TIME) == dict(source.circumstances).get(TIME)
-    return (Stance.CONTRADICTS, "opposite") if is_opposite and same_time else None
+    amounts = ("by", "to", "from")
+    frames = [
+        {(kind, phrase) for kind, phrase in frame.circumstances if kind not in amounts}
+        for frame in (claim, source)
+    ]
+    return (Stance.CONTRADICTS, "opposite") if is_opposite and frames[0] == frames[1] else None
 
 
 def _judge_copula(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
@@ -191,7 +229,8 @@ def _judge_copula(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
         return None if claim.is_definite and not source.is_definite else (Stance.ENTAILS, "statement")
     if relation is Relation.DISJOINT:
         return Stance.CONTRADICTS, "number"
-    if _are_opposite(claim.complement, source.complement):
+    is_now = claim.tense == "present" and claim.subject_kind is Kind.DEFINITE is source.subject_kind
+    if is_now and _are_opposite(claim.complement, source.complement):
         return Stance.CONTRADICTS, "opposite"
     if _is_functional(claim.subject) and _is_name(claim) and _is_name(source):
         return (Stance.CONTRADICTS, "role") if are_other_names(claim.complement, source.complement) else None

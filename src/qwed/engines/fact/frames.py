@@ -4,6 +4,7 @@ Active and passive, genitive and "of", "has a height of" and "is … tall" becom
 and source go through the same reading, so a construction that is not understood matches only itself.
 """
 
+import enum
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -21,6 +22,15 @@ MAX_ITEMS: Final = 120
 TIME: Final = "time"
 
 
+class Kind(enum.StrEnum):
+    """Whether a phrase speaks of a certain thing (`the door`, `Rome`), of some thing (`a door`), or of a
+    stuff or kind (`water`, `doors`)."""
+
+    DEFINITE = "definite"
+    INDEFINITE = "indefinite"
+    BARE = "bare"
+
+
 class Frame(msgspec.Struct, frozen=True):
     """One assertion. `subject` is None for a passive without its agent."""
 
@@ -35,6 +45,13 @@ class Frame(msgspec.Struct, frozen=True):
     adverbs: frozenset[str] = frozenset()
     is_definite: bool = False
     names: frozenset[str] = frozenset()
+    subject_kind: Kind = Kind.DEFINITE
+    complement_kind: Kind = Kind.DEFINITE
+
+    @property
+    def theme(self) -> Kind:
+        """The kind of what the event happens to."""
+        return self.complement_kind if self.complement else self.subject_kind
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -96,6 +113,7 @@ class _VerbGroup(msgspec.Struct, frozen=True):
     modal: str = ""
     adverbs: frozenset[str] = frozenset()
     participle: str = ""
+    is_plural: bool = False
 
 
 def find_verb(items: Sequence[Item], start: int = 0) -> _VerbGroup | None:
@@ -218,7 +236,10 @@ def _auxiliary_group(items: Sequence[Item], index: int) -> _VerbGroup | None:
             break
         position += 1
     main = items[position].lower if position < len(items) and items[position].value is None else ""
-    group = _VerbGroup(index, position, "", "", False, negated, never, "", frozenset(adverbs))
+    is_plural = items[index].lower in ("are", "were", "have", "do")
+    group = _VerbGroup(
+        index, position, "", "", False, negated, never, "", frozenset(adverbs), is_plural=is_plural
+    )
     return _resolve(group, auxiliaries, main)
 
 
@@ -316,6 +337,9 @@ class _Reader:
             return
         rest = items[group.end :]
         cut = self._clause_end(rest)
+        if _continues_a_name(rest, cut):
+            self._is_complete = False
+            return
         yield from self._frames(subject_items, group, rest[:cut], opening)
         yield from self._appositions(subject_items, extra)
         if cut < len(rest):
@@ -402,6 +426,9 @@ class _Reader:
             return
         if tail[0].lower == "but":
             tail = tail[1:]
+        if not tail:
+            self._is_complete = False
+            return
         probe = [Item("X", "x"), *tail]
         group = _group_at(probe, 1, 0)
         if group is not None and rest[0].lower in ("and", ",", "but") and not _is_subordinate(tail[0]):
@@ -441,6 +468,9 @@ class _Reader:
             complement, more = self._copula_parts(rest)
         else:
             complement, more = self._object_parts(rest)
+        if _are_entangled(more):
+            self._is_complete = False
+            return
         frame = Frame(
             self._phrase(subject),
             group.verb,
@@ -453,6 +483,8 @@ class _Reader:
             group.adverbs,
             is_definite=(bool(complement) and complement[0].lower == "the") or _is_possessed(complement),
             names=_names(complement) | _names(subject),
+            subject_kind=_kind(subject, is_plural=group.is_plural),
+            complement_kind=_kind(complement),
         )
         if not group.is_passive:
             yield tuple(_variants(frame))
@@ -508,7 +540,16 @@ class _Reader:
             complement=frame.subject or (),
             circumstances=_ordered(rest),
             is_definite=False,
+            subject_kind=Kind.DEFINITE,
+            complement_kind=frame.subject_kind,
         )
+
+
+def _are_entangled(circumstances: list[tuple[str, Phrase]]) -> bool:
+    """`in 1990 and in French in 1995`: which belongs to which can't be told."""
+    with_values = [phrase for _, phrase in circumstances if any(not isinstance(word, str) for word in phrase)]
+    dates = [kind for kind, _ in circumstances if kind == TIME]
+    return len(dates) > 1 or any("and" in phrase or "or" in phrase or "," in phrase for phrase in with_values)
 
 
 def _measures(group: _VerbGroup, rest: list[Item]) -> list[list[Item]]:
@@ -540,8 +581,36 @@ def _labelled(items: list[Item]) -> tuple[list[Item], list[Item]] | None:
     return (items[:colon], items[colon + 1 :]) if find_verb(items[colon + 1 :]) is None else None
 
 
+def _kind(items: Sequence[Item], *, is_plural: bool = False) -> Kind:
+    if not items:
+        return Kind.BARE
+    first = items[0].lower
+    if first in language.DEFINITE_STARTS or _is_possessed(items):
+        return Kind.DEFINITE
+    if first in language.INDEFINITE_STARTS or items[0].value is not None:
+        return Kind.INDEFINITE
+    capitals = [
+        item.is_capitalised for item in items if item.is_word and item.lower not in ("of", "and", "the")
+    ]
+    # A single capital may only be the sentence's first; "Houses were" is no name, "Beats was" is one.
+    is_name = all(capitals) and bool(capitals) and not (is_plural and len(capitals) == 1)
+    return Kind.DEFINITE if is_name else Kind.BARE
+
+
 def _is_possessed(items: Sequence[Item]) -> bool:
     return any(item.lower == "'s" for item in items)
+
+
+def _continues_a_name(rest: Sequence[Item], comma: int) -> bool:
+    """`Rome, Georgia`: what stands after the comma says which Rome."""
+    tail = rest[comma + 1 :]
+    return (
+        0 < comma < len(rest) - 1
+        and rest[comma].text == ","
+        and rest[comma - 1].is_capitalised
+        and len(tail) <= 3
+        and all(item.is_capitalised for item in tail)
+    )
 
 
 def _is_subordinate(item: Item) -> bool:

@@ -146,6 +146,8 @@ UNIQUE_EVENTS: Final = words(
     "acquire  assassinate abolish enact ratify create purchase buy sign inaugurate premiere graduate end "
     "begin start write  compose paint"
 )
+# Of these there is only one, wherever the thing is.
+ONCE_EVERYWHERE: Final = words("bear die found establish incorporate assassinate acquire")
 UNIQUE_MAKERS: Final = words("write compose paint invent direct")
 # What a thing has, weighs, holds at one time: two numbers exclude each other.
 MEASURED: Final = words(
@@ -158,6 +160,10 @@ NOT_MONOTONE: Final = words(
     "be have lack deny avoid fail refuse prevent stop doubt reject ban prohibit cease prefer want like "
     "love remain  hope last contain comprise consist number total equal exceed"
 )
+# How a noun phrase begins tells whether it speaks of one certain thing.
+DEFINITE_STARTS: Final = words("the this that these those its his her their our my your all every each both")
+INDEFINITE_STARTS: Final = words("a an some many several few most any another one no much other")
+NOBODY: Final = words("nobody no none neither few nothing nor hardly")
 SMALL_WORDS: Final = ARTICLES | PREPOSITIONS | BE.keys() | HAVE.keys() | words("of and or not s than it")
 RESTRICTIONS: Final = words("no few only most all every")
 COLLECTIVE: Final = words(
