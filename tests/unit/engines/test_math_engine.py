@@ -272,7 +272,6 @@ UNDECIDED = [
     "She bought 4 pens at $2 each = $8",
     "5 * 3 = 15 + tax",
     "∂/∂x (x^2 y) = 2xy",
-    "twice log 5 + 3 = 8",
     "the number of people not in 15% of 200 is 30",
     "product of five hundred and forty-three makes 21500",
     "square root of 16 + 9 is 5",

@@ -531,8 +531,8 @@ class Parser:
         if lexeme in self.names:
             return Symbol(lexeme)
         if lexeme == "math" and self.tokens[self.at] == ".":
-            self.at += 2
-            return self.word(self.tokens[self.at - 1])
+            self.at += 1
+            return self.word(self.tokens[self.at])
         if name in ALIASES and (len(name) > 2 or self.tokens[self.at] == "("):
             return self.call(ALIASES[name])
         if name == "ln":
