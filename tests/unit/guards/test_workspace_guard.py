@@ -778,12 +778,22 @@ def test_a_terabyte_that_the_agent_made_is_removed_without_being_read(guard, wor
     assert picture(workspace) == before
 
 
-@pytest.mark.parametrize("path", ["missing", "file"])
+@pytest.mark.parametrize("path", ["missing", "file", "loop"])
 def test_a_path_that_is_no_directory_is_a_value_error(tmp_path, path):
     (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
 
-    with pytest.raises(ValueError, match="not a directory"):
+    with pytest.raises(ValueError, match="path"):
         WorkspaceGuard(tmp_path / path)
+
+
+@pytest.mark.parametrize("path", [None, 5, "a\0b", "\ud800"])
+def test_what_is_no_path_at_all_is_a_value_error(tmp_path, path):
+    with pytest.raises(ValueError, match="path"):
+        WorkspaceGuard(path)
+    if path is not None:
+        with pytest.raises(ValueError, match="store"):
+            WorkspaceGuard(tmp_path, store=path)
 
 
 def test_a_store_that_cannot_be_written_is_an_error_with_its_name(workspace, tmp_path):

@@ -52,12 +52,11 @@ class WorkspaceGuard:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> None:
-        workspace = Path(path).resolve()
-        if not workspace.is_dir():
-            raise ValueError(f"path: {os.fspath(path)!r} is not a directory")
-        self._workspace = workspace
-        self._root = os.fsencode(workspace)
-        self._directory = Path(store).resolve() if store is not None else _default_store(self._root)
+        self._workspace = _resolved(path, "path")
+        if not self._workspace.is_dir():
+            raise ValueError(f"path: {path!r} is not a directory")
+        self._root = os.fsencode(self._workspace)
+        self._directory = _default_store(self._root) if store is None else _resolved(store, "store")
 
     @property
     def path(self) -> Path:
@@ -142,6 +141,13 @@ class WorkspaceGuard:
             raise WorkspaceError(f"{where!r}: {error.strerror or error}") from None
         finally:
             store.close()
+
+
+def _resolved(path: str | os.PathLike[str], argument: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"{argument}: {path!r} is not a path ({error})") from None
 
 
 def _default_store(root: bytes) -> Path:
