@@ -11,11 +11,12 @@ from tests.corpora import logic
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.engines.logic import LogicEngine, critical_points
-from qwed.engines.logic.evaluate import Vector, World, evaluate
+from qwed.engines.logic.evaluate import World, evaluate
 from qwed.engines.logic.outcomes import Satisfiable, Unknown, Unsatisfiable
 from qwed.engines.logic.reading import read_action
 from qwed.engines.logic.sexpr import read, write
 from qwed.engines.logic.smt import Solver
+from qwed.engines.logic.values import Vector
 
 engine = LogicEngine()
 dice = st.randoms(use_true_random=False)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from qwed.engines.logic.evaluate import Value, World, evaluate
+from qwed.engines.logic.evaluate import World, evaluate
 from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unsatisfiable, shown
 from qwed.engines.logic.problem import Problem
 from qwed.engines.logic.sexpr import Sexpr
+from qwed.engines.logic.values import Value
 from qwed.engines.logic.world import Model, functions, world
 
 # About a millisecond or two of evaluation.
@@ -206,5 +207,5 @@ def fits(problem: Problem, terms: Iterable[Sexpr]) -> CriticalPoints | None:
     """The procedure for these terms, where it is one for it."""
     try:
         return CriticalPoints(problem, tuple(terms))
-    except OutOfReach:
+    except (OutOfReach, RecursionError):
         return None

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from qwed.engines.logic.evaluate import Element, Table, Value, Vector
 from qwed.engines.logic.problem import Problem
 from qwed.engines.logic.sexpr import Sexpr
+from qwed.engines.logic.values import Element, Table, Value, Vector
 
 
 class Satisfiable(msgspec.Struct, frozen=True):

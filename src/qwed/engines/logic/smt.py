@@ -10,14 +10,15 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from qwed.engines.logic.evaluate import Definition, Element, NotEvaluable, World, evaluate
+from qwed.engines.logic.evaluate import Definition, World, evaluate
 from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unknown, Unsatisfiable, shown
 from qwed.engines.logic.problem import Problem
 from qwed.engines.logic.refusals import NotLogic, Undecided
 from qwed.engines.logic.sexpr import Sexpr, read, write
+from qwed.engines.logic.values import Element, NotEvaluable
 from qwed.engines.logic.world import Model, functions, world
 
-RESOURCE_LIMIT: Final = 1_500_000
+RESOURCE_LIMIT: Final = 1_000_000
 BACKSTOP_SECONDS: Final = 1.6
 MAX_SHOWN: Final = 64
 

@@ -23,7 +23,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`operator` is a key of `elaborate.OPERATORS`."""
+    """`operator` is one that `inference` has a rule for."""
 
     operator: str
     operands: tuple["Node", ...]

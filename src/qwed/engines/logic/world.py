@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from qwed.engines.logic.evaluate import Definition, Element, Table, Value, Vector, World
+from qwed.engines.logic.evaluate import Definition, World
 from qwed.engines.logic.sexpr import Sexpr
+from qwed.engines.logic.values import Element, Table, Value, Vector
 
 
 class Model(msgspec.Struct, frozen=True):
