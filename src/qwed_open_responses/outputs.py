@@ -182,8 +182,8 @@ class _Reader:
     def read_output(self, value: Any) -> None:
         if isinstance(value, bytes | bytearray):
             value = _decoded(bytes(value))
-        if value is None:
-            raise _Unreadable("there is no output to check")
+        if value is None or (isinstance(value, str) and not value.strip()):
+            raise _Unreadable("the output is empty: there is nothing to check")
         if isinstance(value, str):
             self._prose(value, "text")
             return
