@@ -332,12 +332,12 @@ class _Reader:
             self._is_complete = False
             return
         subject_items, extra = self._subject(items[: group.start])
-        if not subject_items or any(_is_subordinate(item) for item in subject_items):
-            self._is_complete = False
-            return
         rest = items[group.end :]
         cut = self._clause_end(rest)
-        if _continues_a_name(rest, cut):
+        is_clear = subject_items and not any(_is_subordinate(item) for item in subject_items)
+        # "Paris, Texas, has": the name goes on after the comma.
+        is_clear = is_clear and not (extra and all(item.is_capitalised for item in extra))
+        if not is_clear or _continues_a_name(rest, cut) or not _may_cut(group, rest, cut):
             self._is_complete = False
             return
         yield from self._frames(subject_items, group, rest[:cut], opening)
@@ -576,7 +576,9 @@ def _ordered(circumstances: list[tuple[str, Phrase]]) -> tuple[tuple[str, Phrase
 def _labelled(items: list[Item]) -> tuple[list[Item], list[Item]] | None:
     """`Height: 330 m`."""
     colon = next((index for index, item in enumerate(items[:7]) if item.text == ":"), 0)
-    if not colon or colon + 1 >= len(items) or find_verb(items[:colon]) is not None or len(items) - colon > 9:
+    if not colon or colon + 1 >= len(items) or len(items) - colon > 9:
+        return None
+    if any(item.lower in language.BE or item.lower in language.HAVE for item in items[:colon]):
         return None
     return (items[:colon], items[colon + 1 :]) if find_verb(items[colon + 1 :]) is None else None
 
@@ -611,6 +613,25 @@ def _continues_a_name(rest: Sequence[Item], comma: int) -> bool:
         and len(tail) <= 3
         and all(item.is_capitalised for item in tail)
     )
+
+
+def _may_cut(group: _VerbGroup, rest: Sequence[Item], cut: int) -> bool:
+    """Whether the clause holds without what follows it.
+
+    An event that happened did happen, whatever is added; a state may hold only as far as is added.
+    """
+    tail = [item.lower for item in rest[cut:] if item.text not in (",", ";", "-", ":")]
+    if not tail:
+        return True
+    is_limited = tail[0] in language.LIMITERS or (
+        tail[0] == "but" and tail[1:2] and tail[1] in language.LIMITERS
+    )
+    if is_limited:
+        return False
+    if group.tense == "past" and group.verb not in ("be", "have"):
+        return True
+    describes = tail[0] in language.DESCRIBERS or tail[0].endswith(("ing", "ed"))
+    return describes or _verb_follows(rest, cut + 1)
 
 
 def _is_subordinate(item: Item) -> bool:

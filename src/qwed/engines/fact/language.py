@@ -47,7 +47,7 @@ HEDGES: Final = words(
     "expects expected  planned planning aim aims aimed hope hopes hoped projected projection  predict "
     "predicts predicted false untrue myth incorrect incorrectly mistaken mistakenly deny denies denied "
     "hypothetical hypothetically suppose imagine unclear doubt doubts doubted pretend pretends pretended "
-    "fictional  would could might may should proposed proposal intend intends intended wrong wrongly hoax "
+    "fictional  would could might may should proposed intend intends intended wrong wrongly hoax "
     "fake dispute  disputes disputed seem seems seemed appear appears appeared otherwise refuted debunked "
     "estimate estimates  estimated"
 )
@@ -153,7 +153,7 @@ UNIQUE_MAKERS: Final = words("write compose paint invent direct")
 MEASURED: Final = words(
     "be have contain employ weigh cost measure cover span house own comprise seat hold number total last "
     "rise fall grow increase decrease decline drop earn generate produce serve boil freeze melt price value "
-    "rate"
+    "rate include"
 )
 # Dropping a circumstance of one of these may turn a truth into a falsehood.
 NOT_MONOTONE: Final = words(
@@ -163,6 +163,11 @@ NOT_MONOTONE: Final = words(
 # How a noun phrase begins tells whether it speaks of one certain thing.
 DEFINITE_STARTS: Final = words("the this that these those its his her their our my your all every each both")
 INDEFINITE_STARTS: Final = words("a an some many several few most any another one no much other")
+# What begins so narrows the statement before it, and what begins so only adds to it.
+LIMITERS: Final = words(
+    "except only excluding provided unless if not without never when where while that until"
+)
+DESCRIBERS: Final = words("a an the up down which who because although though and")
 NOBODY: Final = words("nobody no none neither few nothing nor hardly")
 SMALL_WORDS: Final = ARTICLES | PREPOSITIONS | BE.keys() | HAVE.keys() | words("of and or not s than it")
 RESTRICTIONS: Final = words("no few only most all every")
