@@ -9,7 +9,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
 from qwed.engines.fact import FactEngine
 from qwed.engines.fact.quantities import Quantity, Relation, compare
-from qwed.engines.fact.text import split_sentences
+from qwed.engines.fact.sentences import split_sentences
 
 _ENGINE = FactEngine()
 _NAMES = st.sampled_from(["Acme", "Globex", "Initech", "Hooli", "Umbrella Group"])

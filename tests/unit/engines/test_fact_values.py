@@ -3,8 +3,9 @@
 import pytest
 
 from qwed.engines.fact.quantities import Relation
+from qwed.engines.fact.sentences import split_sentences
 from qwed.engines.fact.sources import ObjectSource, TableSource, TextSource, read_sources
-from qwed.engines.fact.text import compare_values, read_items, split_sentences
+from qwed.engines.fact.text import compare_values, read_items
 
 
 def relation(claim: str, source: str) -> Relation:

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from qwed.engines.fact.dates import Span
-from qwed.engines.fact.frames import TIME, Frame, Phrase
+from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
+from qwed.engines.fact.phrases import Phrase
 from qwed.engines.fact.quantities import Quantity, Relation, compare, exactly
 from qwed.engines.fact.records import Column, Grid
 from qwed.engines.fact.structured import match_unit

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from qwed.engines.fact.frames import Phrase, phrase_of
-from qwed.engines.fact.text import plain_signs, read_items
+from qwed.engines.fact.phrases import Phrase, phrase_of
+from qwed.engines.fact.sentences import plain_signs
+from qwed.engines.fact.text import read_items
 
 _ACRONYM: Final = re.compile(r"\(([A-Z][A-Z&.]{1,9})\)")
 _ALSO_KNOWN: Final = re.compile(

@@ -6,11 +6,13 @@ from typing import Final
 import msgspec
 
 from qwed.engines.fact import language
-from qwed.engines.fact.frames import Frame, Phrase, find_verb, phrase_of
+from qwed.engines.fact.frames import Frame
+from qwed.engines.fact.phrases import Phrase, phrase_of
 from qwed.engines.fact.quantities import Quantity, in_base
 from qwed.engines.fact.records import Record
 from qwed.engines.fact.structured import same_attribute
 from qwed.engines.fact.text import Item
+from qwed.engines.fact.verb_groups import find_verb
 from qwed.engines.fact.verdicts import Stance, Witness
 
 _VERB_MEASURES: Final = {"cost": "price", "weigh": "weight"}

@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from qwed.engines.fact import language
-from qwed.engines.fact.frames import Frame, Phrase
+from qwed.engines.fact.frames import Frame
+from qwed.engines.fact.phrases import Phrase
 
 _JOINING: Final = language.words(
     "combine mix compare connect merge introduce marry separate link be have split"

@@ -20,9 +20,12 @@ from qwed.engines.fact.aliases import find_aliases
 from qwed.engines.fact.comparisons import judge_comparison, read_comparison
 from qwed.engines.fact.distribution import distribute
 from qwed.engines.fact.entailment import judge
-from qwed.engines.fact.frames import MAX_ITEMS, Frame, Phrase, read_assertions
+from qwed.engines.fact.frames import Frame
+from qwed.engines.fact.phrases import Phrase
 from qwed.engines.fact.quotations import judge_quotation
+from qwed.engines.fact.reader import MAX_ITEMS, read_assertions
 from qwed.engines.fact.records import Grid, Record, grid_of, records_of_object, records_of_table
+from qwed.engines.fact.sentences import Sentence, plain_signs, split_sentences
 from qwed.engines.fact.sources import (
     BadSources,
     ObjectSource,
@@ -33,7 +36,7 @@ from qwed.engines.fact.sources import (
     size_of,
 )
 from qwed.engines.fact.structured import judge_records
-from qwed.engines.fact.text import Item, Sentence, plain_signs, read_items, split_sentences
+from qwed.engines.fact.text import Item, read_items
 from qwed.engines.fact.verdicts import Stance, Witness
 
 MAX_CLAIM: Final = 4_096

@@ -14,7 +14,8 @@ import msgspec
 
 from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
-from qwed.engines.fact.frames import TIME, Frame, Kind, Phrase
+from qwed.engines.fact.frames import TIME, Frame
+from qwed.engines.fact.phrases import Kind, Phrase
 from qwed.engines.fact.quantities import Quantity, Relation
 from qwed.engines.fact.text import compare_values
 from qwed.engines.fact.verdicts import Stance

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from qwed.engines.fact.sentences import plain_signs
 from qwed.engines.fact.sources import TextSource
-from qwed.engines.fact.text import plain_signs
 from qwed.engines.fact.verdicts import Stance, Witness
 
 _QUOTING: Final = re.compile(

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.engines.fact.frames import Phrase, phrase_of
 from qwed.engines.fact.language import singular
+from qwed.engines.fact.phrases import Phrase, phrase_of
 from qwed.engines.fact.quantities import NUMBER, UNITS, Quantity, Unit, exactly
 from qwed.engines.fact.sources import MAX_NODES, ObjectSource, TableSource, show
 from qwed.engines.fact.text import Value, read_items

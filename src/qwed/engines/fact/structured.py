@@ -7,8 +7,9 @@ import msgspec
 
 from qwed.engines.fact.dates import Span
 from qwed.engines.fact.entailment import are_other_names, oriented
-from qwed.engines.fact.frames import TIME, Frame, Phrase
+from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
+from qwed.engines.fact.phrases import Phrase
 from qwed.engines.fact.quantities import NUMBER, Quantity, Relation
 from qwed.engines.fact.records import Record
 from qwed.engines.fact.text import Value, compare_values
