@@ -216,6 +216,9 @@ class WorkerPool:
         try:
             worker = self._start_worker(slot)
             for engine in sorted(self._used_engines):
+                # Someone who waits needs one engine, and is not made to wait for the others.
+                if len(self._queue):
+                    break
                 worker.load(engine)
         except WorkerLost:
             self._workers.pop(slot, None)
