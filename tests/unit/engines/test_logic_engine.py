@@ -83,6 +83,9 @@ UNSAT = ("FAILED", "unsatisfiable")
         ("x / 3 = 1 and x != 3", UNSAT),
         ("true", SAT),
         ("⊥", UNSAT),
+        ("all x (cat(x) -> animal(x)). cat(tom). -animal(tom).", UNSAT),
+        ("In(a, b) and not In(a, b)", UNSAT),
+        ("Store(x) and Mod(x) and Min(x) and in(x, y)", SAT),
     ],
 )
 def test_a_bare_formula_is_verified_when_something_satisfies_it(query, expected):

@@ -255,6 +255,12 @@ class Inference:
             unify(sort, result, _shown(node))
         return result
 
+    def negative(self, node: Operation, scope: Scope) -> Type:
+        """`-x`; before a proposition the sign means "not", as provers write it."""
+        _count_operands(node)
+        sort = found(self.infer(node.operands[0], scope))
+        return BOOL_SORT if sort == BOOL_SORT else self._one_arithmetic(node, [sort])
+
     def power(self, node: Operation, scope: Scope) -> Type:
         """`x^2`; between propositions the sign means "either, not both"."""
         _count_operands(node)
@@ -374,10 +380,11 @@ _INFERENCE: Final[dict[str, _Infer]] = {
     ),
     **dict.fromkeys(("=", "!=", "distinct"), Inference.equality),
     **dict.fromkeys(("<", "<=", ">", ">="), Inference.order),
-    **dict.fromkeys(("+", "*", "neg", "abs", "min", "max"), Inference.arithmetic),
+    **dict.fromkeys(("+", "*", "abs", "min", "max"), Inference.arithmetic),
     **dict.fromkeys(("floordiv", "floormod", "div", "mod"), Inference.integral),
     **dict.fromkeys(("bitand", "bitor", "bitxor", "~", "<<", ">>"), Inference.bitwise),
     "group": Inference.transparent,
+    "neg": Inference.negative,
     "**": Inference.power,
     "/": Inference.division,
     "ite": Inference.choice,

@@ -56,25 +56,15 @@ _COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
 # A sign that could also begin the next statement does not continue the one before a line break.
 _CONTINUING: Final = frozenset(_BINDING) - {"-", "+"}
 
-# Written as functions: `And(p, q)`, `max(x, y)`.
+# Written as functions. A capital letter makes `Store(x)` a predicate.
 _FUNCTIONS: Final = {
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "implies": "implies",
-    "iff": "iff",
-    "nand": "nand",
-    "nor": "nor",
-    "if": "ite",
     "ite": "ite",
     "distinct": "distinct",
-    "alldifferent": "distinct",
-    "all_different": "distinct",
+    "Distinct": "distinct",
+    "AllDifferent": "distinct",
     "abs": "abs",
     "min": "min",
     "max": "max",
-    "mod": "floormod",
-    "div": "floordiv",
     "select": "select",
     "store": "store",
 }
@@ -241,7 +231,7 @@ class _Parser:
         if not self._take("("):
             return Name(token.text)
         arguments = self._list_until(")")
-        operator = _FUNCTIONS.get(token.text.lower())
+        operator = _FUNCTIONS.get(token.text)
         return Application(token.text, arguments) if operator is None else Operation(operator, arguments)
 
     def _word_function(self, token: Token) -> Node:
@@ -250,6 +240,11 @@ class _Parser:
             self._position -= 1
             raise self._unexpected("a formula")
         return Operation(token.kind, self._list_until(")"))
+
+    def _called_in(self, token: Token) -> Node:
+        """`in(x, y)`: a predicate with an operator's name."""
+        self._expect("(")
+        return Application(token.text, self._list_until(")"))
 
     def _bracket(self, token: Token) -> Node:
         inner = self._formula(0)
@@ -453,6 +448,7 @@ _OPERANDS: Final[dict[str, Callable[[_Parser, Token], Node]]] = {
     "+": _Parser._plus,
     "~": _Parser._complement,
     "if": _Parser._conditional,
+    "in": _Parser._called_in,
     "forall": _Parser._universal,
     "exists": _Parser._existential,
     **dict.fromkeys(

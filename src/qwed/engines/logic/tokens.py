@@ -57,6 +57,7 @@ _SPELLINGS: Final = {
 }
 _WORDS: Final = {spelling: name for name, spellings in _SPELLINGS.items() for spelling in spellings}
 
+_ONE_CASE: Final = frozenset({"in", "mod", "div"})
 _LOGICAL: Final = {"&": "and", "|": "or", "~": "not"}
 _BITWISE: Final = {"^": "bitxor", "|": "bitor", "&": "bitand"}
 
@@ -92,7 +93,9 @@ def tokenise(text: str, *, bitwise: bool) -> list[Token]:
         if kind == "sign":
             kind = spelled.get(token, token)
         elif kind == "name":
-            kind = spelled.get(token.lower(), "name")
+            # `In(x, y)` and `Mod(x)` are predicates: these words are operators in one case only.
+            word = token if token.lower() in _ONE_CASE and not token.isupper() else token.lower()
+            kind = spelled.get(word, "name")
         tokens.append(Token(kind, token, match.start(), after_space))
         after_space = False
         if len(tokens) > MAX_TOKENS:

@@ -445,6 +445,8 @@ def _less(sort: Sort) -> str:
 
 
 def _negated(term: Sexpr, sort: Sort) -> Sexpr:
+    if sort == BOOL_SORT:
+        return ("not", term)
     return ("bvneg" if is_bit_vector(sort) else "-", term)
 
 
