@@ -1,0 +1,49 @@
+"""The client of a QWED gateway. Names are imported when they are first used."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qwed_sdk.async_client import AsyncQWEDClient
+    from qwed_sdk.client import QWEDClient
+    from qwed_sdk.conversations import ActionDenied, Conversation, Permit
+    from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
+    from qwed_sdk.results import Agent, Approval, Decision, ToolDecision
+
+__all__ = [
+    "ActionDenied",
+    "Agent",
+    "Approval",
+    "AsyncQWEDClient",
+    "Conversation",
+    "Decision",
+    "GatewayUnavailable",
+    "Permit",
+    "QWEDClient",
+    "QWEDError",
+    "RequestRefused",
+    "ToolDecision",
+]
+
+_HOMES = {
+    "ActionDenied": "qwed_sdk.conversations",
+    "Agent": "qwed_sdk.results",
+    "Approval": "qwed_sdk.results",
+    "AsyncQWEDClient": "qwed_sdk.async_client",
+    "Conversation": "qwed_sdk.conversations",
+    "Decision": "qwed_sdk.results",
+    "GatewayUnavailable": "qwed_sdk.errors",
+    "Permit": "qwed_sdk.conversations",
+    "QWEDClient": "qwed_sdk.client",
+    "QWEDError": "qwed_sdk.errors",
+    "RequestRefused": "qwed_sdk.errors",
+    "ToolDecision": "qwed_sdk.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,200 @@
+"""`AsyncQWEDClient`: the gateway, under asyncio."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from qwed_sdk import calls
+from qwed_sdk.calls import Call
+from qwed_sdk.connection import connect, environment
+from qwed_sdk.errors import GatewayUnavailable
+from qwed_sdk.events import EventReader
+from qwed_sdk.results import Agent, Approval, Decision, Event, Result, ToolDecision
+
+R = TypeVar("R")
+
+
+class AsyncQWEDClient:
+    """As `QWEDClient`, with awaitable methods."""
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        timeout: float = 10.0,
+        max_tries: int = 3,
+        verify: Any = True,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = connect(
+            base_url, api_key, timeout=timeout, max_tries=max_tries, environ=environment()
+        )
+        self._http = httpx2.AsyncClient(
+            base_url=self._connection.base_url, timeout=timeout, verify=verify, transport=transport
+        )
+
+    def __repr__(self) -> str:
+        return f"AsyncQWEDClient({self._connection.base_url!r})"
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # --- agents --------------------------------------------------------------------------------
+
+    async def register_agent(
+        self, name: str, type: str = "supervised", principal_id: str | None = None, **details: Any
+    ) -> Agent:
+        """Register an agent; its token is remembered for its own requests.
+
+        `details`: permissions, budget, trust_level, description, framework, model.
+        """
+        given = {"name": name, "type": type, "principal_id": principal_id, **details}
+        agent = await self._run(calls.register_agent(given))
+        self._connection.tokens[agent.agent_id] = str(agent["agent_token"])
+        return agent
+
+    async def get_agent(self, agent_id: str) -> Agent:
+        return await self._run(calls.get_agent(agent_id))
+
+    async def get_agent_budget(self, agent_id: str) -> Result:
+        return await self._run(calls.get_agent_budget(agent_id))
+
+    async def suspend(self, agent_id: str, reason: str | None = None) -> Agent:
+        return await self._run(calls.suspend(agent_id, reason))
+
+    async def reactivate(self, agent_id: str) -> Agent:
+        return await self._run(calls.reactivate(agent_id))
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    async def verify_action(
+        self,
+        agent_id: str,
+        action: Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Any] | None = None,
+        agent_token: str | None = None,
+    ) -> Decision:
+        return await self._run(calls.verify_action(agent_id, action, context, options, usage), agent_token)
+
+    async def verify_tool(
+        self,
+        agent_id: str,
+        tool_name: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        justification: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        agent_token: str | None = None,
+    ) -> ToolDecision:
+        call = calls.verify_tool(agent_id, tool_name, parameters, justification, context)
+        return await self._run(call, agent_token)
+
+    # --- the record ----------------------------------------------------------------------------
+
+    async def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Any) -> list[Result]:
+        """One page, newest first. `from_` and `to` are ISO 8601."""
+        page = await self._run(calls.get_activity_page(agent_id, {"limit": limit, **query}))
+        return [Result(entry) for entry in page["activities"]]
+
+    async def iterate_agent_activity(self, agent_id: str, **query: Any) -> AsyncIterator[Result]:
+        """Every entry, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self._run(
+                calls.get_activity_page(agent_id, {"limit": 500, **query, "cursor": cursor})
+            )
+            for entry in page["activities"]:
+                yield Result(entry)
+            cursor = page.get("next")
+            if cursor is None:
+                return
+
+    async def report_outcome(
+        self,
+        agent_id: str,
+        activity_id: str,
+        outcome: str,
+        *,
+        result_hash: str | None = None,
+        error: str | None = None,
+        usage: Mapping[str, Any] | None = None,
+    ) -> Result:
+        given = {"outcome": outcome, "result_hash": result_hash, "error": error, "usage": usage}
+        return await self._run(calls.report_outcome(agent_id, activity_id, given))
+
+    # --- approvals -----------------------------------------------------------------------------
+
+    async def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> list[Approval]:
+        page = await self._run(calls.approvals({"agent_id": agent_id, "status": status}))
+        return [Approval(entry) for entry in page["approvals"]]
+
+    async def get_approval(self, approval_id: str) -> Approval:
+        return await self._run(calls.get_approval(approval_id, None))
+
+    async def wait_for_approval(
+        self, approval_id: str, timeout: float = 900.0, interval: float = 1.0
+    ) -> Approval:
+        """The approval once it is no longer open, or as it is when the time is over."""
+        deadline = time.monotonic() + timeout
+        while True:
+            approval = await self.get_approval(approval_id)
+            left = deadline - time.monotonic()
+            if approval.status != "open" or left <= 0:
+                return approval
+            await asyncio.sleep(min(interval, left))
+
+    async def events(self) -> AsyncIterator[Event]:
+        """What happens, as it happens. Ends when the gateway closes the stream."""
+        call = Call[Result]("GET", "/events", calls.expect(Result))
+        headers = {**self._connection.headers(call, None), "Accept": "text/event-stream"}
+        try:
+            async with self._http.stream("GET", "/events", headers=headers, timeout=None) as response:
+                if response.status_code != 200:
+                    raise calls.refusal(
+                        response.status_code, calls.parse(response.status_code, await response.aread())
+                    )
+                reader = EventReader()
+                async for line in response.aiter_lines():
+                    event = reader.feed(line)
+                    if event is not None:
+                        yield event
+        except httpx2.HTTPError as error:
+            raise GatewayUnavailable(f"the event stream broke: {type(error).__name__}") from error
+
+    # --- sending -------------------------------------------------------------------------------
+
+    async def _run(self, call: Call[R], agent_token: str | None = None) -> R:
+        headers = self._connection.headers(call, agent_token)
+        attempt = 0
+        while True:
+            attempt += 1
+            status, raw, answered = None, b"", None
+            try:
+                response = await self._http.request(
+                    call.method, call.path, json=call.body, params=dict(call.query), headers=headers
+                )
+                status, raw, answered = response.status_code, response.content, response.headers
+            except httpx2.HTTPError as error:
+                failure = f"no answer from {self._connection.base_url} ({type(error).__name__})"
+            if self._connection.may_try_again(call, attempt, status):
+                await asyncio.sleep(self._connection.pause_seconds(attempt, answered))
+                continue
+            if status is None:
+                raise GatewayUnavailable(failure)
+            return call.read(status, calls.parse(status, raw))

@@ -1,0 +1,182 @@
+"""Every call of the API as a value: what to send, and how to read the answer. No I/O.
+
+Fails closed: an answer that is not what the call expects is `GatewayUnavailable`, never an approval.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from qwed_sdk.errors import GatewayUnavailable, RequestRefused
+from qwed_sdk.results import Agent, Approval, Decision, Result, ToolDecision
+
+R = TypeVar("R")
+
+DECISIONS: Final = frozenset({"APPROVED", "DENIED", "CORRECTED", "PENDING", "BUDGET_EXCEEDED"})
+#: Statuses that say nothing about the request itself: it may be sent again.
+TRANSIENT: Final = frozenset({502, 503, 504})
+MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Call(Generic[R]):
+    """`may_repeat`: sending it twice does no more than sending it once."""
+
+    method: str
+    path: str
+    read: Callable[[int, dict[str, Any]], R]
+    body: Any = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    agent_id: str | None = None
+    may_repeat: bool = False
+    timeout_seconds: float | None = None
+
+
+def segment(name: str) -> str:
+    """One path segment. A name that could change the path is no name of ours."""
+    if (
+        not name
+        or any(not (c.isalnum() or c in "._-") or not c.isascii() for c in name)
+        or name in (".", "..")
+    ):
+        raise ValueError(f"{name[:80]!r} is not an identifier")
+    return name
+
+
+def parse(status: int, raw: bytes) -> dict[str, Any]:
+    if len(raw) > MAX_ANSWER_BYTES:
+        raise GatewayUnavailable(f"the gateway's answer has {len(raw)} bytes")
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise GatewayUnavailable(f"the gateway answered {status} with something that is not JSON") from None
+    if not isinstance(body, dict):
+        raise GatewayUnavailable(f"the gateway answered {status} with something that is not an object")
+    return body
+
+
+def expect(kind: Callable[[dict[str, Any]], R], *fields: str) -> Callable[[int, dict[str, Any]], R]:
+    """An ordinary answer: 2xx with these fields."""
+
+    def read(status: int, body: dict[str, Any]) -> R:
+        if not 200 <= status < 300:
+            raise refusal(status, body)
+        missing = [name for name in fields if name not in body]
+        if missing:
+            raise GatewayUnavailable(f"the gateway's answer lacks {', '.join(missing)}")
+        return kind(body)
+
+    return read
+
+
+def refusal(status: int, body: dict[str, Any]) -> Exception:
+    error = body.get("error")
+    if not isinstance(error, dict) or status >= 500:
+        return GatewayUnavailable(f"the gateway answered {status}: {_message(error)}")
+    return RequestRefused(status, error)
+
+
+def _message(error: Any) -> str:
+    return str(error.get("message")) if isinstance(error, dict) else "no reason given"
+
+
+def read_decision(kind: Callable[[dict[str, Any]], R]) -> Callable[[int, dict[str, Any]], R]:
+    """Any body with a known decision is an answer; one that lets the agent act must come with 200."""
+
+    def read(status: int, body: dict[str, Any]) -> R:
+        decision = body.get("decision")
+        if decision not in DECISIONS:
+            if decision is None and "error" in body:
+                raise refusal(status, body)
+            raise GatewayUnavailable(f"the gateway answered {status} without a decision it could mean")
+        if decision in ("APPROVED", "CORRECTED", "PENDING") and status != 200:
+            raise GatewayUnavailable(f"the gateway answered {decision} with status {status}")
+        return kind(body)
+
+    return read
+
+
+def register_agent(registration: Mapping[str, Any]) -> Call[Agent]:
+    given = {name: value for name, value in registration.items() if value is not None}
+    return Call("POST", "/agents/register", expect(Agent, "agent_id", "agent_token"), given)
+
+
+def verify_action(
+    agent_id: str,
+    action: Mapping[str, Any],
+    context: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | None,
+    usage: Mapping[str, Any] | None,
+) -> Call[Decision]:
+    """Carries an idempotency key: a retry of a lost answer gets that answer, not a replay error."""
+    parts = {"action": action, "context": context, "options": options, "usage": usage}
+    body = {name: value for name, value in parts.items() if value is not None}
+    return Call(
+        "POST",
+        f"/agents/{segment(agent_id)}/verify",
+        read_decision(Decision),
+        body,
+        headers={"Idempotency-Key": secrets.token_hex(16)},
+        agent_id=agent_id,
+        may_repeat=True,
+    )
+
+
+def verify_tool(
+    agent_id: str,
+    tool_name: str,
+    parameters: Mapping[str, Any] | None,
+    justification: str | None,
+    context: Mapping[str, Any] | None,
+) -> Call[ToolDecision]:
+    parts = {"parameters": parameters or {}, "justification": justification, "context": context}
+    body = {name: value for name, value in parts.items() if value is not None}
+    path = f"/agents/{segment(agent_id)}/tools/{segment(tool_name)}"
+    # Without a context a repeat is only advice asked for twice; with one it would be a replay.
+    return Call(
+        "POST", path, read_decision(ToolDecision), body, agent_id=agent_id, may_repeat=context is None
+    )
+
+
+def get_agent(agent_id: str) -> Call[Agent]:
+    read = expect(Agent, "agent_id")
+    return Call("GET", f"/agents/{segment(agent_id)}", read, agent_id=agent_id, may_repeat=True)
+
+
+def get_agent_budget(agent_id: str) -> Call[Result]:
+    read = expect(Result, "cost", "requests")
+    return Call("GET", f"/agents/{segment(agent_id)}/budget", read, agent_id=agent_id, may_repeat=True)
+
+
+def get_activity_page(agent_id: str, query: Mapping[str, Any]) -> Call[Result]:
+    given = {name.rstrip("_"): value for name, value in query.items() if value is not None}
+    path = f"/agents/{segment(agent_id)}/activity"
+    return Call("GET", path, expect(Result, "activities"), query=given, agent_id=agent_id, may_repeat=True)
+
+
+def report_outcome(agent_id: str, activity_id: str, outcome: Mapping[str, Any]) -> Call[Result]:
+    given = {name: value for name, value in outcome.items() if value is not None}
+    path = f"/agents/{segment(agent_id)}/activity/{segment(activity_id)}/outcome"
+    return Call("POST", path, expect(Result, "outcome"), given, agent_id=agent_id)
+
+
+def approvals(query: Mapping[str, Any]) -> Call[Result]:
+    given = {name: value for name, value in query.items() if value is not None}
+    return Call("GET", "/approvals", expect(Result, "approvals"), query=given, may_repeat=True)
+
+
+def get_approval(approval_id: str, agent_id: str | None) -> Call[Approval]:
+    read = expect(Approval, "status")
+    return Call("GET", f"/approvals/{segment(approval_id)}", read, agent_id=agent_id, may_repeat=True)
+
+
+def suspend(agent_id: str, reason: str | None) -> Call[Agent]:
+    path = f"/agents/{segment(agent_id)}/suspend"
+    return Call("POST", path, expect(Agent, "status"), {"reason": reason}, may_repeat=True)
+
+
+def reactivate(agent_id: str) -> Call[Agent]:
+    return Call("POST", f"/agents/{segment(agent_id)}/reactivate", expect(Agent, "status"), may_repeat=True)
