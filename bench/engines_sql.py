@@ -17,7 +17,7 @@ _QUERIES = {
         "WHERE u.country = 'DE' AND o.total > 100 GROUP BY u.id, u.name ORDER BY orders DESC LIMIT 10"
     ),
 }
-_SCHEMA = "CREATE TABLE users (id int, name text, country text); CREATE TABLE orders (id int, user_id int, total int);"
+_SCHEMA = {"users": {"id": "int", "name": "text", "country": "text"}, "orders": ["id", "user_id", "total"]}
 _HOSTILE = "SELECT 1 FROM t WHERE " + "a = 1 OR " * 8_000 + "b = 2"
 
 

@@ -144,7 +144,7 @@ GOOD = [
     "WHERE t.a = u.b",
     "WITH RECURSIVE up(id, depth) AS (SELECT id, 0 FROM employees UNION ALL SELECT e.manager_id, depth + 1 "
     "FROM employees e JOIN up ON e.id = up.id) SELECT id, depth FROM up",
-    "SELECT name FROM employees e WHERE EXISTS (SELECT 1 FROM projects WHERE owner_id = e.id AND title = key)",
+    "SELECT name FROM employees e WHERE EXISTS (SELECT 1 FROM projects WHERE owner_id = e.id AND key = 'k')",
     "SELECT name FROM employees WHERE id IN (SELECT owner_id FROM projects WHERE salary > 3)",
     "SELECT name, RANK() OVER (PARTITION BY manager_id ORDER BY salary DESC) AS place FROM employees",
     "SELECT name, SUM(salary) OVER w FROM employees WINDOW w AS (PARTITION BY manager_id)",

@@ -20,6 +20,8 @@ class Command(msgspec.Struct, frozen=True):
     """Nothing is in it but what `kind` and `inner` say."""
     calls: str = ""
     """The procedure that it runs."""
+    runs: bool = True
+    """Whether `inner` is run, and not only planned."""
 
 
 _HEADS: Final[Mapping[str, tuple[Kind, Risk]]] = MappingProxyType(
@@ -56,6 +58,10 @@ _HEADS: Final[Mapping[str, tuple[Kind, Risk]]] = MappingProxyType(
 _OTHER: Final = (Kind.ADMINISTRATION, Risk.CRITICAL)
 
 _PLAIN_WORDS: Final = re.compile(r"[\w\s.,\"`\[\]]*+")
+_PLAIN: Final = re.compile(r"(?:[\w\s.,\"`\[\]()=%*@:+-]|'[^'\\]*+')*+")
+_CARRIES_CODE: Final = re.compile(
+    r"\b(?:SELECT|INSERT|UPDATE|DELETE|BEGIN|AS|LANGUAGE|DO|EXEC|EXECUTE|CALL|HANDLER)\b", re.IGNORECASE
+)
 _EXPLAIN_OPTIONS: Final = re.compile(
     r"\s*(?:\((?P<list>[^()]*)\)|(?P<word>ANALYZE|ANALYSE|VERBOSE|EXTENDED|QUERY\s+PLAN|PLAN\s+FOR|FORMATTED|COST|"
     r"CODEGEN|USING\s+\w+|FORMAT\s*=\s*\w+|DISTRIBUTED|LOGICAL)\b)",
@@ -84,7 +90,14 @@ def command(head: str, rest: str) -> Command:
     if read:
         return read(rest)
     kind, risk = _HEADS.get(head, _OTHER)
-    return Command(kind, risk, understood=_PLAIN_WORDS.fullmatch(rest) is not None)
+    return Command(kind, risk, understood=_is_plain(head, rest))
+
+
+def _is_plain(head: str, rest: str) -> bool:
+    """Names, numbers and strings only; the body of a routine is more than that."""
+    if head in ("GRANT", "REVOKE", "SHOW"):
+        return _PLAIN.fullmatch(rest) is not None
+    return _PLAIN.fullmatch(rest) is not None and not _CARRIES_CODE.search(rest)
 
 
 def _explain(rest: str) -> Command:
@@ -95,8 +108,7 @@ def _explain(rest: str) -> Command:
         position = match.end()
     inner = rest[position:].strip()
     # Only ANALYZE runs what it explains; the plan of a write is still more than a read.
-    kind = Kind.PROCEDURE if analyze else Kind.EXPLAIN
-    return Command(kind, Risk.LOW, (inner,), understood=bool(inner))
+    return Command(Kind.EXPLAIN, Risk.LOW, (inner,), understood=bool(inner), runs=analyze)
 
 
 def _prepare(rest: str) -> Command:
@@ -116,7 +128,8 @@ def _execute(rest: str) -> Command:
     inner = tuple(_unquoted(match) for match in _QUOTED.finditer(rest))
     statements = tuple(text for text in inner if _STATEMENT_START.match(text))
     understood = _PLAIN_WORDS.fullmatch(rest) is not None
-    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, _called(rest))
+    calls = "sp_executesql" if rest.lstrip().startswith("(") else _called(rest)
+    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, calls)
 
 
 def _call(rest: str) -> Command:

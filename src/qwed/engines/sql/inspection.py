@@ -1,5 +1,6 @@
 """One SQL text, read once: its statements, what they reach, and every rule that they break."""
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -79,9 +80,13 @@ def _other_readings(text: str, dialect: str | None) -> list[str]:
     executable = with_executable_comments(text)
     if executable is not None:
         found.append(executable)
-    if dialect is None and any(mark in text for mark in ("#", "\\'", '\\"', "@@")):
+    if dialect is None and _READ_DIFFERENTLY.search(text):
         found.append(text)
     return found
+
+
+# Comments and escapes that only MySQL has, or that MySQL has not.
+_READ_DIFFERENTLY: Final = re.compile(r"""#|\\['"]|@@|--\S""")
 
 
 def _with_worse(verdict: SqlVerdict, other: SqlVerdict) -> SqlVerdict:
@@ -168,7 +173,7 @@ def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) 
     rest = node.args.get("expression")
     rest_text = rest.name if isinstance(rest, exp.Expr) else str(rest or "")
     found = command(str(node.this), rest_text)
-    if found.kind is Kind.EXPLAIN:
+    if found.kind is Kind.EXPLAIN and not found.runs:
         _read_explained(found, notes, nested=nested, depth=depth)
         return
     notes.statement(found.kind, found.risk, f"{node.this} {rest_text}", nested=nested)
@@ -227,7 +232,10 @@ _SERVER_FILE_DIALECTS: Final = frozenset({"postgres", "duckdb"})
 
 
 def _check_execute(node: exp.Expr, notes: Notes) -> None:
-    _check_procedure(node.this.name if isinstance(node.this, exp.Expr) else str(node.this), node, notes)
+    if isinstance(node.this, exp.Subquery | exp.Paren):
+        notes.forbidden("command_execution", "EXEC runs statements from a text", node)
+    else:
+        _check_procedure(node.this.name if isinstance(node.this, exp.Expr) else str(node.this), node, notes)
 
 
 def _check_procedure(name: str, node: exp.Expr | str, notes: Notes) -> None:
@@ -252,6 +260,7 @@ def _check_attach(node: exp.Expr, notes: Notes) -> None:
 _STATEMENT_CHECKS: Final[dict[type[exp.Expr], Any]] = {
     exp.Copy: _check_copy,
     exp.Execute: _check_execute,
+    exp.ExecuteSql: _check_execute,
     exp.Create: _check_create,
     exp.Attach: _check_attach,
 }
@@ -361,10 +370,15 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
         notes.forbidden("system_catalog", f"the catalog {qualified[:80]!r} holds credentials", node)
     elif is_system_catalog(name, schema_name):
         _catalog(node, qualified, notes)
-    elif source.args.get("quoted") and name.endswith(_FILE_ENDINGS):
+    elif source.args.get("quoted") and _names_a_file(name, schema_name):
         notes.forbidden("file_access", "a file is read like a table", node)
 
 
+def _names_a_file(name: str, schema: str) -> bool:
+    return name.endswith(_FILE_ENDINGS) or name.startswith("/") or "://" in name or schema in _FILE_FORMATS
+
+
+_FILE_FORMATS: Final = frozenset({"csv", "parquet", "json", "text", "orc", "avro", "delta", "binaryfile"})
 _FILE_ENDINGS: Final = (".csv", ".parquet", ".json", ".tsv", ".ndjson", ".xlsx", ".db", ".sqlite")
 
 
@@ -378,11 +392,19 @@ def _catalog(node: exp.Expr, qualified: str, notes: Notes) -> None:
 
 
 def _is_cte(name: str, node: exp.Expr) -> bool:
+    """Whether the bare name means a CTE; inside its own definition it means the table, unless recursive."""
+    definition: exp.Expr | None = None
     ancestor = node.parent
     while ancestor is not None:
+        if type(ancestor) is exp.CTE:
+            definition = ancestor
         with_ = ancestor.args.get("with_")
-        if with_ is not None and any(cte.alias.lower() == name for cte in with_.expressions):
-            return True
+        recursive = with_ is not None and with_.args.get("recursive")
+        for cte in with_.expressions if with_ is not None else ():
+            if cte is definition and not recursive:
+                break
+            if cte.alias.lower() == name:
+                return True
         ancestor = ancestor.parent
     return False
 
@@ -428,7 +450,10 @@ def _visit_function(node: exp.Expr, notes: Notes) -> None:
         _check_allocation(node, bare, notes)
     elif not (is_pure(name) or bare in notes.rules.known_functions):
         message = f"what {name[:80]}() does is not known from the text"
-        notes.undecided("unknown_function", message, node, Risk.HIGH)
+        if notes.kind is Kind.DDL:
+            notes.warn("unknown_function", message, node)
+        else:
+            notes.undecided("unknown_function", message, node, Risk.HIGH)
 
 
 _WHY: Final = {
@@ -452,7 +477,7 @@ def _check_allocation(node: exp.Expr, name: str, notes: Notes) -> None:
 
 def _function_name(node: exp.Expr) -> str:
     """With its qualifiers (`dbms_pipe.receive_message`), lower case."""
-    parts = [str(node.this)]
+    parts = [node.name]
     below: exp.Expr = node
     parent: exp.Expr | None = node.parent
     while type(parent) is exp.Dot and parent.args.get("expression") is below:

@@ -39,9 +39,12 @@ class Notes:
         self.warnings: dict[tuple[str, str], Problem] = {}
         self.tables: dict[str, None] = {}
         self.risk = Risk.LOW
+        self.kind = Kind.READ
+        """Of the statement that is being read."""
 
     def statement(self, kind: Kind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
         self.raise_risk(risk)
+        self.kind = kind
         if len(self.statements) < _MAX_STATEMENTS:
             self.statements.append(Statement(kind, risk, self._text(node), nested))
 
