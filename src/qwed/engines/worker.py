@@ -45,12 +45,15 @@ def _serve(channel: socket.socket) -> None:
     if not isinstance(hello, frames.Hello):
         return
     _limit_resources(hello.memory_bytes)
+    _forbid_files(forbidden=True)
     engines: dict[str, Engine] = {}
     channel.sendall(frames.encode(frames.Ready()))
     while (request := _next(channel)) is not None:
         match request:
             case frames.Load(engine=name):
+                _forbid_files(forbidden=False)
                 engines[name] = build_from_bytes(name, hello.catalogue[name], hello.rules.get(name))
+                _forbid_files(forbidden=True)
                 channel.sendall(frames.encode(frames.Ready()))
             case frames.Job(engine=name):
                 channel.sendall(_answer(engines[name], request, hello))
@@ -63,8 +66,13 @@ def _next(channel: socket.socket) -> frames.Request | None:
 
 def _limit_resources(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def _forbid_files(*, forbidden: bool) -> None:
+    """A job may write none; an import may, so that the next worker finds its bytecode."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0 if forbidden else hard, hard))
 
 
 def _limit_cpu(seconds: float) -> None:

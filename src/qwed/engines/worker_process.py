@@ -121,8 +121,9 @@ def _spawn() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
 
 
 def _popen(descriptor: int) -> "subprocess.Popen[bytes]":
-    # -P: the working directory is not searched. -B: a worker may not write files.
-    command = [sys.executable, "-P", "-B", "-m", "qwed.engines.worker", str(descriptor), str(os.getpid())]
+    # -P: the working directory is not searched.
+    flags = ["-P", "-B"] if sys.dont_write_bytecode else ["-P"]
+    command = [sys.executable, *flags, "-m", "qwed.engines.worker", str(descriptor), str(os.getpid())]
     environment = {
         # The gateway's environment holds secrets, and a worker reads hostile input: it gets the
         # import path alone.
