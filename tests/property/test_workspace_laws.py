@@ -50,7 +50,7 @@ def apply(root, operation):
                 here.rename(there)
             case "hardlink" if Path(there).parent.resolve() == Path(there).parent:
                 os.link(here, there, follow_symlinks=False)
-    except OSError:
+    except (OSError, RuntimeError):
         pass
 
 
