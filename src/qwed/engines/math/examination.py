@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.findings import Status
-from qwed.engines.math import equations, reader
+from qwed.engines.math import equations, predicates, reader
 from qwed.engines.math.comparison import Stated, stated
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
@@ -21,9 +21,7 @@ from qwed.engines.math.tokens import is_number, locate, plain
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
-_EITHER: Final = frozenset(
-    {Reading.PERCENT_ALONE, Reading.NATURAL_LOG, Reading.SAMPLE, Reading.NARROW_SCOPE, Reading.DOZENS}
-)
+_EITHER: Final = frozenset(Reading) - {Reading.TIGHT_PRODUCT, Reading.NOT_EQUAL}
 _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 
@@ -39,11 +37,21 @@ def examine(text: str, variables: Variables) -> Examined:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
     if not text.isascii() or "\\" in text or text[:1] == "$":
         text = plain(text)
-    solution = None if reader.is_formula(text) else equations.read(text)
-    if solution is not None:
-        return Examined([equations.judge_solutions(solution)], [])
+    if not reader.is_formula(text):
+        special = _special(text)
+        if special is not None:
+            return Examined([special], [])
     outcomes, _, unread = _examined(text, variables)
     return Examined(outcomes, unread)
+
+
+def _special(text: str) -> Outcome | None:
+    """Claims that are not relations between two sides."""
+    solution = equations.read(text)
+    if solution is not None:
+        return equations.judge_solutions(solution)
+    predicate = predicates.read(text)
+    return None if predicate is None else predicates.judge_predicate(predicate)
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -179,6 +187,9 @@ def corrected_text(text: str, variables: Variables) -> str | None:
     solution = equations.read(text)
     if solution is not None:
         return _with_solutions(text, solution)
+    predicate = predicates.read(text)
+    if predicate is not None:
+        return _spliced(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
     for _ in range(_MAX_REPAIRS):
         outcomes, judged, _ = _examined(text, variables)
         wrong = next((index for index, one in enumerate(outcomes) if one.repair is not None), None)

@@ -47,6 +47,8 @@ class Reading(enum.StrEnum):
     NOT_EQUAL = "!= after a digit means 'is not equal to', not a factorial"
     NATURAL_LOG = "log is the natural logarithm"
     SAMPLE = "the spread is that of a sample (divisor n - 1)"
+    WIDE_OF = "'of' takes the whole sum after it"
+    SHORT_LIST = "an operator after a list applies to the result"
     DOZENS = "a dozen is the unit the numbers count"
     NARROW_SCOPE = "the operator takes the next term alone"
 
@@ -329,7 +331,13 @@ class Parser:
             raise self.unexpected()
         self.at += 1
         self.enter()
+        start = self.at
         whole = self.unary()
+        if self.tokens[self.at] in _PLUS_MINUS:
+            self.ambiguous.add(Reading.WIDE_OF)
+            if Reading.WIDE_OF in self.readings:
+                self.at = start
+                whole = self.total()
         self.leave()
         return multiply(part, whole)
 
@@ -686,7 +694,15 @@ class Parser:
     def list_item(self) -> Node:
         if self.tokens[self.at].count(",") > 1:
             raise Undecided("a comma between digits may separate or group")
-        return self.total()
+        start = self.at
+        item = self.total()
+        # "the sum of 2 and 3 times 4"
+        if type(item) in (Sum, Product) and self.tokens[self.at] not in (",", "and"):
+            self.ambiguous.add(Reading.SHORT_LIST)
+            if Reading.SHORT_LIST in self.readings:
+                self.at = start
+                return self.power()
+        return item
 
     def spoken_pair(self) -> tuple[Node, ...]:
         if self.tokens[self.at] in ("of", "from"):

@@ -529,10 +529,10 @@ class _Rewriter:
                 group += _TENS[word]
                 if self.words[at + 1] == "-" and 0 < _ONES.get(self.words[at + 2], 0) < 10:
                     at += 1
-            elif word == "hundred" and found:
-                group *= 100
-            elif word in _SCALES and found and group:
-                total, group = total + group * _SCALES[word], 0
+            elif word == "hundred" and (found or self.follows_article(at)):
+                group = max(group, 1) * 100
+            elif word in _SCALES and (group or self.follows_article(at)):
+                total, group = total + max(group, 1) * _SCALES[word], 0
             elif word == "and" and found and self.words[at - 1] in ("hundred", *_SCALES):
                 if self.words[at + 1] not in _ONES and self.words[at + 1] not in _TENS:
                     break
@@ -544,6 +544,9 @@ class _Rewriter:
             if word in _ONES and (self.words[at] in _ONES or self.words[at] in _TENS):
                 break
         return at, total + group if found else None
+
+    def follows_article(self, at: int) -> bool:
+        return at > 0 and self.words[at - 1] in ("a", "A", "an", "one")
 
     def scaled(self) -> bool:
         """1.5 million, 3 dozen, $20k: the scale is a factor of the number before it."""

@@ -13,6 +13,7 @@ import msgspec
 from qwed.engines.math import finance
 from qwed.engines.math.comparison import stated
 from qwed.engines.math.functions import ALIASES, CONSTANTS
+from qwed.engines.math.nodes import Node
 from qwed.engines.math.parser import (
     CURRENCIES,
     RELATIONS,
@@ -68,6 +69,7 @@ _OPERATORS: Final = _words("+ - − – * × · ⋅ / ÷ ^ ** ( ) [ ] { } ! % | 
 _PUNCTUATION: Final = frozenset(
     ("", ",", ":", ";", ".", "?", "'", '"', "“", "”", "’", "—", "#", "•", "...", "…")
 )
+_ARITHMETIC: Final = _words("+ - − * × · / ÷ ^ **")
 _ENDS_VALUE: Final = frozenset({")", "%", "!", "]", "¢"})
 _MAX_LABEL: Final = 5
 
@@ -249,11 +251,19 @@ def _claims(tokens: list[str], spans: list[Span], asked: bool) -> list[Statement
             return None
         if not chain.relations and (dropped or not asked or found):
             return None
+        # "4 quarts = 1 gallon" converts what was dropped.
+        if dropped and chain.relations and all(map(_is_plain_number, chain.sides)):
+            return None
         found.append(Statement([*tokens[:used], ""], [*spans[:used], spans[-1]], asked, dropped))
         while tokens[used] in _CONNECTIVES:
             used += 1
         tokens, spans = tokens[used:], spans[used:]
     return found or None
+
+
+def _is_plain_number(side: Node) -> bool:
+    number = stated(side)
+    return number is not None and abs(number.factor) == 1
 
 
 def _first_chain(tokens: list[str]) -> tuple[Chain | None, int]:
@@ -330,6 +340,8 @@ def _is_math_word(lexeme: str) -> bool:
 def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[Statement] | None:
     kept = _without_labels(tokens)
     tokens, spans = [tokens[index] for index in kept], [spans[index] for index in kept]
+    if _hides_claim(tokens):
+        raise Undecided(f"{text.strip()[:80]!r} is not understood")
     found: list[Statement] = []
     runs = [run for run in _runs(tokens) if any(lexeme in RELATIONS for lexeme in tokens[slice(*run)])]
     for start, end in runs:
@@ -352,6 +364,21 @@ def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[State
             return None
     # "Total = 15" names a result and claims nothing that can be checked.
     return found if found or runs else None
+
+
+def _hides_claim(tokens: list[str]) -> bool:
+    """A computation that a verb seems to give a result: "3 plus 3, as everyone knows, is 7"."""
+    computed = False
+    runs = list(_runs(tokens))
+    for index, (start, end) in enumerate(runs):
+        run = tokens[start:end]
+        if any(lexeme in RELATIONS for lexeme in run):
+            computed = False
+        elif _ARITHMETIC.intersection(run[1:-1]):
+            computed = True
+        elif computed and any(map(is_number, run)) and "is" in tokens[runs[index - 1][1] : start]:
+            return True
+    return False
 
 
 def _is_harmless(neighbour: str) -> bool:
