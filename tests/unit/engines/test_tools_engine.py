@@ -128,6 +128,7 @@ def test_an_ordinary_call_is_verified_at_low_risk(tool: str, parameters: dict[st
         ("get_weather", {"city": "../../etc/passwd"}, "parameters.city", "traversal"),
         ("get_weather", {"city": "file:///etc/passwd"}, "parameters.city", "scheme"),
         ("get_weather", {"city": {"name": "http://127.0.0.1/"}}, "parameters.city.name", "loopback-address"),
+        ("get_weather", {"city": "x" * 9_000 + "'; DROP TABLE a; --"}, "parameters.city", "injection"),
         ("custom", {"args": '{"url": "http://127.0.0.1"}'}, "parameters.args.url", "loopback-address"),
         ("query_data", {"table": "users; DROP TABLE users"}, "parameters.table", "identifier"),
         ("query_data", {"filter": {"$where": "sleep(1000)"}}, "parameters.filter.$where", "nosql-program"),
@@ -161,6 +162,10 @@ def test_a_hostile_argument_is_forbidden_and_named(
         (Action("send_email", target="a@example.com"), Status.VERIFIED),
         (Action("send_email", parameters={"to": "bob"}), Status.UNCERTAIN),
         (Action("send_money", parameters={"note": "x"}), Status.UNCERTAIN),
+        (Action("get_file_info", parameters={"file_id": "f-5"}), Status.VERIFIED),
+        (Action("tool_control", query="http://10.0.0.1/"), Status.FAILED),
+        (Action("tool_control", query="../../etc/passwd"), Status.FAILED),
+        (Action("tool_control", query="hello there"), Status.VERIFIED),
     ],
 )
 def test_query_and_target_are_read_by_the_kind_of_tool(action: Action, status: Status) -> None:

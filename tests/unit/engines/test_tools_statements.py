@@ -21,8 +21,11 @@ ENGINE = ToolControlEngine()
         ("query_data", {"table": "users", "where": "id = 5 AND name <> 'x'"}),
         ("query_data", {"query": "Show me the sales for Q3"}),
         ("query_data", {"query": "sales by region"}),
+        ("query_data", {"query": "What's the customer's average order (last 30 days)?"}),
+        ("query_data", {"query": "Show revenue (last 30 days)"}),
         ("database_read", {"table": "public.users", "order_by": "created_at desc"}),
         ("query_data", {"query": '{"status": "active", "age": {"$gt": 30}}'}),
+        ("query_data", {"table": "orders", "columns": ["COUNT(*)", "SUM(price)"], "group_by": "region"}),
     ],
 )
 def test_a_read_is_verified_at_low_risk(tool: str, parameters: dict[str, Any]) -> None:
@@ -63,6 +66,7 @@ def test_a_read_that_does_not_just_read_fails_at_critical_risk(tool: str, query:
         {"table": "users", "where": "id = 5) UNION SELECT * FROM secrets --"},
         {"table": "users", "where": "id = 5 OR 1=1"},
         {"table": "users -- x"},
+        {"columns": ["pg_sleep(10)"]},
         {"columns": ["id", "(SELECT password FROM admins)"]},
         {"filter": {"$where": "while(true){}"}},
         {"pipeline": [{"$match": {"a": 1}}, {"$out": "copied"}]},

@@ -16,6 +16,7 @@ import msgspec
 from qwed.domain import json_text
 from qwed.domain.actions import Action
 from qwed.domain.json_text import JsonError, Unrepresentable
+from qwed.domain.registry import TOOL_CONTROL
 from qwed.engines.tools.rules import Checker
 from qwed.engines.tools.word_sets import word_set
 
@@ -65,7 +66,7 @@ class TooManyArguments(ValueError):
 
 _FAMILY_WORDS: Final[tuple[tuple[Family, frozenset[str]], ...]] = (
     (Family.EMAIL, frozenset({"email", "emails", "mail", "gmail", "smtp"})),
-    (Family.FILE, frozenset({"file", "files", "directory", "folder", "dir", "document"})),
+    (Family.FILE, frozenset({"file", "files", "directory", "folder", "dir"})),
     (
         Family.PAYMENT,
         frozenset({"money", "payment", "payments", "pay", "payout", "refund", "transfer", "wire"}),
@@ -122,7 +123,7 @@ _FAMILY_ROLES: Final[dict[Family, dict[str, Role]]] = {
     Family.DATABASE: _roles(
         SQL="query statement",
         CONDITION="where having condition",
-        IDENTIFIER="table column schema view orderby groupby database collection index target",
+        IDENTIFIER="table column view orderby groupby database collection index target",
     ),
     Family.PAYMENT: _roles(AMOUNT="amount total sum value", CURRENCY="currency", TEXT="query target"),
     Family.SHELL: _roles(SHELL="query script target input code arg args"),
@@ -179,7 +180,9 @@ def arguments_of(action: Action, checkers: tuple[Checker, ...]) -> Iterator[Argu
     family = family_of(action.type)
     configured = {checker.parameter: _KIND_ROLES[checker.kind] for checker in checkers}
     if action.query is not None:
-        yield Argument("query", configured.get("query") or role_of("query", family), action.query)
+        # The engine asked by its own name: no tool's name tells what the text is for.
+        own = Role.PLAIN if action.type == TOOL_CONTROL else role_of("query", family)
+        yield Argument("query", configured.get("query") or own, action.query)
     if action.code is not None:
         yield Argument("code", configured.get("code") or Role.CODE, action.code)
     if action.target is not None:

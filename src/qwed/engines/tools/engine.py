@@ -7,7 +7,7 @@ from typing import Any, Final
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.json_text import Unrepresentable
-from qwed.domain.registry import TOOL_CONTROL
+from qwed.domain.registry import TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
 from qwed.engines.tools.arguments import Argument, Family, Role, TooManyArguments, arguments_of, family_of
 from qwed.engines.tools.paths import Resolve, inspect_path
@@ -25,6 +25,7 @@ from qwed.engines.tools.urls import check_rules, inspect_url
 
 _QUICK_SIZE: Final = 4_096
 _MAX_SHOWN: Final = 20
+_MAX_SCANNED: Final = 65_536
 _MAX_TEXT: Final = 262_144
 _WRITING_WORDS: Final = re.compile(
     r"write|insert|update|upsert|modify|execute|save|store|create|delete|drop|remove", re.I
@@ -155,7 +156,7 @@ class _Inspection:
         return Finding(status, risk, TOOL_CONTROL, reason, evidence, None, _worst(failed), (), rules)
 
     def _missing(self) -> list[Problem]:
-        essential = _ESSENTIAL.get(self._family)
+        essential = _ESSENTIAL.get(self._family) if self._action.type in TOOL_RISK_LEVELS else None
         if essential is None or any(argument.role in essential[0] for argument in self._inspected):
             return []
         return [undecided("missing", essential[1], self._action.type)]
@@ -242,7 +243,7 @@ class _Inspection:
             return []
         if self._family is Family.DATABASE and "$" in argument.where:
             return self._nosql(argument)
-        head = text[:_QUICK_SIZE]
+        head = text[:_MAX_SCANNED]
         if _URL_SHAPE.match(head) and not re.search(r"\s", head.strip()):
             return inspect_url(text, rules=self._rules.urls)
         if _SQL_BREAKOUT.search(head):

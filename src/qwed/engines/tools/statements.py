@@ -29,9 +29,15 @@ _READING_WORDS: Final = word_set(
     """
 )
 _FIRST_WORD: Final = re.compile(r"[\s(;]*([A-Za-z]+)")
-_SQL_SIGNS: Final = re.compile(r"[;'\"=*()`]|--|/\*")
+_SQL_SIGNS: Final = re.compile(r"[;'\"=*`]|--|/\*")
+_APOSTROPHE: Final = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
 _SQL_WORDS: Final = re.compile(r"\b(?:from|into|table|where)\b", re.I)
-_IDENTIFIER: Final = re.compile(r"[\w$. ,\-\[\]\"`]{1,200}\Z")
+# Names, lists of names, `COUNT(*)` and `price DESC`; no subquery, no call of a function that acts.
+_IDENTIFIER: Final = re.compile(r"[\w$. ,\-\[\]\"`*()]{1,200}\Z")
+_BEYOND_A_NAME: Final = re.compile(
+    r"--|/\*|\b(?:select|union|insert|delete|drop|update|sleep|benchmark|exec|load_file|pg_\w+|xp_\w+|dbms_\w+)\b",
+    re.I,
+)
 _OUTSIDE_WORDS: Final = re.compile(r"--|/\*|[;'\\]")
 
 
@@ -41,16 +47,17 @@ def inspect_statement(
     """Problems and risk of a database tool's query. `must_be_sql`: a sentence is not an answer to it."""
     first = _FIRST_WORD.match(text)
     word = first[1].lower() if first else ""
+    sentence = _APOSTROPHE.sub("", text)
     if (
         word not in _STATEMENT_WORDS
         and text.lstrip()[:2] not in ("--", "/*")
-        and not _OUTSIDE_WORDS.search(text)
+        and not _OUTSIDE_WORDS.search(sentence)
     ):
         return [], Risk.LOW
     finding = _sql_finding(text, dialect)
     if isinstance(finding, Problem):
         return [finding], Risk.CRITICAL
-    if finding.failure is Failure.MALFORMED and not must_be_sql and not _SQL_SIGNS.search(text):
+    if finding.failure is Failure.MALFORMED and not must_be_sql and not _SQL_SIGNS.search(sentence):
         doubt = [undecided("statement", "a sentence or a statement: it can't be told which", text)]
         is_sentence = word in _READING_WORDS and not _SQL_WORDS.search(text)
         return ([] if is_sentence else doubt), Risk.LOW
@@ -68,7 +75,7 @@ def inspect_condition(text: str, dialect: Any) -> list[Problem]:
 
 
 def inspect_identifier(text: str) -> list[Problem]:
-    if _IDENTIFIER.match(text) and "--" not in text:
+    if _IDENTIFIER.match(text) and not _BEYOND_A_NAME.search(text):
         return []
     return [forbidden("identifier", "this is more than the name of a table or a column", text, Risk.CRITICAL)]
 
