@@ -30,6 +30,7 @@ _MAX_TEXT: Final = 262_144
 _WRITING_WORDS: Final = re.compile(
     r"write|insert|update|upsert|modify|execute|save|store|create|delete|drop|remove", re.I
 )
+_SQL_TOOLS: Final = re.compile(r"database|sql|db", re.I)
 _DELETING_WORDS: Final = re.compile(r"delete|remove|unlink|rmdir|erase|purge", re.I)
 
 _URL_SHAPE: Final = re.compile(
@@ -200,7 +201,9 @@ class _Inspection:
 
     def _inspect_sql(self, argument: Argument) -> list[Problem]:
         reads_only = not _WRITING_WORDS.search(self._action.type)
-        must_be_sql = argument.where != "query" and not argument.where.endswith(".query")
+        # `query_data` may be asked in words; what is called a database or SQL is asked in SQL.
+        is_query = argument.where == "query" or argument.where.endswith(".query")
+        must_be_sql = not is_query or _SQL_TOOLS.search(self._action.type) is not None
         dialect = self._action.parameters.get("dialect")
         found, risk = inspect_statement(
             argument.value, dialect, reads_only=reads_only, must_be_sql=must_be_sql
