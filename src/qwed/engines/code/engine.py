@@ -22,8 +22,9 @@ _LANGUAGES: Final = {
     "node": JAVASCRIPT,
     "nodejs": JAVASCRIPT,
 }
-# Inspection is linear in the text; this much ends within a few milliseconds.
-_QUICK_BYTES: Final = 8 * 1024
+# This much ends within a few milliseconds; the parsers of shell and JavaScript slow down on garbage.
+_QUICK_BYTES: Final = {PYTHON: 4096, SHELL: 1024, JAVASCRIPT: 1024}
+_QUICK_LOOPS: Final = 12
 
 
 class CodeEngine:
@@ -32,18 +33,26 @@ class CodeEngine:
     name: Final = CODE
 
     def is_quick(self, action: Action) -> bool:
-        return sum(len(text) for text in (action.code, action.query) if text) <= _QUICK_BYTES
+        language = _language(action)
+        text = (action.code or "") + (action.query or "")
+        return language is None or (
+            len(text) <= _QUICK_BYTES[language] and text.count("for ") <= _QUICK_LOOPS
+        )
 
     def verify(self, action: Action) -> Finding:
-        named = action.parameters.get("language", PYTHON)
-        language = _LANGUAGES.get(named.strip().lower()) if isinstance(named, str) else None
+        language = _language(action)
         if language is None:
-            return uncertain(CODE, Risk.CRITICAL, f"no inspector for the language {named!r:.60}")
+            return uncertain(CODE, Risk.CRITICAL, "no inspector for the language that is named")
         texts = [text for text in (action.code, action.query) if text is not None and text.strip()]
         if not texts:
             return uncertain(CODE, Risk.CRITICAL, "there is no code to inspect")
         findings = [_finding(inspect_code(language, text)) for text in texts]
         return max(findings, key=lambda finding: _GRAVITY[finding.status])
+
+
+def _language(action: Action) -> str | None:
+    named = action.parameters.get("language", PYTHON)
+    return _LANGUAGES.get(named.strip().lower()) if isinstance(named, str) else None
 
 
 _GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}

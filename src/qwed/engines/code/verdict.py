@@ -99,3 +99,9 @@ def too_large(language: str, text: str) -> CodeVerdict | None:
     message = f"{size} bytes, of which at most {MAX_BYTES} are inspected"
     problem = Problem("too-large", 1, message, certain=False)
     return CodeVerdict(language, (problem,), purity="not inspected")
+
+
+def too_slow(language: str) -> CodeVerdict:
+    """The one answer that a clock causes, and says so."""
+    problem = Problem("too-slow-to-parse", 1, "stopped by the time limit of the parser", certain=False)
+    return CodeVerdict(language, (problem,), purity="not inspected")

@@ -12,6 +12,7 @@ import urllib.parse
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from qwed.engines.code.parsing import parse_all
 from qwed.engines.code.verdict import CodeVerdict, Report, excerpt
 
 Nested = Callable[[str, str, int], CodeVerdict]
@@ -198,6 +199,9 @@ class Evaluator:
         path = path.removeprefix("globalThis.").removeprefix("process.mainModule.").removeprefix("module.")
         if len(path) > MAX_PATH:
             return Value(taint=taint)
+        if path.startswith("process.env."):
+            # One variable is for the program to use; the whole environment is nobody else's.
+            return Value(path=path)
         for kind, pattern in _SOURCES:
             if pattern.search(path):
                 return Value(path=path, taint=merged(taint, (Origin(kind, line, path),)))
@@ -601,7 +605,7 @@ def _parser() -> Any:
 
 
 def parse(source: bytes) -> Any:
-    return _parser().parse(source)
+    return parse_all(_parser(), source)
 
 
 _SOURCES: Final = (

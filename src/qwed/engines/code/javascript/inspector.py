@@ -4,14 +4,18 @@ from typing import Any, Final
 
 from qwed.engines.code.javascript.evaluator import Evaluator, Nested, OutOfSteps, parse
 from qwed.engines.code.javascript.rules import PURE_CALLS, Rules
-from qwed.engines.code.verdict import CodeVerdict, Report
+from qwed.engines.code.parsing import TooSlow
+from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "javascript"
 
 
 def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     source = text.encode("utf-8", "replace")
-    tree = parse(source)
+    try:
+        tree = parse(source)
+    except TooSlow:
+        return too_slow(LANGUAGE)
     malformed = _error_in(tree.root_node) if tree.root_node.has_error or "\x00" in text else None
     report = Report()
     run = Evaluator(source, report, depth, nested, Rules())

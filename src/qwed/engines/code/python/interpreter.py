@@ -49,6 +49,7 @@ from qwed.engines.code.python.values import (
     Value,
     both,
     join,
+    join_all,
     merge_taint,
     stepped,
     with_taint,
@@ -57,6 +58,8 @@ from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Report, excerpt
 
 Nested = Callable[[str, str, int], CodeVerdict]
 
+MIN_STEPS: Final = 4_000
+STEPS_PER_CHARACTER: Final = 8
 MAX_STEPS: Final = 60_000
 MAX_UNROLLED: Final = 600
 MAX_CALL_DEPTH: Final = 5
@@ -165,6 +168,7 @@ class Interpreter:
         self.module = Scope()
         self.scope = self.module
         self.steps = 0
+        self.max_steps = min(MAX_STEPS, MIN_STEPS + STEPS_PER_CHARACTER * len(source))
         self.unrolled = 0
         self.pending: list[list[dict[str, Value]]] = [[]]
         self.returns: list[list[Value]] = []
@@ -268,7 +272,7 @@ class Interpreter:
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps
-        if self.steps > MAX_STEPS:
+        if self.steps > self.max_steps:
             raise OutOfSteps
 
     def text(self, line: int) -> str:
@@ -731,7 +735,7 @@ class Interpreter:
 
     def eval(self, node: ast.expr) -> Value:
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps > self.max_steps:
             raise OutOfSteps
         kind = type(node)
         if kind is ast.Constant:
@@ -878,10 +882,7 @@ class Interpreter:
         if isinstance(index, Const) and _hashable(index.data):
             found = owner.entries.get(index.data)
             return found if found is not None else Unknown(owner.taint)
-        made: Value = Unknown(owner.taint)
-        for entry in list(owner.entries.values())[:MAX_PARTS]:
-            made = join(made, entry)
-        return made
+        return join_all([Unknown(owner.taint), *owner.entries.values()])
 
     def _member(self, owner: Items, index: Value) -> Value:
         if isinstance(index, Const) and not owner.open:
@@ -934,9 +935,8 @@ class Interpreter:
         if members is None and isinstance(iterable, Items):
             members = [*iterable.items, Unknown(iterable.taint)]
         if members:
-            made = members[0]
-            for member in members[1:MAX_PARTS]:
-                made = join(made, member)
+            self.spend(len(members) // 8)
+            made = join_all(members)
             return with_taint(made, both(made.taint, iterable.taint))
         if isinstance(iterable, Ref):
             found = self.rules.element(self, iterable)
@@ -1674,10 +1674,7 @@ class Interpreter:
             self.scope, self.pending = outer, pending
         if not results:
             return Const(None)
-        made = results[0]
-        for result in results[1:]:
-            made = join(made, result)
-        return made
+        return join_all(results)
 
 
 class RuleBook:

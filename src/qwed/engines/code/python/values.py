@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 MAX_OPTIONS: Final = 8
+MAX_CALLABLES: Final = 64
 MAX_ORIGINS: Final = 3
 MAX_STEPS: Final = 6
 
@@ -227,9 +228,30 @@ def join(first: Value, second: Value) -> Value:
                 options.append(option)
     if len(options) == 1:
         return options[0]
-    if len(options) > MAX_OPTIONS:
-        return Unknown(both(first.taint, second.taint))
-    return Choice(tuple(options))
+    return Choice(tuple(options)) if len(options) <= MAX_OPTIONS else _any_of(options)
+
+
+def join_all(values: list[Value]) -> Value:
+    """Any one of several values."""
+    if len(values) > MAX_OPTIONS:
+        return _any_of(values)
+    made = values[0]
+    for value in values[1:]:
+        made = join(made, value)
+    return made
+
+
+def _any_of(values: list[Value]) -> Value:
+    """Too many to tell apart: what can be called is kept, since losing it would hide a call."""
+    taint = merge_taint(values)
+    callables = {id(value): value for value in values if isinstance(value, (Ref, Function, Class, Partial))}
+    named = {value.path if isinstance(value, Ref) else key: value for key, value in callables.items()}
+    constants = all(isinstance(value, Const) for value in values)
+    numbers = constants and all(isinstance(v.data, (int, float)) for v in values if isinstance(v, Const))
+    rest = Unknown(taint, "number" if numbers else "constant-text" if constants else "")
+    if not named:
+        return rest
+    return Choice((*list(named.values())[:MAX_CALLABLES], rest))
 
 
 def same(first: Value, second: Value) -> bool:

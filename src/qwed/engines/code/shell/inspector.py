@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
+from qwed.engines.code.parsing import TooSlow
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.commands import PURE_COMMANDS, Tables
 from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner, parsed
-from qwed.engines.code.verdict import CodeVerdict, Report
+from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "shell"
 
@@ -14,13 +15,16 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     if "\x00" in text:
         return CodeVerdict(LANGUAGE, malformed="line 1: a null character", purity="does not parse")
     # The marks inside evaluated words must not come from outside.
-    source, tree = parsed(words.MARKS.sub("\ufffd", text.replace("\r\n", "\n")))
+    try:
+        source, tree = parsed(words.MARKS.sub("\ufffd", text.replace("\r\n", "\n")))
+    except TooSlow:
+        return too_slow(LANGUAGE)
     malformed = _error_in(tree.root_node) if tree.root_node.has_error else None
     report = Report()
     run = Runner(source, report, depth, nested, Tables())
     try:
         run.run(tree.root_node)
-    except (OutOfSteps, RecursionError):
+    except (OutOfSteps, RecursionError, TooSlow):
         report.doubt("too-much-to-follow", 1, "the script is larger than what one inspection follows")
     pure, purity = (False, "does not parse") if malformed is not None else _purity(run, report)
     return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity, malformed)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from qwed.engines.code.parsing import parse_all
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.words import HOLE, QUOTED
 from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Report
@@ -165,6 +166,13 @@ class Runner:
     def _redirected(self, node: Any, stdin: Stream) -> Stream:
         body = node.child_by_field_name("body")
         redirects = [child for child in node.named_children if body is None or child.id != body.id]
+        # The grammar hangs a redirection on a whole list; the shell gives it to the last command.
+        while body is not None and body.type in ("list", "pipeline") and body.named_children:
+            piped = body.type == "pipeline"
+            for child in body.named_children[:-1]:
+                made = self.run(child, stdin)
+                stdin = made if piped else stdin
+            body = body.named_children[-1]
         for redirect in redirects:
             stdin = self._input_of(redirect, stdin)
         made = self.run(body, stdin) if body is not None else EMPTY
@@ -352,7 +360,8 @@ class Runner:
         return EMPTY
 
     def _assign(self, name: str, value: str, node: Any) -> None:
-        self.variables[name] = value[: words.MAX_WORD]
+        self.variables[name] = value if len(value) <= words.MAX_WORD else HOLE
+        self.steps += len(value) >> 7
         scratch_first = value.startswith((".", "/tmp", "/dev/shm"))  # noqa: S108 - compared, not used
         if (name in _RUN_BY_OTHERS and value) or (name == "PATH" and scratch_first):
             self.harm("injects-into-programs", self.line(node))
@@ -680,6 +689,10 @@ _LEADING_BRACES: Final = re.compile(r"(^|[;&|(\n`])([ \t]*)\{([^\s{};|&()]*,[^\s
 
 # The grammar loses the second of two bare expansions in one word, unless they wear braces.
 _BARE_TWICE: Final = re.compile(r"\$\w[^\s;|&'\"]{0,400}\$[\w@*]")
+# A line that begins with a backslash and a letter is taken for the end of the line before.
+_ESCAPED_START: Final = re.compile(r"(\n[ \t]*)\\(?=[A-Za-z0-9_./~-])")
+# `for x` alone walks the arguments; the grammar wants them said.
+_FOR_ARGUMENTS: Final = re.compile(r"\bfor[ \t]+(\w+)[ \t]*(?:;|\n)\s*do\b")
 _BARE: Final = re.compile(r"'[^']*'|\\.|\$([A-Za-z_]\w*|[0-9@*])", re.S)
 
 
@@ -689,18 +702,20 @@ def _with_braces(found: re.Match[str]) -> str:
 
 def parsed(text: str) -> tuple[bytes, Any]:
     """The source that was parsed, and its tree."""
+    text = _ESCAPED_START.sub(r"\1", text)
     if _BARE_TWICE.search(text):
         text = _BARE.sub(_with_braces, text)
     source = text.encode("utf-8", "replace")
-    tree = _parser().parse(source)
+    tree = parse_all(_parser(), source)
     if not tree.root_node.has_error:
         return source, tree
     # `{rm,-rf,x}` as a command is three words; the grammar takes the brace for a block.
     expanded = _LEADING_BRACES.sub(lambda found: found[1] + found[2] + found[3].replace(",", " "), text)
+    expanded = _FOR_ARGUMENTS.sub(r'for \1 in "$@"; do', expanded)
     if expanded == text:
         return source, tree
     source = expanded.encode("utf-8", "replace")
-    return source, _parser().parse(source)
+    return source, parse_all(_parser(), source)
 
 
 @functools.cache

@@ -19,7 +19,7 @@ SPLIT: Final = "\ue007"
 QUOTED: Final = "\ue008"
 MARKS: Final = re.compile("[\ue000-\ue00f]")
 MAX_FIELDS: Final = 64
-MAX_WORD: Final = 16 * 1024
+MAX_WORD: Final = 8 * 1024
 MAX_BRACES: Final = 16
 
 _UNQUOTED: Final = {"*": STAR, "?": QUESTION, "[": BRACKET, "{": OPEN, "}": CLOSE, ",": COMMA}
@@ -91,7 +91,7 @@ def _unescaped(found: re.Match[str]) -> str:
 def fields(word: str) -> list[str]:
     """Brace expansion, then splitting: the arguments one word becomes."""
     made: list[str] = []
-    for braced in expand_braces(word[:MAX_WORD]):
+    for braced in expand_braces(word if len(word) <= MAX_WORD else HOLE):
         for field in braced.split(SPLIT):
             # A word that came to nothing without quotes is no argument at all.
             if field:
