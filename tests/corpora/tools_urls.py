@@ -256,6 +256,8 @@ CONFUSING = (
     "https://example.com/?q=file:///etc/passwd",
     "https://example.com/ssrf.php?url=gopher://127.0.0.1:25/x",
     "https://r.example.com/http://169.254.169.254/latest",
+    "https://abc.example.cloud/proxy/169.254.169.254/latest/meta-data/",
+    "https://help.example.com/icon-uri?consumerUri=http://169.254.169.254/metadata/v1/maintenance",
 )
 OTHER_SCHEMES = (
     "file:///etc/passwd",

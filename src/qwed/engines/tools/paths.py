@@ -132,8 +132,6 @@ def inspect_path(
     if len(text) > MAX_PATH:
         return [malformed("path", f"the path is longer than {MAX_PATH} characters", text)]
     problems: list[Problem] = []
-    if _CONTROL.search(text):
-        problems.append(forbidden("control-character", "the path holds a control character", text))
     readings = _readings(text)
     for reading in readings:
         problems = problems or _problems_of(reading, reading is not readings[0], rules)
@@ -166,8 +164,8 @@ def _lenient_character(match: re.Match[str]) -> str:
 
 
 def _problems_of(path: str, is_disguised: bool, rules: FileRules) -> list[Problem]:
-    if "\x00" in path:
-        return [forbidden("control-character", "the path holds a NUL", path)]
+    if _CONTROL.search(path):
+        return [forbidden("control-character", "the path holds a control character", path)]
     if path[:5].lower() == "file:":
         path = re.sub(r"\Afile:(?://(?:localhost)?(?=/))?", "", path, flags=re.I)
     elif _SCHEME.match(path):

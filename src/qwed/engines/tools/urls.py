@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from qwed.domain.risk import Risk
+from qwed.engines.tools.addresses import METADATA
 from qwed.engines.tools.hosts import Host, place_problem, read_host
 from qwed.engines.tools.patterns import PrivatePlaces, UrlPattern, as_ascii, look_alike
 from qwed.engines.tools.problems import Problem, forbidden, malformed
@@ -369,6 +370,8 @@ def _rest_problems(url: Url, compiled: _Compiled) -> list[Problem]:
 def _redirect_problems(url: Url, compiled: _Compiled) -> list[Problem]:
     """URLs inside the URL: a fetching or redirecting server would follow them."""
     problems: list[Problem] = []
+    if "169.254." in url.path and any(read_host(part).place == METADATA for part in url.path.split("/")):
+        problems.append(forbidden("redirect", "the path names a metadata address", url.path, Risk.CRITICAL))
     if ":/" in url.path:
         inner = _NESTED_START.search(url.path.lstrip("/"))
         if inner:
