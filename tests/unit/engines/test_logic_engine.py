@@ -115,6 +115,13 @@ def test_a_bare_formula_is_verified_when_something_satisfies_it(query, expected)
         ("(declare-const |a b| Int)(assert (! (> |a b| 3) :named big))(check-sat)(get-model)", SAT),
         ("(declare-const s String)(assert (= (str.len s) 2))(check-sat)", SAT),
         ("; nothing but a comment\n(check-sat)", SAT),
+        ("(declare-sort Set 0)(declare-const a Set)(assert (not (= a a)))(check-sat)", UNSAT),
+        ("(define-sort bv () Int)(declare-const a bv)(assert (> (* a a) 3))(check-sat)(eval a)", SAT),
+        (
+            "(declare-datatypes ((List 1)) ((par (X) ((nil) (cons (hd X) (tl (List X)))))))"
+            "(declare-const l (List Int))(assert (= (hd l) 3))(assert ((_ is cons) l))(check-sat)",
+            SAT,
+        ),
     ],
 )
 def test_a_script_is_verified_when_it_is_satisfiable(script, expected):

@@ -4,6 +4,7 @@ An atom is a string, its own SMT-LIB token: `x`, `5`, `|two words|`, `"text"`. A
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from qwed.engines.logic.refusals import NotLogic, Undecided
@@ -48,6 +49,15 @@ def read(text: str) -> list[Sexpr]:
     return finished
 
 
+def rename(expressions: Iterable[Sexpr], names: Mapping[str, str]) -> list[Sexpr]:
+    """The expressions with some symbols called otherwise, however deep they are."""
+    renamed: list[Sexpr] = []
+    for expression in expressions:
+        parts = [names.get(part, part) for part in _parts(expression)]
+        renamed.extend(read(_joined(parts)))
+    return renamed
+
+
 def _plain(token: str) -> str:
     """`|x|` and `x` are the same symbol."""
     if token[0] == "|" and _SIMPLE.fullmatch(token, 1, len(token) - 1):
@@ -57,6 +67,10 @@ def _plain(token: str) -> str:
 
 def write(expression: Sexpr) -> str:
     """The text of an expression, however deep."""
+    return _joined(_parts(expression))
+
+
+def _parts(expression: Sexpr) -> list[str]:
     parts: list[str] = []
     pending: list[Sexpr] = [expression]
     while pending:
@@ -67,6 +81,10 @@ def write(expression: Sexpr) -> str:
             parts.append("(")
             pending.append(")")
             pending.extend(reversed(item))
+    return parts
+
+
+def _joined(parts: list[str]) -> str:
     pieces: list[str] = []
     previous = "("
     for part in parts:

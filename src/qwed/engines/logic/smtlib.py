@@ -4,14 +4,15 @@ The script is interpreted here; a solver is only ever given declarations and ass
 that only print are skipped. Commands that could reach a file are refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
 from qwed.engines.logic.problem import Problem
 from qwed.engines.logic.refusals import Forbidden, NotLogic, Undecided
-from qwed.engines.logic.sexpr import Sexpr, write
+from qwed.engines.logic.sexpr import Sexpr, rename, write
+from qwed.engines.logic.sorts import TAKEN_SORTS
 
 MAX_CHECKS: Final = 32
 MAX_LEVELS: Final = 1_000
@@ -25,7 +26,7 @@ _DECLARATIONS: Final = frozenset(
 _SILENT: Final = frozenset(
     {
         *("get-model", "get-value", "get-unsat-core", "get-unsat-assumptions", "get-assertions"),
-        *("get-assignment", "get-info", "get-option", "get-proof", "echo"),
+        *("get-assignment", "get-info", "get-option", "get-proof", "echo", "eval", "simplify", "display"),
     }
 )
 _FORBIDDEN_COMMANDS: Final = frozenset({"include", "load", "dump", "system", "open"})
@@ -55,13 +56,27 @@ def looks_smtlib(expressions: list[Sexpr]) -> bool:
 def interpret(commands: list[Sexpr]) -> list[Check]:
     """The checks a script asks for; one, at its end, when it names none. Raises `Refusal`."""
     script = _Script()
-    for command in commands:
+    for command in _without_clashes(commands):
         if script.has_ended:
             break
         script.follow(command)
     if not script.checks:
         script.check(("check-sat",))
     return script.checks
+
+
+def _without_clashes(commands: list[Sexpr]) -> list[Sexpr]:
+    """A script may call its sorts as it likes; the solver has taken some names itself."""
+    clashes = {name for command in commands for name in _declared_sorts(command)} & TAKEN_SORTS
+    return rename(commands, {name: f"{name}.own" for name in clashes}) if clashes else commands
+
+
+def _declared_sorts(command: Sexpr) -> Iterable[str]:
+    match command:
+        case ("declare-sort" | "define-sort" | "declare-datatype", str(name), *_):
+            yield name
+        case ("declare-datatypes", tuple(sorts), _):
+            yield from (sort[0] for sort in sorts if isinstance(sort, tuple) and isinstance(sort[0], str))
 
 
 class _Level(msgspec.Struct):

@@ -15,6 +15,37 @@ REAL: Final = "Real"
 INDIVIDUAL: Final = "Individual"
 TEXT: Final = "Text"
 
+# Names the solver gives to sorts of its own, whatever the logic.
+TAKEN_SORTS: Final = frozenset(
+    {
+        *(
+            "Array",
+            "BitVec",
+            "Bool",
+            "FiniteSet",
+            "Float128",
+            "Float16",
+            "Float32",
+            "Float64",
+            "FloatingPoint",
+        ),
+        *(
+            "Int",
+            "List",
+            "Proof",
+            "Real",
+            "RegEx",
+            "RegLan",
+            "RoundingMode",
+            "Seq",
+            "Set",
+            "String",
+            "Unicode",
+        ),
+        *("bool", "bv"),
+    }
+)
+
 MAX_BITS: Final = 4096
 MAX_MEMBERS: Final = 1000
 
@@ -86,7 +117,7 @@ def _named(name: str, word: str) -> Sort:
     if array is not None:
         return Sort(("Array", _named(name, array[1]).term, _named(name, array[2]).term))
     if word.isidentifier():
-        return Sort(symbol(word))
+        return Sort(symbol(f"{word}.own" if word in TAKEN_SORTS else word))
     raise NotLogic(f"{word[:60]!r} is no sort for {name!r}")
 
 

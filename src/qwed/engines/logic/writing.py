@@ -32,6 +32,7 @@ _RESERVED: Final = frozenset(
         *("and", "or", "not", "xor", "true", "false", "ite", "let", "forall", "exists", "distinct", "div"),
         *("mod", "abs", "select", "store", "as", "is", "par", "match", "assert", "Bool", "Int", "Real"),
         *("Array", "String", "to_real", "to_int", "is_int", "Individual", "Text", "BitVec", "RegLan"),
+        *("iff", "lambda", "root-obj"),
     }
 )
 
