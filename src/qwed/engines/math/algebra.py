@@ -32,6 +32,7 @@ from qwed.engines.math.parser import Parser
 from qwed.engines.math.polynomial import NotPolynomial
 from qwed.engines.math.problems import MathProblem, NotRational, Undecided
 from qwed.engines.math.tokens import split
+from qwed.engines.math.values import bounds_text, fixed
 
 # Points without a special meaning for any common function.
 _SAMPLES: Final = tuple(
@@ -56,6 +57,8 @@ def compare(left: Node, relation: str, right: Node) -> Verdict:
         raise Undecided("only equations with variables are decided")
     if _indefinite(left) is not None or _indefinite(right) is not None:
         return _integral(left, right)
+    if isinstance(left, Integral) and not _variables(right) and calculus.definite(left) is None:
+        return _definite(left, relation, right)
     first, second = resolved(left), resolved(right)
     if not (_variables(first) or _variables(second)):
         return _numbers(first, relation, second)
@@ -251,8 +254,44 @@ def _integral(left: Node, right: Node) -> Verdict:
     derivative = calculus.differentiate(resolved(claimed), integral.variable)
     if _same(derivative, resolved(integral.operand)):
         return Verdict(True, "holds", {"how": "its derivative is the integrand"})
-    note = {"how": "its derivative is not the integrand", "counterexample": None}
-    return Verdict(False, "not an antiderivative", note, f"{_antiderivative_text(integral)} + C", side)
+    note = {"how": "its derivative is not the integrand"}
+    try:
+        correction = f"{_antiderivative_text(integral)} + C"
+    except Undecided:
+        correction = ""
+    return Verdict(False, "not an antiderivative", note, correction, side)
+
+
+def _definite(integral: Integral, relation: str, claimed: Node) -> Verdict:
+    """By certified quadrature; an exact result besides by its closed form."""
+    assert integral.lower is not None and integral.upper is not None
+    operand = resolved(integral.operand)
+    value = certified.integrate(operand, integral.variable, integral.lower, integral.upper)
+    second = certified.enclose(claimed, certified.PRECISIONS[0])
+    link = comparison.decided(integral, relation, claimed, value, second)
+    if link is not None:
+        note = {
+            "how": f"{link.how}, by certified quadrature",
+            "enclosure": bounds_text(value.low, value.high),
+        }
+        if link.holds:
+            return Verdict(True, "holds", note)
+        return Verdict(
+            False, "the integral has another value", note, _integral_text(integral, claimed, value)
+        )
+    return _numbers(resolved(integral), relation, claimed)
+
+
+def _integral_text(integral: Integral, claimed: Node, value: certified.Interval) -> str:
+    """The value in the manner of the wrong one: its decimals, or else a closed form."""
+    number = comparison.stated(claimed)
+    if number is not None and number.literal.has_point:
+        low, high = (fixed(end, number.literal.places) for end in (value.low, value.high))
+        return low if low == high else ""
+    try:
+        return _number_text(resolved(integral))
+    except Undecided:
+        return ""
 
 
 def _same(left: Node, right: Node) -> bool:

@@ -73,14 +73,7 @@ def compare(left: Node, relation: str, right: Node) -> Link:
     except NotRational:
         return _compare_intervals(left, relation, right)
     first, second = Fraction(*low), Fraction(*high)
-    link = _decided(
-        left,
-        relation,
-        right,
-        Interval(first, first),
-        Interval(second, second),
-        (first > second) - (first < second),
-    )
+    link = decided(left, relation, right, Interval(first, first), Interval(second, second))
     assert link is not None
     return link
 
@@ -88,8 +81,7 @@ def compare(left: Node, relation: str, right: Node) -> Link:
 def _compare_intervals(left: Node, relation: str, right: Node) -> Link:
     for bits in PRECISIONS:
         first, second = enclose(left, bits), enclose(right, bits)
-        order = _order(first, second)
-        link = _decided(left, relation, right, first, second, order)
+        link = decided(left, relation, right, first, second)
         if link is not None:
             return link
     raise NotRational("the two sides agree as far as they were computed")
@@ -105,10 +97,9 @@ def _order(first: Interval, second: Interval) -> int | None:
     return None
 
 
-def _decided(
-    left: Node, relation: str, right: Node, first: Interval, second: Interval, order: int | None
-) -> Link | None:
-    """None while the intervals are too wide to tell."""
+def decided(left: Node, relation: str, right: Node, first: Interval, second: Interval) -> Link | None:
+    """The relation between two sides whose values lie in these intervals; None while they are too wide."""
+    order = _order(first, second)
     if order == 0 or relation not in ("=", "≈"):
         return None if order is None else Link(bool(_HOLDS[relation](order)), "exactly", first, second)
     how = _rounding(left, relation, right, first, second)

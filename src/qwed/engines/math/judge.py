@@ -13,7 +13,7 @@ from qwed.engines.math.nodes import Node, Product, Symbol, walk
 from qwed.engines.math.parser import Chain
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
 from qwed.engines.math.units import without_units
-from qwed.engines.math.values import SHOWN_PLACES, exact_text, fixed
+from qwed.engines.math.values import SHOWN_PLACES, bounds_text, exact_text, fixed
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def _enclosed(node: Node) -> Outcome:
     interval = enclose(node, PRECISIONS[0])
     evidence = {
         "value": _agreed_digits(interval),
-        "enclosure": bounds_text(interval),
+        "enclosure": bounds_text(interval.low, interval.high),
         "method": "certified interval",
     }
     return Outcome(Status.VERIFIED, "a certified value", evidence)
@@ -104,10 +104,6 @@ def _agreed_digits(interval: Interval) -> str:
         if low == high:
             return low
     return fixed(interval.low, SHOWN_PLACES)
-
-
-def bounds_text(interval: Interval) -> list[str]:
-    return [fixed(interval.low, 30), fixed(interval.high, 30)]
 
 
 # -- relations -----------------------------------------------------------------------------------
@@ -157,7 +153,7 @@ def _text(interval: Interval) -> Any:
         text = exact_text((interval.low.numerator, interval.low.denominator))
         if len(text) <= _LONGEST_SHOWN or "/" not in text:
             return text
-    return bounds_text(interval)
+    return bounds_text(interval.low, interval.high)
 
 
 def _proven(

@@ -20,9 +20,11 @@ from qwed.engines.math.nodes import (
 from qwed.engines.math.problems import Undecided
 
 _MAX_NODES: Final = 150
+_SMALL: Final = 60
 _MAX_EXPONENT: Final = 50
 _MAX_DIGITS: Final = 60
 
+_NEEDS_POSITIVE: Final = frozenset({"ln", "log10", "log2", "sqrt"})
 _FUNCTIONS: Final = {
     "sqrt": "sqrt",
     "cbrt": "cbrt",
@@ -52,90 +54,111 @@ def _sympy() -> Any:
 
 
 def build(node: Node) -> Any:
-    """The tree as a symbolic object; real variables. Raises `Undecided` beyond the bounds."""
-    if sum(1 for _ in walk(node)) > _MAX_NODES:
+    """The tree as a symbolic object; real variables. Raises `Undecided` beyond the bounds.
+
+    A variable whose logarithm or square root occurs is positive wherever the whole is defined (but for
+    a single point), and is built so.
+    """
+    if _size(node) > _MAX_NODES:
         raise Undecided("the expression has too many parts for a symbolic proof")
-    return _build(_sympy(), node)
+    return _Builder(_sympy(), _positive(node)).build(node)
 
 
-def _build(sympy: Any, node: Node) -> Any:
-    match node:
-        case Literal():
-            return _rational(sympy, node.numerator, node.denominator)
-        case Symbol():
-            return _symbol(sympy, node.name)
-        case Negation():
-            return -_build(sympy, node.operand)
-        case Percent():
-            return _build(sympy, node.operand) / 100
-        case Quantity():
-            return _build(sympy, node.operand)
-        case Sum():
-            signs = [-1 if negative else 1 for negative in node.negative]
-            return sympy.Add(
-                *(sign * _build(sympy, term) for sign, term in zip(signs, node.terms, strict=True))
-            )
-        case Product():
-            signs = [-1 if inverse else 1 for inverse in node.inverse]
-            factors = [_build(sympy, factor) for factor in node.factors]
-            if any(sign < 0 and factor == 0 for sign, factor in zip(signs, factors, strict=True)):
+def _positive(node: Node) -> frozenset[str]:
+    return frozenset(
+        part.arguments[0].name
+        for part in walk(node)
+        if isinstance(part, Call) and part.name in _NEEDS_POSITIVE and isinstance(part.arguments[0], Symbol)
+    )
+
+
+class _Builder:
+    def __init__(self, sympy: Any, positive: frozenset[str]) -> None:
+        self.sympy = sympy
+        self.positive = positive
+
+    def build(self, node: Node) -> Any:
+        match node:
+            case Literal():
+                return self.rational(node.numerator, node.denominator)
+            case Symbol():
+                return self.symbol(node.name)
+            case Negation():
+                return -self.build(node.operand)
+            case Percent():
+                return self.build(node.operand) / 100
+            case Quantity():
+                return self.build(node.operand)
+            case Sum():
+                return self.sympy.Add(*self.terms(node))
+            case Product():
+                return self.sympy.Mul(*self.factors(node))
+            case Power():
+                return self.power(self.build(node.base), self.build(node.exponent))
+            case Call():
+                return self.call(node)
+        raise Undecided(f"a {type(node).__name__.lower()} has no symbolic form")
+
+    def terms(self, node: Sum) -> list[Any]:
+        pairs = zip(node.terms, node.negative, strict=True)
+        return [-self.build(term) if negative else self.build(term) for term, negative in pairs]
+
+    def factors(self, node: Product) -> list[Any]:
+        found = []
+        for factor, inverse in zip(node.factors, node.inverse, strict=True):
+            value = self.build(factor)
+            if inverse and value == 0:
                 raise Undecided("division by zero")
-            return sympy.Mul(*(factor**sign for factor, sign in zip(factors, signs, strict=True)))
-        case Power():
-            return _power(sympy, _build(sympy, node.base), _build(sympy, node.exponent))
-        case Call():
-            return _call(sympy, node)
-    raise Undecided(f"a {type(node).__name__.lower()} has no symbolic form")
+            found.append(1 / value if inverse else value)
+        return found
 
+    def rational(self, numerator: int, denominator: int) -> Any:
+        if max(abs(numerator), denominator).bit_length() > _MAX_DIGITS * 4:
+            raise Undecided("a number is too long for a symbolic proof")
+        return self.sympy.Rational(numerator, denominator)
 
-def _rational(sympy: Any, numerator: int, denominator: int) -> Any:
-    if max(abs(numerator), denominator).bit_length() > _MAX_DIGITS * 4:
-        raise Undecided("a number is too long for a symbolic proof")
-    return sympy.Rational(numerator, denominator)
+    def symbol(self, name: str) -> Any:
+        constants = {"pi": self.sympy.pi, "e": self.sympy.E, "tau": 2 * self.sympy.pi}
+        if name == "i":
+            raise Undecided("complex numbers are not supported")
+        if name in constants:
+            return constants[name]
+        return self.sympy.Symbol(name, **({"positive": True} if name in self.positive else {"real": True}))
 
+    def power(self, base: Any, exponent: Any) -> Any:
+        if exponent.is_number and abs(exponent.evalf(10)) > _MAX_EXPONENT:
+            raise Undecided("an exponent is too large for a symbolic proof")
+        if base == 0 and exponent.is_number and exponent.is_positive is not True:
+            raise Undecided("zero to a power that is not positive")
+        # The real root of a negative number, as in the rest of the engine.
+        if exponent.is_Rational and exponent.q % 2 and exponent.q > 1 and base.is_negative:
+            return (-((-base) ** self.sympy.Rational(1, exponent.q))) ** exponent.p
+        return base**exponent
 
-def _symbol(sympy: Any, name: str) -> Any:
-    constants = {"pi": sympy.pi, "e": sympy.E, "tau": 2 * sympy.pi}
-    if name == "i":
-        raise Undecided("complex numbers are not supported")
-    return constants.get(name) or sympy.Symbol(name, real=True)
-
-
-def _power(sympy: Any, base: Any, exponent: Any) -> Any:
-    if exponent.is_number and abs(exponent.evalf(10)) > _MAX_EXPONENT:
-        raise Undecided("an exponent is too large for a symbolic proof")
-    if base == 0 and exponent.is_number and exponent.is_positive is not True:
-        raise Undecided("zero to a power that is not positive")
-    # The real root of a negative number, as in the rest of the engine.
-    if exponent.is_Rational and exponent.q % 2 and exponent.q > 1 and base.is_negative:
-        return (-((-base) ** sympy.Rational(1, exponent.q))) ** exponent.p
-    return base**exponent
-
-
-def _call(sympy: Any, node: Call) -> Any:
-    arguments = [_build(sympy, argument) for argument in node.arguments]
-    match node.name, arguments:
-        case "log10", [value]:
-            return sympy.log(value) / sympy.log(10)
-        case "log2", [value]:
-            return sympy.log(value) / sympy.log(2)
-        case "log", [value, base]:
-            return sympy.log(value) / sympy.log(base)
-        case "radians", [value]:
-            return value * sympy.pi / 180
-        case "degrees", [value]:
-            return value * 180 / sympy.pi
-        case "root", [value, index]:
-            return _power(sympy, value, 1 / index)
-        case "pow", [base, exponent]:
-            return _power(sympy, base, exponent)
-        case "cbrt", [value] if value.is_negative:
-            return -sympy.cbrt(-value)
-    name = _FUNCTIONS.get(node.name)
-    if name is not None and len(arguments) == 1:
-        return getattr(sympy, name)(arguments[0])
-    numerator, denominator = exact.reduced(exact.evaluate(node))
-    return _rational(sympy, numerator, denominator)
+    def call(self, node: Call) -> Any:
+        sympy = self.sympy
+        arguments = [self.build(argument) for argument in node.arguments]
+        match node.name, arguments:
+            case "log10", [value]:
+                return sympy.log(value) / sympy.log(10)
+            case "log2", [value]:
+                return sympy.log(value) / sympy.log(2)
+            case "log", [value, base]:
+                return sympy.log(value) / sympy.log(base)
+            case "radians", [value]:
+                return value * sympy.pi / 180
+            case "degrees", [value]:
+                return value * 180 / sympy.pi
+            case "root", [value, index]:
+                return self.power(value, 1 / index)
+            case "pow", [base, exponent]:
+                return self.power(base, exponent)
+            case "cbrt", [value] if value.is_negative:
+                return -sympy.cbrt(-value)
+        name = _FUNCTIONS.get(node.name)
+        if name is not None and len(arguments) == 1:
+            return getattr(sympy, name)(arguments[0])
+        return self.rational(*exact.reduced(exact.evaluate(node)))
 
 
 def is_zero(node: Node) -> bool:
@@ -144,37 +167,38 @@ def is_zero(node: Node) -> bool:
     expression = build(node)
     if expression.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I):
         raise Undecided("not a finite real expression")
-    steps = (
+    steps = [
         lambda e: e,
         sympy.expand,
         lambda e: sympy.expand(sympy.expand_trig(e)),
         lambda e: sympy.expand_log(e, force=False),
         sympy.radsimp,
         lambda e: sympy.expand(e.rewrite(sympy.exp)),
-        sympy.simplify,
-        lambda e: sympy.simplify(e.rewrite(sympy.exp)),
-    )
+    ]
+    # The general simplifier has no bound of its own, so it only sees what is small.
+    if _size(node) <= _SMALL:
+        steps += [sympy.simplify, lambda e: sympy.simplify(e.rewrite(sympy.exp))]
     return any(step(expression) == 0 for step in steps)
 
 
+def _size(node: Node) -> int:
+    return sum(1 for _ in walk(node))
+
+
 def simplified(node: Node) -> str:
-    sympy = _sympy()
-    return _text(sympy.simplify(build(node)))
+    expression = build(node)
+    return _text(_sympy().simplify(expression) if _size(node) <= _SMALL else expression)
 
 
 def antiderivative(node: Node, variable: str) -> str | None:
-    """A candidate, to be proven by the caller."""
+    """A candidate by the rules of the textbook, to be proven by the caller."""
+    if _size(node) > _SMALL:
+        return None
     sympy = _sympy()
-    found = sympy.integrate(build(node), _symbol(sympy, variable))
+    rules = importlib.import_module("sympy.integrals.manualintegrate")
+    builder = _Builder(sympy, _positive(node))
+    found = rules.manualintegrate(builder.build(node), builder.symbol(variable))
     return None if found.has(sympy.Integral, sympy.Piecewise) else _text(found)
-
-
-def roots(node: Node, variable: str) -> list[str]:
-    """The real solutions of node = 0 as text, smallest first; candidates for a bare question."""
-    sympy = _sympy()
-    name = _symbol(sympy, variable)
-    found = sympy.roots(sympy.Poly(build(node), name))
-    return [_text(root) for root in sorted((r for r in found if r.is_real), key=lambda r: r.evalf(30))]
 
 
 def _text(expression: Any) -> str:

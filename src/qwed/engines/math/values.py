@@ -50,6 +50,11 @@ def fixed(value: Fraction, places: int) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
+def bounds_text(low: Fraction, high: Fraction) -> list[str]:
+    """Both ends of a certified interval."""
+    return [fixed(low, 30), fixed(high, 30)]
+
+
 def _digits(value: int) -> str:
     # log2(10) > 3.32, so this many bits is at least that many digits.
     if value.bit_length() > MAX_DIGITS * 3.32:
