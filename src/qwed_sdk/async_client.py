@@ -144,20 +144,42 @@ class AsyncQWEDClient:
         page = await self._run(calls.approvals({"agent_id": agent_id, "status": status}))
         return [Approval(entry) for entry in page["approvals"]]
 
-    async def get_approval(self, approval_id: str) -> Approval:
-        return await self._run(calls.get_approval(approval_id, None))
+    async def get_approval(self, approval_id: str, *, agent_id: str | None = None) -> Approval:
+        return await self._run(calls.get_approval(approval_id, agent_id))
 
     async def wait_for_approval(
-        self, approval_id: str, timeout: float = 900.0, interval: float = 1.0
+        self, approval_id: str, timeout: float = 900.0, *, agent_id: str | None = None
     ) -> Approval:
         """The approval once it is no longer open, or as it is when the time is over."""
         deadline = time.monotonic() + timeout
         while True:
-            approval = await self.get_approval(approval_id)
             left = deadline - time.monotonic()
-            if approval.status != "open" or left <= 0:
+            wait = max(0, min(30, int(left)))
+            approval = await self._run(calls.get_approval(approval_id, agent_id, wait))
+            if approval.status != "open" or left <= 1:
                 return approval
-            await asyncio.sleep(min(interval, left))
+
+    async def approve(
+        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Any] | None = None
+    ) -> Approval:
+        """Approve, as it stands or with an edited action. Not with the key that made the request."""
+        answer = {"note": note, "action": action}
+        return await self._run(calls.answer_approval(approval_id, "approve", answer))
+
+    async def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
+        return await self._run(calls.answer_approval(approval_id, "deny", {"note": note}))
+
+    async def redeem(
+        self, approval_id: str, agent_id: str, action: Mapping[str, Any], *, agent_token: str | None = None
+    ) -> Decision:
+        """Use an approved grant, once, with exactly the approved action."""
+        return await self._run(calls.redeem(approval_id, agent_id, action), agent_token)
+
+    async def request_trust(
+        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Any = None
+    ) -> Result:
+        request = {"from_level": from_level, "to_level": to_level, "justification": justification}
+        return await self._run(calls.request_trust(agent_id, {**request, "evidence": evidence}))
 
     async def events(self) -> AsyncIterator[Event]:
         """What happens, as it happens. Ends when the gateway closes the stream."""
@@ -187,7 +209,12 @@ class AsyncQWEDClient:
             status, raw, answered = None, b"", None
             try:
                 response = await self._http.request(
-                    call.method, call.path, json=call.body, params=dict(call.query), headers=headers
+                    call.method,
+                    call.path,
+                    json=call.body,
+                    params=dict(call.query),
+                    headers=headers,
+                    timeout=call.timeout_seconds or self._connection.timeout_seconds,
                 )
                 status, raw, answered = response.status_code, response.content, response.headers
             except httpx2.HTTPError as error:

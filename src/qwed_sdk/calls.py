@@ -168,9 +168,32 @@ def approvals(query: Mapping[str, Any]) -> Call[Result]:
     return Call("GET", "/approvals", expect(Result, "approvals"), query=given, may_repeat=True)
 
 
-def get_approval(approval_id: str, agent_id: str | None) -> Call[Approval]:
-    read = expect(Approval, "status")
-    return Call("GET", f"/approvals/{segment(approval_id)}", read, agent_id=agent_id, may_repeat=True)
+def get_approval(approval_id: str, agent_id: str | None, wait_seconds: int = 0) -> Call[Approval]:
+    return Call(
+        "GET",
+        f"/approvals/{segment(approval_id)}",
+        expect(Approval, "status"),
+        query={"wait": wait_seconds} if wait_seconds else {},
+        agent_id=agent_id,
+        may_repeat=True,
+        timeout_seconds=wait_seconds + 10.0,
+    )
+
+
+def answer_approval(approval_id: str, verb: str, answer: Mapping[str, Any]) -> Call[Approval]:
+    given = {name: value for name, value in answer.items() if value is not None}
+    return Call("POST", f"/approvals/{segment(approval_id)}/{verb}", expect(Approval, "status"), given)
+
+
+def redeem(approval_id: str, agent_id: str, action: Mapping[str, Any]) -> Call[Decision]:
+    path = f"/approvals/{segment(approval_id)}/redeem"
+    return Call("POST", path, read_decision(Decision), {"action": action}, agent_id=agent_id)
+
+
+def request_trust(agent_id: str, request: Mapping[str, Any]) -> Call[Result]:
+    body = {"request": "trust_elevation", **request}
+    path = f"/agents/{segment(agent_id)}/trust"
+    return Call("POST", path, expect(Result, "approval"), body, agent_id=agent_id)
 
 
 def suspend(agent_id: str, reason: str | None) -> Call[Agent]:

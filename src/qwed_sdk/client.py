@@ -146,18 +146,42 @@ class QWEDClient:
         page = self._run(calls.approvals({"agent_id": agent_id, "status": status}))
         return [Approval(entry) for entry in page["approvals"]]
 
-    def get_approval(self, approval_id: str) -> Approval:
-        return self._run(calls.get_approval(approval_id, None))
+    def get_approval(self, approval_id: str, *, agent_id: str | None = None) -> Approval:
+        return self._run(calls.get_approval(approval_id, agent_id))
 
-    def wait_for_approval(self, approval_id: str, timeout: float = 900.0, interval: float = 1.0) -> Approval:
+    def wait_for_approval(
+        self, approval_id: str, timeout: float = 900.0, *, agent_id: str | None = None
+    ) -> Approval:
         """The approval once it is no longer open, or as it is when the time is over."""
         deadline = time.monotonic() + timeout
         while True:
-            approval = self.get_approval(approval_id)
             left = deadline - time.monotonic()
-            if approval.status != "open" or left <= 0:
+            wait = max(0, min(30, int(left)))
+            approval = self._run(calls.get_approval(approval_id, agent_id, wait))
+            if approval.status != "open" or left <= 1:
                 return approval
-            time.sleep(min(interval, left))
+
+    def approve(
+        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Any] | None = None
+    ) -> Approval:
+        """Approve, as it stands or with an edited action. Not with the key that made the request."""
+        answer = {"note": note, "action": action}
+        return self._run(calls.answer_approval(approval_id, "approve", answer))
+
+    def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
+        return self._run(calls.answer_approval(approval_id, "deny", {"note": note}))
+
+    def redeem(
+        self, approval_id: str, agent_id: str, action: Mapping[str, Any], *, agent_token: str | None = None
+    ) -> Decision:
+        """Use an approved grant, once, with exactly the approved action."""
+        return self._run(calls.redeem(approval_id, agent_id, action), agent_token)
+
+    def request_trust(
+        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Any = None
+    ) -> Result:
+        request = {"from_level": from_level, "to_level": to_level, "justification": justification}
+        return self._run(calls.request_trust(agent_id, {**request, "evidence": evidence}))
 
     def events(self) -> Iterator[Event]:
         """What happens, as it happens. Ends when the gateway closes the stream."""
@@ -187,7 +211,12 @@ class QWEDClient:
             status, raw, answered = None, b"", None
             try:
                 response = self._http.request(
-                    call.method, call.path, json=call.body, params=dict(call.query), headers=headers
+                    call.method,
+                    call.path,
+                    json=call.body,
+                    params=dict(call.query),
+                    headers=headers,
+                    timeout=call.timeout_seconds or self._connection.timeout_seconds,
                 )
                 status, raw, answered = response.status_code, response.content, response.headers
             except httpx2.HTTPError as error:

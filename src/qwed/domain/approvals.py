@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
+from qwed.domain.codes import Code, Refusal
 from qwed.domain.risk import Risk
 from qwed.domain.times import iso
 
@@ -19,10 +20,26 @@ class ApprovalStatus(enum.StrEnum):
     REDEEMED = "redeemed"
 
 
+class Vote(msgspec.Struct, frozen=True):
+    """What one person said."""
+
+    by: str
+    approves: bool
+    at_ms: int
+    note: str | None = None
+
+
+class Kind(enum.StrEnum):
+    ACTION = "action"
+    TRUST = "trust"
+
+
 class Approval(msgspec.Struct, frozen=True):
     """Bound to the agent, conversation, step, exact action and policy that asked for it.
 
-    `requested_by` is the credential that made the request; it may never answer it.
+    `requested_by` is the credential that made the request; it may never answer it. `version` rises
+    with every change, so that of two changes made from the same state one is refused. Approved, it is
+    a grant until `grant_expires_ms`, for exactly the action that `action_hash` names.
     """
 
     approval_id: str
@@ -42,19 +59,27 @@ class Approval(msgspec.Struct, frozen=True):
     created_ms: int
     expires_ms: int
     status: ApprovalStatus = ApprovalStatus.OPEN
-    answered_by: str | None = None
-    answered_ms: int | None = None
-    note: str | None = None
+    kind: Kind = Kind.ACTION
+    version: int = 0
+    approvers_needed: int = 1
+    role: str | None = None
+    votes: tuple[Vote, ...] = ()
+    edited_by: str | None = None
+    grant_expires_ms: int | None = None
+    redeemed_ms: int | None = None
 
     def status_at(self, now_ms: int) -> ApprovalStatus:
-        """An open approval past its time has expired, whether or not anybody noted it."""
+        """Past its time an open approval, or an unused grant, has expired, whoever noted it."""
         if self.status is ApprovalStatus.OPEN and now_ms >= self.expires_ms:
             return ApprovalStatus.EXPIRED
+        if self.status is ApprovalStatus.APPROVED and now_ms >= (self.grant_expires_ms or 0):
+            return ApprovalStatus.EXPIRED if self.kind is Kind.ACTION else self.status
         return self.status
 
     def to_wire(self, now_ms: int) -> dict[str, Any]:
         return {
             "id": self.approval_id,
+            "kind": self.kind,
             "status": self.status_at(now_ms),
             "agent_id": self.agent_id,
             "principal_id": self.principal_id,
@@ -70,7 +95,68 @@ class Approval(msgspec.Struct, frozen=True):
             "user_intent": self.intent,
             "created_at": iso(self.created_ms),
             "expires_at": iso(self.expires_ms),
-            "answered_by": self.answered_by,
-            "answered_at": None if self.answered_ms is None else iso(self.answered_ms),
-            "note": self.note,
+            "approvers_needed": self.approvers_needed,
+            "required_role": self.role,
+            "votes": [
+                {"by": vote.by, "approves": vote.approves, "at": iso(vote.at_ms), "note": vote.note}
+                for vote in self.votes
+            ],
+            "edited_by": self.edited_by,
+            "grant_expires_at": None if self.grant_expires_ms is None else iso(self.grant_expires_ms),
+            "redeemed_at": None if self.redeemed_ms is None else iso(self.redeemed_ms),
         }
+
+
+def answered(approval: Approval, vote: Vote, *, roles: tuple[str, ...], ttl_ms: int) -> Approval | Refusal:
+    """The approval after one more vote: one denial denies, the last needed approval grants."""
+    refusal = _open_refusal(approval, vote.at_ms) or _voter_refusal(approval, vote, roles)
+    if refusal is not None:
+        return refusal
+    votes = (*approval.votes, vote)
+    changed = msgspec.structs.replace(approval, votes=votes, version=approval.version + 1)
+    if not vote.approves:
+        return msgspec.structs.replace(changed, status=ApprovalStatus.DENIED)
+    if len(votes) < approval.approvers_needed:
+        return changed
+    return msgspec.structs.replace(
+        changed, status=ApprovalStatus.APPROVED, grant_expires_ms=vote.at_ms + ttl_ms
+    )
+
+
+def redeemed(approval: Approval, action_hash: str, policy_version: str, now_ms: int) -> Approval | Refusal:
+    """The grant, used up. Anything but the exact action under the same policy is refused."""
+    match approval.status_at(now_ms):
+        case ApprovalStatus.REDEEMED:
+            return Refusal(Code.APPROVAL_REDEEMED, "the grant was used already")
+        case ApprovalStatus.EXPIRED:
+            return Refusal(Code.APPROVAL_EXPIRED, "the approval expired")
+        case ApprovalStatus.OPEN:
+            return Refusal(Code.APPROVAL_MISMATCH, "nobody has approved this yet")
+        case ApprovalStatus.DENIED:
+            return Refusal(Code.APPROVAL_MISMATCH, "the approval was denied")
+    if approval.kind is not Kind.ACTION or approval.action_hash != action_hash:
+        return Refusal(Code.APPROVAL_MISMATCH, "the grant is for another action")
+    if approval.policy_version != policy_version:
+        return Refusal(Code.APPROVAL_MISMATCH, "the policy has changed since: propose the action again")
+    return msgspec.structs.replace(
+        approval, status=ApprovalStatus.REDEEMED, redeemed_ms=now_ms, version=approval.version + 1
+    )
+
+
+def _open_refusal(approval: Approval, now_ms: int) -> Refusal | None:
+    status = approval.status_at(now_ms)
+    if status is ApprovalStatus.EXPIRED:
+        return Refusal(Code.APPROVAL_EXPIRED, "the approval expired, which means denied")
+    if status is not ApprovalStatus.OPEN:
+        return Refusal(Code.APPROVAL_ANSWERED, f"the approval was answered already: {status}")
+    return None
+
+
+def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...]) -> Refusal | None:
+    if vote.by == approval.requested_by:
+        return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request")
+    if any(earlier.by == vote.by for earlier in approval.votes):
+        return Refusal(Code.APPROVAL_ANSWERED, "you answered already; somebody else has to")
+    if approval.role is not None and approval.role not in roles:
+        return Refusal(Code.APPROVAL_FORBIDDEN, f"this needs the role '{approval.role}'")
+    return None

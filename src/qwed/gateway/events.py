@@ -13,7 +13,7 @@ Event = dict[str, Any]
 class Subscription:
     """One listener's bounded backlog: a slow reader loses the oldest events and is told how many."""
 
-    def __init__(self, principal_id: str | None, agent_id: str | None, wake: Callable[[], None]) -> None:
+    def __init__(self, principal_id: str | None, agent_id: str | None, wake: Callable[[], object]) -> None:
         self.principal_id = principal_id
         self.agent_id = agent_id
         self._wake = wake

@@ -119,6 +119,8 @@ class Conclusion(msgspec.Struct):
     #: The tool door adds its own members to the body.
     extra: Mapping[str, Any] | None = None
     verification: dict[str, Any] | None = None
+    #: The grant that this conclusion uses up.
+    redeemed: Approval | None = None
 
 
 async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
@@ -135,7 +137,9 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
         refusal = Refusal(Code.LOOP_REPLAY, "the step was taken over while this request was at work")
         return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
     if refusal is not None:
-        return await _conclude_instead(proposal, conclusion, Decision.BUDGET_EXCEEDED, refusal)
+        decision = Decision.DENIED if conclusion.redeemed else Decision.BUDGET_EXCEEDED
+        conclusion.redeemed = None
+        return await _conclude_instead(proposal, conclusion, decision, refusal)
     _publish(proposal, conclusion, activity_id, approval)
     return answer
 
@@ -184,7 +188,7 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
     examined = conclusion.examined
     if conclusion.decision is not Decision.PENDING or examined is None:
         return None
-    agent, context = proposal.agent, conclusion.context
+    agent, context, rules = proposal.agent, conclusion.context, proposal.services.policy.approvals
     wanted = examined.finding.corrected or proposal.action
     intent = proposal.context.get("user_intent") if isinstance(proposal.context, Mapping) else None
     return Approval(
@@ -203,7 +207,9 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         evidence=shown(examined.finding.evidence),
         intent=shown(intent),
         created_ms=proposal.now_ms,
-        expires_ms=proposal.now_ms + proposal.services.policy.approvals.ttl_seconds * 1000,
+        expires_ms=proposal.now_ms + rules.ttl_seconds * 1000,
+        approvers_needed=rules.approvers,
+        role=rules.role,
     )
 
 
@@ -313,7 +319,7 @@ def _record(
         activity,
         step=step,
         booking=_booking(conclusion.admission, charge),
-        approval=approval,
+        approval=conclusion.redeemed or approval,
         remembered=_remembered(proposal, answer),
         crossing=_crossing(proposal, conclusion) if step else None,
     )
@@ -350,8 +356,8 @@ def _payload(
         entry["verification"] = {**verification, "latency_ms": conclusion.examined.latency_ms}
     if attestation is not None:
         entry["attestation_id"] = attestation[0]
-    if approval is not None:
-        entry["approval_id"] = approval.approval_id
+    if (asked := conclusion.redeemed or approval) is not None:
+        entry["approval_id"] = asked.approval_id
     return encode_json(entry)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from qwed.domain.agents import AgentId
-from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.gateway.answers import Answer, malformed, refuse
@@ -35,12 +35,19 @@ async def list_approvals(
 
 async def show_approval(services: Services, caller: Caller, approval_id: str) -> Answer:
     require_own_or_scope(caller, Scope.READ)
-    approval = await services.store.approval(approval_id)
-    foreign = approval is not None and not (
-        caller.is_operator
-        or (caller.agent_id is not None and approval.agent_id == caller.agent_id)
-        or (caller.agent_id is None and approval.principal_id == caller.principal_id)
-    )
-    if approval is None or foreign:
-        raise refuse(Code.APPROVAL_UNKNOWN, f"there is no approval {approval_id[:80]!r}")
+    approval = await visible_approval(services, caller, approval_id)
     return Answer(approval.to_wire(services.clock.now_ms()))
+
+
+async def visible_approval(services: Services, caller: Caller, approval_id: str) -> Approval:
+    """The approval, if the caller is its agent, its principal or an operator."""
+    approval = await services.store.approval(approval_id)
+    if approval is None or not _is_visible(caller, approval):
+        raise refuse(Code.APPROVAL_UNKNOWN, f"there is no approval {approval_id[:80]!r}")
+    return approval
+
+
+def _is_visible(caller: Caller, approval: Approval) -> bool:
+    if caller.agent_id is not None:
+        return approval.agent_id == caller.agent_id
+    return caller.is_operator or approval.principal_id == caller.principal_id

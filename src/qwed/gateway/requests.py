@@ -1,7 +1,6 @@
 """Untrusted JSON to typed requests. Every mistake is named by its field."""
 
 import re
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeVar

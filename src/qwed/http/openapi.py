@@ -6,6 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.codes import CODES
+from qwed.gateway.answer_approval import RedeemBody, VoteBody
+from qwed.gateway.change_trust import TrustBody
 from qwed.gateway.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.manage_keys import KeyBody, WebhookBody
 from qwed.gateway.register_agent import FlatBody, NestedBody
@@ -138,7 +140,53 @@ OPERATIONS: Final = (
         "approvals",
         query=("agent_id", "status", "after", "limit"),
     ),
-    Operation("approval", "GET", "/approvals/{approval_id}", "One approval", "approvals", errors=(404,)),
+    Operation(
+        "approval",
+        "GET",
+        "/approvals/{approval_id}",
+        "One approval",
+        "approvals",
+        query=("wait",),
+        errors=(404,),
+    ),
+    Operation(
+        "approve",
+        "POST",
+        "/approvals/{approval_id}/approve",
+        "Approve, as it stands or edited",
+        "approvals",
+        (VoteBody,),
+        body_optional=True,
+        errors=(404, 409),
+    ),
+    Operation(
+        "deny",
+        "POST",
+        "/approvals/{approval_id}/deny",
+        "Deny",
+        "approvals",
+        (VoteBody,),
+        body_optional=True,
+        errors=(404, 409),
+    ),
+    Operation(
+        "redeem",
+        "POST",
+        "/approvals/{approval_id}/redeem",
+        "Use the grant, once",
+        "approvals",
+        (RedeemBody,),
+        errors=(404, 409, 429),
+    ),
+    Operation(
+        "trust",
+        "POST",
+        "/agents/{agent_id}/trust",
+        "Ask for trust, or change it",
+        "agents",
+        (TrustBody,),
+        errors=(404, 429),
+    ),
     Operation("keys", "GET", "/keys", "List API keys", "credentials"),
     Operation(
         "create_key",

@@ -9,11 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from qwed.domain.agents import AgentId
+from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.gateway import manage_agents, manage_keys, registries
+from qwed.gateway import answer_approval, manage_agents, manage_keys, registries
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.attestations import ATTESTATION_TYPE
+from qwed.gateway.change_trust import change_trust
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
@@ -28,9 +30,10 @@ from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
 from qwed.http.reading import idempotency_of, parse_json, read_body, read_json
 from qwed.http.responses import response_of
-from qwed.http.sse import event_stream
+from qwed.http.sse import event_stream, listening
 
 LOOPBACK = ("127.0.0.1", "::1")
+MAX_WAIT_SECONDS = 60
 
 
 class Api:
@@ -200,8 +203,38 @@ class Api:
         return response_of(found)
 
     async def approval(self, request: Request) -> Response:
+        """With `wait`, answers as soon as the approval is no longer open, or when the time is over."""
         caller = await self._gatekeeper.caller(request)
-        return response_of(await show_approval(self._services, caller, request.path_params["approval_id"]))
+        approval_id = request.path_params["approval_id"]
+        seconds = _wait_seconds(_query(request, "wait").get("wait"))
+        answer = await show_approval(self._services, caller, approval_id)
+        if seconds and answer.body["status"] == ApprovalStatus.OPEN:
+            async with listening(self._services.events, caller, self.stopping) as arrivals:
+                # Listening first and looking again, so that an answer in between is not missed.
+                answer = await show_approval(self._services, caller, approval_id)
+                if answer.body["status"] == ApprovalStatus.OPEN:
+                    await arrivals.approval(approval_id, seconds)
+                    answer = await show_approval(self._services, caller, approval_id)
+        return response_of(answer)
+
+    async def approve(self, request: Request) -> Response:
+        return await self._on_approval(request, answer_approval.approve)
+
+    async def deny(self, request: Request) -> Response:
+        return await self._on_approval(request, answer_approval.deny)
+
+    async def redeem(self, request: Request) -> Response:
+        return await self._on_approval(request, answer_approval.redeem)
+
+    async def _on_approval(
+        self, request: Request, use_case: Callable[[Services, Caller, str, Any], Awaitable[Answer]]
+    ) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await read_json(request, self._limits)
+        return response_of(await use_case(self._services, caller, request.path_params["approval_id"], raw))
+
+    async def trust(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, change_trust)
 
     # --- credentials and notices ---------------------------------------------------------------
 
@@ -286,6 +319,14 @@ class Api:
                 raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
         text = await asyncio.to_thread(self._metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _wait_seconds(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and int(text) <= MAX_WAIT_SECONDS):
+        raise malformed("wait", f"is a number of seconds from 0 to {MAX_WAIT_SECONDS}")
+    return int(text)
 
 
 def _check_agent_id(body: Any, agent_id: AgentId) -> None:

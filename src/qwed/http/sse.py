@@ -1,44 +1,71 @@
-"""Server-sent events: what just happened, within the caller's walls."""
+"""Listening to what happens: server-sent events, and waits for one answer."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator
 from typing import Final
 
 from qwed.domain.credentials import Caller
-from qwed.gateway.events import EventHub, Subscription
+from qwed.gateway.events import Event, EventHub, Subscription
 from qwed.gateway.wire import encode_json
 
 PING_SECONDS: Final = 15.0
-#: How soon a stream notices that the server stops: a stop must not wait for those who listen.
+#: How soon a listener notices that the server stops: a stop must not wait for those who listen.
 LOOK_SECONDS: Final = 1.0
+
+
+class Arrivals:
+    """One caller's events, within its walls."""
+
+    def __init__(self, subscription: Subscription, arrived: asyncio.Event, stopping: threading.Event) -> None:
+        self._subscription = subscription
+        self._arrived = arrived
+        self._stopping = stopping
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopping.is_set()
+
+    async def next(self) -> list[Event]:
+        """What arrived, or nothing after a short while."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._arrived.wait(), LOOK_SECONDS)
+        self._arrived.clear()
+        return self._subscription.take()
+
+    async def approval(self, approval_id: str, seconds: float) -> None:
+        """Until something happened to this approval, the time is over, or the server stops."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not self.is_over and asyncio.get_running_loop().time() < deadline:
+            for event in await self.next():
+                if event["type"] == "approval" and event["approval"]["id"] == approval_id:
+                    return
+
+
+@contextlib.asynccontextmanager
+async def listening(hub: EventHub, caller: Caller, stopping: threading.Event) -> AsyncIterator[Arrivals]:
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    principal = None if caller.is_operator else caller.principal_id
+    subscription = Subscription(principal, caller.agent_id, lambda: loop.call_soon_threadsafe(arrived.set))
+    hub.subscribe(subscription)
+    try:
+        yield Arrivals(subscription, arrived, stopping)
+    finally:
+        hub.unsubscribe(subscription)
 
 
 async def event_stream(hub: EventHub, caller: Caller, stopping: threading.Event) -> AsyncIterator[bytes]:
     """Frames until the client leaves or the server stops; a comment now and then keeps proxies awake."""
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-
-    def wake() -> None:
-        loop.call_soon_threadsafe(arrived.set)
-
-    principal = None if caller.is_operator else caller.principal_id
-    subscription = Subscription(principal, caller.agent_id, wake)
-    hub.subscribe(subscription)
-    try:
+    async with listening(hub, caller, stopping) as arrivals:
         yield b": connected\n\n"
         quiet_seconds = 0.0
-        while not stopping.is_set():
-            try:
-                await asyncio.wait_for(arrived.wait(), LOOK_SECONDS)
-            except TimeoutError:
-                quiet_seconds += LOOK_SECONDS
-                if quiet_seconds >= PING_SECONDS:
-                    quiet_seconds = 0.0
-                    yield b": still here\n\n"
-                continue
-            arrived.clear()
-            for event in subscription.take():
+        while not arrivals.is_over:
+            events = await arrivals.next()
+            for event in events:
                 yield b"event: " + str(event["type"]).encode() + b"\ndata: " + encode_json(event) + b"\n\n"
-    finally:
-        hub.unsubscribe(subscription)
+            quiet_seconds = 0.0 if events else quiet_seconds + LOOK_SECONDS
+            if quiet_seconds >= PING_SECONDS:
+                quiet_seconds = 0.0
+                yield b": still here\n\n"

@@ -113,6 +113,8 @@ class HotStore:
         )
         self._keys: _Cache[bytes, ApiKey] = _Cache(MAX_KEYS, lambda _: False)
         self._tokens: _Cache[bytes, AgentId] = _Cache(MAX_AGENTS, lambda _: False)
+        #: The newest version of approvals that changed lately.
+        self._approvals: _Cache[str, int] = _Cache(MAX_KEYS, lambda _: False)
         self._outcomes: _Cache[str, Result] = _Cache(MAX_KEYS, lambda _: False)
         self._loads = SingleFlight()
         self._serials = itertools.count(1)
@@ -355,10 +357,12 @@ class HotStore:
         place.conversation.committing = True
 
     def _open_approval(self, approval: Approval, hot: _HotAgent) -> Refusal | None:
+        if approval.version:
+            return self._approval_change(approval, hot)
         now_ms = approval.created_ms
         hot.open_approvals = {key: end for key, end in hot.open_approvals.items() if end > now_ms}
         limit = self._policy.approvals.max_open
-        if approval.status is ApprovalStatus.OPEN and len(hot.open_approvals) >= limit:
+        if len(hot.open_approvals) >= limit:
             return Refusal(
                 Code.BUDGET_REQUESTS,
                 f"the agent has {limit} open approvals; they must be answered or expire first",
@@ -370,6 +374,15 @@ class HotStore:
                 },
             )
         hot.open_approvals[approval.approval_id] = approval.expires_ms
+        return None
+
+    def _approval_change(self, approval: Approval, hot: _HotAgent) -> Refusal | None:
+        """Of two changes that were made from the same state, the first is taken."""
+        if (self._approvals.get(approval.approval_id) or 0) >= approval.version:
+            return Refusal(Code.APPROVAL_ANSWERED, "somebody else answered at the same moment")
+        self._approvals.put(approval.approval_id, approval.version)
+        if approval.status is not ApprovalStatus.OPEN:
+            hot.open_approvals.pop(approval.approval_id, None)
         return None
 
     def _applied(self, record: Record, place: _Place | None, ok: bool) -> None:
@@ -385,6 +398,7 @@ class HotStore:
     def _undo(self, record: Record, place: _Place | None) -> None:
         if record.approval is not None and place is not None:
             place.hot.open_approvals.pop(record.approval.approval_id, None)
+            self._approvals.drop(record.approval.approval_id)
         if record.outcome is not None:
             self._outcomes.drop(record.outcome.activity_id)
 

@@ -1,0 +1,210 @@
+"""People answer what waits for them; the agent then uses the grant, once (section 5)."""
+
+from typing import Any
+
+import msgspec
+
+from qwed.domain.actions import Action, action_hash
+from qwed.domain.agents import Agent
+from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote, answered, redeemed
+from qwed.domain.budgets import Charge
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.deciding import decide
+from qwed.domain.decisions import Decision
+from qwed.domain.findings import Finding, Status
+from qwed.domain.money import nano_of
+from qwed.domain.parameters import parameters_problem
+from qwed.domain.policy import DeniedCells
+from qwed.domain.trust import TrustLevel
+from qwed.gateway.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.changes import noted
+from qwed.gateway.masking import shown
+from qwed.gateway.proposals import Conclusion, Examined, conclude, propose
+from qwed.gateway.read_approvals import visible_approval
+from qwed.gateway.records import Record
+from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
+from qwed.gateway.services import Services
+from qwed.gateway.verify_action import (
+    decision_of,
+    examine,
+    permission_refusal,
+    rule_for,
+    suspended,
+    unknown_action,
+)
+from qwed.gateway.walls import require_own_or_scope, require_scope
+
+
+class VoteBody(msgspec.Struct, forbid_unknown_fields=True):
+    note: str | None = None
+    action: Any = None
+
+
+class RedeemBody(msgspec.Struct, forbid_unknown_fields=True):
+    action: ActionBody
+
+
+async def approve(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
+    """With an edited `action`, that action is verified again before it is granted."""
+    return await _vote(services, caller, approval_id, raw, approves=True)
+
+
+async def deny(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
+    return await _vote(services, caller, approval_id, raw, approves=False)
+
+
+async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, *, approves: bool) -> Answer:
+    require_scope(caller, Scope.APPROVE)
+    assert caller.key is not None
+    body = convert({} if raw is None else raw, VoteBody)
+    if body.note is not None and len(body.note) > MAX_TEXT:
+        raise malformed("note", f"is longer than {MAX_TEXT} characters")
+    approval = await visible_approval(services, caller, approval_id)
+    agent = await services.store.agent(approval.agent_id)
+    if agent is None:
+        raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+    now_ms = services.clock.now_ms()
+    vote = Vote(caller.name, approves, now_ms, body.note)
+    ttl_ms = services.policy.approvals.ttl_seconds * 1000
+    if approves and body.action is not None:
+        approval = await _edited(services, caller, agent, approval, body.action)
+    result = answered(approval, vote, roles=caller.key.roles, ttl_ms=ttl_ms)
+    if isinstance(result, Refusal):
+        raise RequestError(result)
+    return await _save(services, caller, agent, result, vote)
+
+
+async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
+    """The approval for another action, if that action could have been proposed at all."""
+    if approval.kind is not Kind.ACTION:
+        raise malformed("action", "a trust request has nothing to edit")
+    if approval.votes:
+        raise refuse(
+            Code.APPROVAL_MISMATCH, "somebody approved the action as it stands; it can't be edited now"
+        )
+    action = _read_action(raw)
+    rule = rule_for(services.policy, agent, action.type)
+    if rule is None:
+        raise _unacceptable(unknown_action(action.type))
+    refusal = permission_refusal(agent, rule, action.type)
+    if refusal is not None:
+        raise _unacceptable(refusal)
+    examined = await examine(services, rule, action, agent.agent_id)
+    verdict = decide(
+        examined.finding,
+        examined.risk,
+        agent.trust_level,
+        denied_cells_pend=services.policy.denied_cells is DeniedCells.PENDING,
+    )
+    if verdict.decision is Decision.DENIED and verdict.refusal is not None:
+        raise _unacceptable(verdict.refusal)
+    return msgspec.structs.replace(
+        approval,
+        action=shown(action.to_wire()),
+        action_hash=action_hash(action),
+        risk=examined.risk,
+        evidence=shown(examined.finding.evidence),
+        policy_version=services.policy.version,
+        edited_by=caller.name,
+    )
+
+
+def _read_action(raw: Any) -> Action:
+    request = read_verify({"action": raw})
+    problem = parameters_problem(request.parameters)
+    if problem is not None:
+        raise _unacceptable(problem)
+    return request.action
+
+
+def _unacceptable(refusal: Refusal) -> RequestError:
+    return RequestError(refusal, status=422)
+
+
+async def _save(services: Services, caller: Caller, agent: Agent, approval: Approval, vote: Vote) -> Answer:
+    """A granted trust request takes effect in the same transaction."""
+    changed = _with_trust(agent, approval)
+    details = {
+        "approval_id": approval.approval_id,
+        "approves": vote.approves,
+        "note": vote.note,
+        "status": approval.status,
+        "edited": approval.edited_by is not None,
+        "trust_level": None if changed is None else int(changed.trust_level),
+    }
+    activity = noted(services, caller, "answer_approval", details, agent=agent)
+    refusal = await services.store.commit(Record(activity, approval=approval, agent=changed))
+    if refusal is not None:
+        raise RequestError(refusal)
+    now_ms = services.clock.now_ms()
+    services.events.publish(
+        {
+            "type": "approval",
+            "agent_id": agent.agent_id,
+            "principal_id": agent.principal_id,
+            "activity_id": activity.activity_id,
+            "approval": approval.to_wire(now_ms),
+        }
+    )
+    return Answer(approval.to_wire(now_ms))
+
+
+def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
+    if approval.kind is not Kind.TRUST or approval.status is not ApprovalStatus.APPROVED:
+        return None
+    level = TrustLevel(approval.action["parameters"]["to_level"])
+    return msgspec.structs.replace(agent, trust_level=level)
+
+
+async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
+    """Use a grant: suspension and budget are checked again, the budget is charged, and the answer attests."""
+    require_own_or_scope(caller, Scope.VERIFY)
+    convert(raw, RedeemBody)
+    action = _read_action(raw["action"])
+    approval = await visible_approval(services, caller, approval_id)
+    agent = await services.store.agent(approval.agent_id)
+    if agent is None:
+        raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+    now_ms = services.clock.now_ms()
+    used = redeemed(approval, action_hash(action), services.policy.version, now_ms)
+    if isinstance(used, Refusal):
+        raise RequestError(used)
+    return await _charge_and_conclude(services, caller, agent, used, action, now_ms)
+
+
+async def _charge_and_conclude(
+    services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action, now_ms: int
+) -> Answer:
+    context = {"conversation_id": approval.conversation_id, "step_number": approval.step}
+    proposal = propose(
+        services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
+        now_ms=now_ms, require_attestation=True,
+    )  # fmt: skip
+    refusal = suspended(agent)
+    if refusal is not None:
+        return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
+    charge = Charge(nano_of(services.policy.cost_of(action.type)), 0)
+    held = await services.store.hold(agent, charge, now_ms)
+    if isinstance(held, Refusal):
+        return await conclude(proposal, Conclusion(decision_of(held), held))
+    try:
+        conclusion = Conclusion(
+            Decision.APPROVED, None, _granted(approval), admission=held, redeemed=approval
+        )
+        return await conclude(proposal, conclusion)
+    finally:
+        await services.store.release(held)
+
+
+def _granted(approval: Approval) -> Examined:
+    """A person's word stands where a proof would: the evidence names who gave it."""
+    finding = Finding(
+        Status.VERIFIED,
+        approval.risk,
+        "human",
+        "approved by a person",
+        {"approval_id": approval.approval_id, "approved_by": [vote.by for vote in approval.votes]},
+        checks_passed=("approved",),
+    )
+    return Examined(finding, approval.risk, 0.0)
