@@ -12,7 +12,7 @@ from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.json_text import describe_type
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
-from qwed.engines.catalogue import EngineRules, build_engine, risk_when_undecided, why_unavailable
+from qwed.engines.catalogue import CATALOGUE, EngineRules, build_engine, risk_when_undecided, why_unavailable
 from qwed.engines.pool import WorkerPool, at_least
 from qwed.engines.protocol import Engine
 
@@ -31,6 +31,8 @@ def read_action(wire: Mapping[str, Any]) -> Action:
 
     Raises `NotAnAction` only.
     """
+    if not isinstance(wire, Mapping):
+        raise NotAnAction(f"an action is an object, not {describe_type(wire)}")
     if not _FIELDS.issuperset(wire):
         unknown = next(field for field in wire if field not in _FIELDS)
         raise NotAnAction(f"an action has no field {str(unknown)[:80]!r}")
@@ -86,9 +88,7 @@ class Engines:
         done.set_result(answer)
         return done
 
-    def start(
-        self, action: Action, *, engine: str, client: Hashable = None
-    ) -> "Finding | Future[Finding]":
+    def start(self, action: Action, *, engine: str, client: Hashable = None) -> "Finding | Future[Finding]":
         """As `submit`, without the future where the finding is there at once."""
         return self._look(action, engine, client)
 
@@ -101,7 +101,7 @@ class Engines:
 
     def warm(self) -> None:
         """Starts the workers and loads the heavy libraries, without waiting for it."""
-        self._pool.warm("math", "logic")
+        self._pool.warm(*(name for name, entry in CATALOGUE.items() if entry.libraries))
 
     def close(self) -> None:
         self._pool.close()

@@ -97,7 +97,7 @@ class WorkerPool:
             if self._closed or self._owner_pid != os.getpid():
                 return
             self._used_engines.update(self._catalogue.keys() & engines)
-            while len(self._threads) < self._size:
+            for _ in range(len(self._threads), self._size):
                 self._start_thread()
 
     def close(self) -> None:
@@ -132,10 +132,12 @@ class WorkerPool:
         with self._changed:
             if self._closed:
                 return "closed", "the engines were shut down"
+            if len(self._queue) >= self._idle and len(self._threads) < self._size:
+                self._start_thread()
+            if not self._threads:
+                return "start", "no thread could be started"
             if not self._queue.put(job, client):
                 return "queue", "too many actions are waiting for the engines"
-            if len(self._queue) > self._idle and len(self._threads) < self._size:
-                self._start_thread()
             self._changed.notify()
         return None
 
@@ -144,8 +146,12 @@ class WorkerPool:
         thread = threading.Thread(
             target=self._serve, args=(slot,), name=f"qwed-engine-worker-{slot}", daemon=True
         )
+        try:
+            thread.start()
+        except RuntimeError:
+            # Out of threads, or the interpreter is ending: those there are must do.
+            return
         self._threads.append(thread)
-        thread.start()
 
     def _serve(self, slot: int) -> None:
         worker: WorkerProcess | None = self._replacement(slot)
@@ -200,19 +206,25 @@ class WorkerPool:
             if self._closed:
                 return None, self._undecided(job.engine, "closed", "the engines were shut down")
             return None, self._undecided(job.engine, lost.limit, lost.reason)
-        # A thread that dies would take its worker and its job with it, for a defect of ours.
+        # A thread that dies would leave its jobs without an answer, for a defect of ours.
         except Exception as error:  # noqa: BLE001
-            return worker, self._undecided(job.engine, "crash", f"the pool failed ({type(error).__name__})")
+            self._discard(slot, worker)
+            return None, self._undecided(job.engine, "crash", f"the pool failed ({type(error).__name__})")
         if worn_out:
-            self._workers.pop(slot, None)
-            worker.close()
+            self._discard(slot, worker)
             return None, finding
         return worker, finding
+
+    def _discard(self, slot: int, worker: WorkerProcess | None) -> None:
+        self._workers.pop(slot, None)
+        if worker is not None:
+            worker.close()
 
     def _replacement(self, slot: int) -> WorkerProcess | None:
         """A worker that is ready before its next job comes; None when none could be had."""
         if self._closed:
             return None
+        worker = None
         try:
             worker = self._start_worker(slot)
             for engine in sorted(self._used_engines):
@@ -220,8 +232,9 @@ class WorkerPool:
                 if len(self._queue):
                     break
                 worker.load(engine)
-        except WorkerLost:
-            self._workers.pop(slot, None)
+        # As above: the thread must live, and the next job will tell what is wrong.
+        except Exception:  # noqa: BLE001
+            self._discard(slot, worker)
             return None
         return worker
 

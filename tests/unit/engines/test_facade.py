@@ -72,6 +72,14 @@ def test_a_mapping_of_another_shape_is_malformed_and_names_the_field(wire, named
     assert named in finding.reason
 
 
+@pytest.mark.parametrize("thing", [5, None, "prove", ["prove"], object()])
+def test_what_is_no_mapping_is_malformed(thing):
+    finding = verify(thing)
+
+    assert (finding.status, finding.failure) == (Status.FAILED, Failure.MALFORMED)
+    assert "object" in finding.reason
+
+
 def test_an_unknown_type_is_refused():
     finding = verify({"type": "launch_rocket"})
 

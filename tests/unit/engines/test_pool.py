@@ -255,6 +255,27 @@ def test_no_worker_can_be_started_is_uncertain(monkeypatch):
     assert (finding.status, finding.evidence["limit"]) == (Status.UNCERTAIN, "start")
 
 
+def test_no_thread_can_be_started_is_uncertain(monkeypatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with WorkerPool(size=1, catalogue=TEST_CATALOGUE) as pool:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        finding = pool.submit(MATH, Action("calculate", query="2+2")).result(timeout=5)
+
+    assert (finding.status, finding.evidence["limit"]) == (Status.UNCERTAIN, "start")
+
+
+def test_a_defect_in_the_pool_itself_costs_one_answer_only(monkeypatch):
+    with WorkerPool(size=1, catalogue=TEST_CATALOGUE) as pool:
+        with monkeypatch.context() as broken:
+            broken.setattr(worker_process.WorkerProcess, "run", lambda *_: 1 / 0)
+            finding = result(pool, "behave")
+
+        assert (finding.status, finding.evidence["limit"]) == (Status.UNCERTAIN, "crash")
+        assert result(pool, "behave").status is Status.VERIFIED
+
+
 def test_a_worker_that_dies_at_its_start_is_uncertain(monkeypatch):
     monkeypatch.setattr(worker_process.sys, "executable", "/bin/false")
     with WorkerPool(size=1, catalogue=TEST_CATALOGUE) as pool:
