@@ -40,9 +40,7 @@ def post(path: str, body: bytes, headers: dict[str, str]) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def run_load(
-    port: int, sources: list[Callable[[], bytes]] | list[Iterator[bytes]], seconds: float
-) -> Load:
+def run_load(port: int, sources: list[Callable[[], bytes]] | list[Iterator[bytes]], seconds: float) -> Load:
     """Drive one connection per source until the time is over."""
     poll = select.epoll()
     sockets: dict[int, socket.socket] = {}
