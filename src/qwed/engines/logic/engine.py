@@ -1,6 +1,7 @@
 """The logic engine: what follows, what can hold, and what can't."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,7 @@ from qwed.engines.logic.smt import Solver
 from qwed.engines.logic.smtlib import Check
 
 MAX_QUICK_CHARACTERS: Final = 300
+MAX_QUICK_ITEMS: Final = 20
 MAX_SCRIPT_CHARACTERS: Final = 8_000
 
 _CHECKS: Final = {
@@ -37,10 +39,10 @@ class LogicEngine:
         if _characters(action) > MAX_QUICK_CHARACTERS:
             return False
         try:
-            reading = _read_small(action)
-        except (Refusal, RecursionError, TypeError):
+            _, own = _prepared(action)
+        except (Refusal, RecursionError):
             return True
-        return _own_decider(reading) is not None
+        return own is not None
 
     def verify(self, action: Action) -> Finding:
         try:
@@ -56,39 +58,45 @@ class LogicEngine:
 
 
 def _characters(action: Action) -> int:
-    """At least the length of all texts; parameters are not searched beyond what makes them long."""
+    """The length of all texts; parameters in bulk count as long without being searched."""
     premises = action.parameters.get("premises")
     items = premises if isinstance(premises, list | tuple) else [premises]
-    texts = [action.query, action.code, action.parameters.get("other"), *items]
-    if len(items) > 20 or len(action.parameters) > 4:
+    variables = action.parameters.get("variables")
+    in_bulk = (items, action.parameters, variables if isinstance(variables, Mapping) else ())
+    if any(len(each) > MAX_QUICK_ITEMS for each in in_bulk):
         return MAX_QUICK_CHARACTERS + 1
+    texts = [action.query, action.code, action.parameters.get("other"), *items]
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
-def _read_small(action: Action) -> Reading:
-    """Asked twice about the same action, first whether it is quick and then what it means."""
+def _prepared(action: Action) -> tuple[Reading, Decider | None]:
+    """The question, and our own procedure where it decides it.
+
+    Asked twice about the same action: first whether it is quick, and then what it means.
+    """
     query = action.query
     is_bare = not action.parameters and action.code is None and action.target is None
     if query is None or not is_bare or len(query) > MAX_QUICK_CHARACTERS:
-        return read_action(action)
-    return _read_query(query)
+        return _prepare(action)
+    return _prepare_query(query)
 
 
 @functools.lru_cache(maxsize=256)
-def _read_query(query: str) -> Reading:
-    return read_action(Action(LOGIC, query))
+def _prepare_query(query: str) -> tuple[Reading, Decider | None]:
+    return _prepare(Action(LOGIC, query))
 
 
-def _own_decider(reading: Reading) -> Decider | None:
+def _prepare(action: Action) -> tuple[Reading, Decider | None]:
+    reading = read_action(action)
     if reading.more_checks:
-        return None
+        return reading, None
     terms = [statement.term for statement in (*reading.premises, *reading.goals)]
-    return critical_points.fits(reading.problem, terms)
+    return reading, critical_points.fits(reading.problem, terms)
 
 
 def _verified(action: Action) -> Finding:
-    reading = _read_small(action)
-    decider = _own_decider(reading) or Solver()
+    reading, own = _prepared(action)
+    decider = own or Solver()
     found = answer(reading, decider)
     if reading.more_checks:
         found = _all_checks(found, reading, decider)

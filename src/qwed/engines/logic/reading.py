@@ -21,6 +21,7 @@ from qwed.engines.logic.syntax import Statements
 MAX_CHARACTERS: Final = 1_048_576
 MAX_INFIX_CHARACTERS: Final = 65_536
 MAX_PREMISES: Final = 1_000
+MAX_VARIABLES: Final = 1_000
 
 
 class Question(enum.StrEnum):
@@ -133,6 +134,8 @@ def _variables(value: Any) -> Mapping[str, Sort]:
         return {}
     if not isinstance(value, Mapping):
         raise NotLogic(f"'variables' is an object of name and sort, not {describe_type(value)}")
+    if len(value) > MAX_VARIABLES:
+        raise Undecided("size", f"{len(value)} variables, of at most {MAX_VARIABLES}")
     return {name: read_sort(name, specification) for name, specification in value.items()}
 
 

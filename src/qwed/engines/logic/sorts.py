@@ -46,6 +46,7 @@ TAKEN_SORTS: Final = frozenset(
     }
 )
 
+MAX_SORT_CHARACTERS: Final = 64
 MAX_BITS: Final = 4096
 MAX_MEMBERS: Final = 1000
 
@@ -105,6 +106,8 @@ def read_sort(name: str, specification: Any) -> Sort:
 
 
 def _named(name: str, word: str) -> Sort:
+    if len(word) > MAX_SORT_CHARACTERS:
+        raise NotLogic(f"the sort of {name!r} is {len(word)} characters long")
     known = _NAMES.get(word.lower())
     if known == "nat":
         return Sort(INT, is_natural=True)
