@@ -153,7 +153,8 @@ def _stems(claim: str, aliases: dict[Phrase, Phrase]) -> set[str]:
             words |= {str(word) for word in (*alias, *name)}
     words |= {plural for plural, one in language.IRREGULAR_PLURALS.items() if one in words}
     words |= {one for plural, one in language.IRREGULAR_PLURALS.items() if plural in words}
-    return {word[:4] for word in words if word not in language.SMALL_WORDS}
+    telling = words - language.SMALL_WORDS
+    return {word[:4] for word in telling or words}
 
 
 def _is_asserted(sentence: Sentence, items: list[Item]) -> bool:

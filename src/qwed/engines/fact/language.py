@@ -169,7 +169,18 @@ LIMITERS: Final = words(
 )
 DESCRIBERS: Final = words("a an the up down which who because although though and")
 NOBODY: Final = words("nobody no none neither few nothing nor hardly")
-SMALL_WORDS: Final = ARTICLES | PREPOSITIONS | BE.keys() | HAVE.keys() | words("of and or not s than it")
+# Words that nearly every sentence has: sharing one says nothing.
+SMALL_WORDS: Final = (
+    ARTICLES
+    | PREPOSITIONS
+    | MODALS
+    | BE.keys()
+    | HAVE.keys()
+    | words(
+        "of and or not s than it this that these those they which more all any will been being other such "
+        "also only its their there who what one two new"
+    )
+)
 RESTRICTIONS: Final = words("no few only most all every")
 COLLECTIVE: Final = words(
     "meet marry merge share collaborate found establish total weigh cost sum number form build write "
