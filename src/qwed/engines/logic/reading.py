@@ -44,6 +44,7 @@ _QUESTIONS: Final = {
 }
 # A text with one of these is meant as a script, even where its brackets do not match.
 _SCRIPT: Final = re.compile(r"\(\s*(?:assert|check-sat|set-logic|set-info|declare-\w+|define-\w+)\b")
+_QUANTIFIER: Final = re.compile(r"\((?:forall|exists)\b")
 _PARAMETERS: Final = frozenset({"premises", "question", "variables", "other"})
 
 
@@ -180,9 +181,10 @@ def _from_scripts(texts: _Texts, scripts: Sequence[list[Sexpr] | None]) -> Readi
     premises = tuple(Statement(write(term)[:200], term) for term in first.assertions[:premised])
     goals = tuple(Statement(write(term)[:200], term) for term in first.assertions[premised:])
     question = texts.question or _default_question(texts, has_premises=bool(premises), has_goals=bool(goals))
+    quantified = any(_QUANTIFIER.search(text) for text in (*texts.premises, texts.query or ""))
     return Reading(
         question,
-        first.problem,
+        msgspec.structs.replace(first.problem, is_first_order=quantified),
         premises,
         goals,
         "smt-lib",

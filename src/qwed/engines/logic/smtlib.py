@@ -118,9 +118,7 @@ class _Script:
         if isinstance(extra, str):
             raise NotLogic("(check-sat-assuming (literals)) has a list")
         declarations = tuple(each for level in self._levels for each in level.declarations)
-        problem = Problem(
-            declarations, sorts=_constants(declarations), logic=self._logic, is_first_order=False
-        )
+        problem = Problem(declarations, sorts=_constants(declarations), logic=self._logic)
         assertions = tuple(each for level in self._levels for each in level.assertions)
         self.checks.append(Check(problem, (*assertions, *extra), self._status))
 
