@@ -435,23 +435,33 @@ class HotStore:
         return hot
 
     async def _hot_agent(self, agent_id: AgentId) -> _HotAgent | None:
-        await self._loads.do(agent_id, lambda: self._load_agent(agent_id))
-        return self._agents.get(agent_id)
+        """The agent, even if others have pushed it out again by now; None where there is none."""
+        return await self._loads.do(agent_id, lambda: self._load_agent(agent_id))
 
-    async def _load_agent(self, agent_id: AgentId) -> None:
+    # Each load looks once more before it reads: the caller that was here before may have loaded it. Absent
+    # now, it stays absent until the put below, since no other load of this key runs; so what was read
+    # cannot be out of date.
+
+    async def _load_agent(self, agent_id: AgentId) -> _HotAgent | None:
+        if (known := self._agents.get(agent_id)) is not None:
+            return known
         agent = await self._access.read(self._tables.agent, agent_id)
         if agent is None:
-            return
+            return None
         now_ms = self._clock.now_ms()
         rows = await self._access.read(self._tables.account, agent_id, now_ms)
         today = rows.today
         spending = Spending(
             day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens, hour=rows.hour
         )
+        hot = _HotAgent(agent, spending, rows.open_approvals, rows.unsettled)
         with self._lock:
-            self._agents.put(agent_id, _HotAgent(agent, spending, rows.open_approvals, rows.unsettled))
+            self._agents.put(agent_id, hot)
+        return hot
 
     async def _load_principal(self, principal_id: PrincipalId) -> None:
+        if self._principals.get(principal_id) is not None:
+            return
         now_ms = self._clock.now_ms()
         today = await self._access.read(self._tables.principal_today, principal_id, day_of(now_ms))
         spending = Spending(
@@ -461,6 +471,8 @@ class HotStore:
             self._principals.put(principal_id, spending)
 
     async def _load_conversation(self, key: tuple[AgentId, str]) -> None:
+        if self._conversations.get(key) is not None:
+            return
         history = await self._access.read(self._tables.conversation, *key)
         with self._lock:
             self._conversations.put(key, Conversation(history))
