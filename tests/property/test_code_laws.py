@@ -6,11 +6,11 @@ import sys
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.corpora import code_python, code_shell
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.engines.code import CodeEngine, inspect_code, inspect_python, inspect_shell
-from tests.corpora import code_python, code_shell
 
 # Runs each program with every door closed: an attempt to open one is reported, and ends the program.
 GUARDED = """
@@ -116,8 +116,55 @@ TEXTS = st.one_of(
     st.text(max_size=60),
     st.lists(
         st.sampled_from(
-            "rm -rf / $ ( ) ` ' \" { } ; | & << EOF \n x = [ ] * ? ~ eval exec import os def f (x): lambda for in "
-            "function => ${ \0 \ue000 if then fi do done while @ class".split(" ")
+            [
+                "rm",
+                "-rf",
+                "/",
+                "$",
+                "(",
+                ")",
+                "`",
+                "'",
+                '"',
+                "{",
+                "}",
+                ";",
+                "|",
+                "&",
+                "<<",
+                "EOF",
+                "\n",
+                "x",
+                "=",
+                "[",
+                "]",
+                "*",
+                "?",
+                "~",
+                "eval",
+                "exec",
+                "import",
+                "os",
+                "def",
+                "f",
+                "(x):",
+                "lambda",
+                "for",
+                "in",
+                "function",
+                "=>",
+                "${",
+                "\x00",
+                "\ue000",
+                "if",
+                "then",
+                "fi",
+                "do",
+                "done",
+                "while",
+                "@",
+                "class",
+            ]
         ),
         max_size=25,
     ).map(" ".join),

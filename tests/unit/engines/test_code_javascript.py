@@ -1,10 +1,10 @@
 """JavaScript: parsed, its strings put together, its calls classified."""
 
 import pytest
+from tests.corpora import code_javascript as corpus
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_javascript
-from tests.corpora import code_javascript as corpus
 
 
 def rules(text):

@@ -1,10 +1,10 @@
 """Python programs: weak ones fail, their repaired twins pass, and no disguise helps."""
 
 import pytest
+from tests.corpora import code_python as corpus
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_python
-from tests.corpora import code_python as corpus
 
 
 def rules(text):

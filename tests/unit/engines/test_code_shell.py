@@ -1,10 +1,10 @@
 """Shell scripts: what destroys, leaks, stays or takes over fails, however it is written."""
 
 import pytest
+from tests.corpora import code_shell as corpus
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_shell
-from tests.corpora import code_shell as corpus
 
 
 def rules(text):

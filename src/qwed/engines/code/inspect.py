@@ -1,11 +1,10 @@
 """One door to the three inspectors, which call each other through it for code inside code."""
 
+import functools
+import importlib
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
-from qwed.engines.code.javascript.inspector import inspect as _javascript
-from qwed.engines.code.python.inspector import inspect as _python
-from qwed.engines.code.shell.inspector import inspect as _shell
 from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Problem, too_large
 
 Inspector = Callable[[str, int, Callable[[str, str, int], CodeVerdict]], CodeVerdict]
@@ -14,15 +13,20 @@ PYTHON: Final = "python"
 SHELL: Final = "shell"
 JAVASCRIPT: Final = "javascript"
 
-_INSPECTORS: Final[dict[str, Inspector]] = {PYTHON: _python, SHELL: _shell, JAVASCRIPT: _javascript}
-
 
 def inspect_code(language: str, text: str, depth: int = 0) -> CodeVerdict:
     """`depth` counts how many texts this one was found inside of. Never raises on any text."""
     if depth > MAX_NESTING:
         deep = Problem("nested-too-deeply", 1, f"code within code, {depth} deep", certain=False)
         return CodeVerdict(language, (deep,), purity="not inspected")
-    return too_large(language, text) or _INSPECTORS[language](text, depth, inspect_code)
+    return too_large(language, text) or _inspector(language)(text, depth, inspect_code)
+
+
+@functools.cache
+def _inspector(language: str) -> Inspector:
+    # Loaded on first use: their tables and patterns take longer to build than most processes live.
+    module = importlib.import_module(f"qwed.engines.code.{language}.inspector")
+    return cast(Inspector, module.inspect)
 
 
 def inspect_python(text: str) -> CodeVerdict:

@@ -10,7 +10,8 @@ _SENSITIVE: Final = re.compile(
     | ^/(?:dev/(?:mem|kmem|port)|proc/kcore|proc/sysrq-trigger)$
     | ^/(?:root|var/lib/cloud|run/secrets|var/run/secrets|var/run/docker\.sock|run/docker\.sock)(?:/|$)
     | (?:^|/)\.ssh(?:/(?!config$|known_hosts$)|/?$) | (?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$
-    | (?:^|/)\.(?:aws/|azure/|gnupg(?:/|$)|kube/config|docker/config\.json|netrc$|pgpass$|git-credentials$|npmrc$|pypirc$)
+    | (?:^|/)\.(?:aws/|azure/|gnupg(?:/|$)|kube/config|docker/config\.json)
+    | (?:^|/)\.(?:netrc|pgpass|git-credentials|npmrc|pypirc)$
     | (?:^|/)\.config/(?:gcloud|gh/hosts|op)(?:/|\.|$)
     | (?:^|/)\.(?:bash|zsh|python|mysql|psql)_history$
     | (?:^|/)(?:Login\ Data|Cookies|logins\.json|key[34]\.db|wallet\.dat|master\.key)$
@@ -21,8 +22,10 @@ _SENSITIVE: Final = re.compile(
 _PERSISTENT: Final = re.compile(
     r"""
       (?:^|/)\.ssh/(?:authorized_keys|config|rc) | (?:^|/)authorized_keys$
-    | (?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|xinitrc|xprofile|kshrc|cshrc|vimrc)$
-    | ^/etc/(?:cron|profile|rc\.|init|systemd|pam\.d|ld\.so|sudoers|bash\.bashrc|environment|modules|xdg/autostart|update-motd\.d|hosts$|resolv\.conf$)
+    | (?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile)$
+    | (?:^|/)\.(?:xinitrc|xprofile|kshrc|cshrc|vimrc)$
+    | ^/etc/(?:cron|profile|rc\.|init|systemd|pam\.d|ld\.so|sudoers|bash\.bashrc|environment|modules)
+    | ^/etc/(?:xdg/autostart|update-motd\.d|hosts$|resolv\.conf$)
     | ^/var/spool/(?:cron|at) | ^/(?:usr/)?(?:lib|local/lib)/systemd
     | (?:^|/)\.config/(?:systemd|autostart)(?:/|$) | (?:^|/)Library/Launch(?:Agents|Daemons)
     | (?:^|/)(?:sitecustomize|usercustomize)\.py$ | site-packages/[^/]*\.pth$

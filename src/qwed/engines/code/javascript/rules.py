@@ -15,7 +15,8 @@ _SECRET_NAME: Final = re.compile(
     r"(?:^|_|[a-z])(?:password|passwd|secret|apiKey|api_key|token|privateKey|private_key|secretKey)$", re.I
 )
 _NOT_A_SECRET: Final = re.compile(
-    r"^(?:|x+|\*+|<.*>|\$\{.*\}|your[-_ ].*|change[-_ ]?me|example.*|password|secret|token|test)$|\s|^https?:",
+    r"^(?:|x+|\*+|<.*>|\$\{.*\}|your[-_ ].*|change[-_ ]?me|example.*|password|secret|"
+    r"token|test)$|\s|^https?:",
     re.I,
 )
 _SECRET_PURPOSE: Final = re.compile(r"token|secret|passw|session|nonce|otp|csrf|salt", re.I)
@@ -330,9 +331,9 @@ class Rules:
         loaded(run, module, line)
 
     def assigned(self, run: Evaluator, name: str, value: Value, line: int) -> None:
-        if value.text is not None and not value.number and _SECRET_NAME.search(name) and len(value.text) > 3:
-            if not _NOT_A_SECRET.search(value.text):
-                run.harm("hard-coded-secret", line)
+        spelled = value.text is not None and not value.number and len(value.text) > 3
+        if spelled and _SECRET_NAME.search(name) and not _NOT_A_SECRET.search(value.text or ""):
+            run.harm("hard-coded-secret", line)
         if value.path == "Math.random()" and _SECRET_PURPOSE.search(name):
             run.harm("weak-randomness", line)
         if name == "rejectUnauthorized" and value.path == "":
@@ -360,8 +361,7 @@ class Rules:
             or (name == "prototype" and owner.path == "constructor")
         ):
             run.harm("prototype-pollution", line)
-        if name is None and _kinds(index, "remote", "parameter") and _kinds(owner, "remote", "parameter"):
-            if re.search(r"\]\s*\[|\[key\]\s*=|\[k\]\s*=", run.line_text(line)) and value.taint:
-                run.doubt("prototype-pollution", line, index.taint)
+        if name is None and _kinds(index, "remote"):
+            run.doubt("prototype-pollution", line, index.taint)
         if name is not None:
             self.assigned(run, name, value, line)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from qwed.engines.code.python.interpreter import Interpreter, RuleBook
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import RuleBook
 from qwed.engines.code.python.rules import databases, execution, files, network, processes, weaknesses, web
 from qwed.engines.code.python.values import Const, Items, Value
 

@@ -106,16 +106,16 @@ def _refuse_growth(receiver: Any, name: str, args: list[Any]) -> None:
 
 def _multiply(left: Any, right: Any) -> Any:
     for sequence, count in ((left, right), (right, left)):
-        if isinstance(sequence, (str, bytes, list, tuple)):
-            if not isinstance(count, int) or len(sequence) * count > MAX_LENGTH:
-                raise NotConstant
+        sized = isinstance(sequence, (str, bytes, list, tuple))
+        if sized and (not isinstance(count, int) or len(sequence) * count > MAX_LENGTH):
+            raise NotConstant
     return left * right
 
 
 def _power(left: Any, right: Any) -> Any:
-    if isinstance(left, int) and isinstance(right, int):
-        if right > MAX_BITS or left.bit_length() * max(right, 1) > MAX_BITS:
-            raise NotConstant
+    whole = isinstance(left, int) and isinstance(right, int)
+    if whole and (right > MAX_BITS or left.bit_length() * max(right, 1) > MAX_BITS):
+        raise NotConstant
     return left**right
 
 

@@ -54,7 +54,7 @@ def when_false(test: ast.expr, is_validator: IsValidator) -> set[str]:
 
 
 def _compared(left: ast.expr, right: ast.expr) -> set[str]:
-    """`x in ALLOWED`, `x == "known"`, `os.path.commonpath(…) == base`; comparing with nothing checks nothing."""
+    """`x in ALLOWED`, `x == "known"`; comparing with nothing checks nothing."""
     if isinstance(left, ast.Constant):
         return set()
     if isinstance(right, ast.Constant) and right.value in (None, "", b"", True, False):

@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 from qwed.engines.code.python.book import RULE_BOOK
-from qwed.engines.code.python.interpreter import Interpreter, Nested, OutOfSteps, parse
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
 from qwed.engines.code.python.purity import judge_purity
 from qwed.engines.code.verdict import CodeVerdict, Problem, Report
 

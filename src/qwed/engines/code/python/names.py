@@ -1,4 +1,4 @@
-"""Tables of dotted names: the same thing under other names, what untrusted data comes from, what cleans it."""
+"""Tables of dotted names: other names of the same thing, where untrusted data comes from, what cleans it."""
 
 import builtins
 import re
@@ -12,7 +12,7 @@ ENVIRONMENT: Final = "environment"
 FILE: Final = "file"
 NETWORK: Final = "network"
 PARAMETER: Final = "parameter"
-SECRET: Final = "secret"
+SECRET: Final = "secret"  # noqa: S105 - the name of a kind
 
 BUILTINS: Final = frozenset(dir(builtins)) | {"__builtins__", "unicode", "raw_input", "execfile", "reload"}
 

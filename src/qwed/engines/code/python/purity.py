@@ -16,36 +16,216 @@ MAX_EXPONENT: Final = 64
 MAX_WIDTH: Final = 10_000
 
 PURE_MODULES: Final = frozenset(
-    "__future__ abc bisect cmath collections copy dataclasses decimal enum fractions functools heapq itertools "
-    "json math numbers operator statistics string textwrap typing".split()
+    [
+        "__future__",
+        "abc",
+        "bisect",
+        "cmath",
+        "collections",
+        "copy",
+        "dataclasses",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "itertools",
+        "json",
+        "math",
+        "numbers",
+        "operator",
+        "statistics",
+        "string",
+        "textwrap",
+        "typing",
+    ]
 )
 _IMPURE_MEMBERS: Final = frozenset(
-    "itertools.count itertools.cycle itertools.repeat itertools.product itertools.permutations "
-    "itertools.combinations itertools.combinations_with_replacement math.factorial math.comb math.perm math.pow "
-    "json.load json.dump functools.reduce functools.partial operator.attrgetter operator.methodcaller "
-    "operator.pow operator.lshift operator.mul operator.repeat statistics.NormalDist.samples".split()
+    [
+        "itertools.count",
+        "itertools.cycle",
+        "itertools.repeat",
+        "itertools.product",
+        "itertools.permutations",
+        "itertools.combinations",
+        "itertools.combinations_with_replacement",
+        "math.factorial",
+        "math.comb",
+        "math.perm",
+        "math.pow",
+        "json.load",
+        "json.dump",
+        "functools.reduce",
+        "functools.partial",
+        "operator.attrgetter",
+        "operator.methodcaller",
+        "operator.pow",
+        "operator.lshift",
+        "operator.mul",
+        "operator.repeat",
+        "statistics.NormalDist.samples",
+    ]
 )
 _PURE_BUILTINS: Final = frozenset(
-    "abs all any ascii bin bool bytes callable chr classmethod complex dict divmod enumerate filter float "
-    "frozenset hash hex int isinstance issubclass len list map max min oct ord print property range repr "
-    "reversed round set slice sorted staticmethod str sum super tuple type zip object "
-    "ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NotImplementedError "
-    "OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "ascii",
+        "bin",
+        "bool",
+        "bytes",
+        "callable",
+        "chr",
+        "classmethod",
+        "complex",
+        "dict",
+        "divmod",
+        "enumerate",
+        "filter",
+        "float",
+        "frozenset",
+        "hash",
+        "hex",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "oct",
+        "ord",
+        "print",
+        "property",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "zip",
+        "object",
+        "ArithmeticError",
+        "AssertionError",
+        "AttributeError",
+        "Exception",
+        "IndexError",
+        "KeyError",
+        "LookupError",
+        "NotImplementedError",
+        "OverflowError",
+        "RuntimeError",
+        "StopIteration",
+        "TypeError",
+        "ValueError",
+        "ZeroDivisionError",
+    ]
 )
 _PURE_METHODS: Final = frozenset(
-    "append add appendleft bit_length capitalize casefold clear copy count decode difference discard encode "
-    "endswith extend find format get index insert intersection isalnum isalpha isascii isdecimal isdigit "
-    "isdisjoint isidentifier islower isnumeric isspace issubset issuperset istitle isupper items join keys lower "
-    "lstrip most_common partition pop popitem popleft remove removeprefix removesuffix replace reverse rfind "
-    "rindex rotate rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase "
-    "symmetric_difference title total translate union update upper values as_integer_ratio is_integer".split()
+    [
+        "append",
+        "add",
+        "appendleft",
+        "bit_length",
+        "capitalize",
+        "casefold",
+        "clear",
+        "copy",
+        "count",
+        "decode",
+        "difference",
+        "discard",
+        "encode",
+        "endswith",
+        "extend",
+        "find",
+        "format",
+        "get",
+        "index",
+        "insert",
+        "intersection",
+        "isalnum",
+        "isalpha",
+        "isascii",
+        "isdecimal",
+        "isdigit",
+        "isdisjoint",
+        "isidentifier",
+        "islower",
+        "isnumeric",
+        "isspace",
+        "issubset",
+        "issuperset",
+        "istitle",
+        "isupper",
+        "items",
+        "join",
+        "keys",
+        "lower",
+        "lstrip",
+        "most_common",
+        "partition",
+        "pop",
+        "popitem",
+        "popleft",
+        "remove",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "reverse",
+        "rfind",
+        "rindex",
+        "rotate",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "setdefault",
+        "sort",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "swapcase",
+        "symmetric_difference",
+        "title",
+        "total",
+        "translate",
+        "union",
+        "update",
+        "upper",
+        "values",
+        "as_integer_ratio",
+        "is_integer",
+    ]
 )
 _PADDING: Final = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
 _GROWING: Final = frozenset({"append", "extend", "add", "insert", "update", "appendleft", "setdefault"})
 _PURE_DECORATORS: Final = frozenset(
-    "dataclass dataclasses.dataclass property staticmethod classmethod cache lru_cache functools.cache "
-    "functools.lru_cache functools.wraps total_ordering functools.total_ordering abstractmethod "
-    "abc.abstractmethod".split()
+    [
+        "dataclass",
+        "dataclasses.dataclass",
+        "property",
+        "staticmethod",
+        "classmethod",
+        "cache",
+        "lru_cache",
+        "functools.cache",
+        "functools.lru_cache",
+        "functools.wraps",
+        "total_ordering",
+        "functools.total_ordering",
+        "abstractmethod",
+        "abc.abstractmethod",
+    ]
 )
 _HARMLESS_DUNDERS: Final = frozenset(
     {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__"}
@@ -281,8 +461,10 @@ def _bounded_loops(tree: ast.Module, run: Interpreter) -> None:
         work = sum(_rounds(nest, largest, run) for nest in nests)
         if work > MAX_ROUNDS:
             raise NotPure(f"line {nests[0][0].lineno}: loops of more than {MAX_ROUNDS} rounds in all")
-        built = [_rounds(nest, largest, run) for nest in builders]
-        largest = max([largest, *built])
+        built = max([_rounds(nest, largest, run) for nest in builders], default=0)
+        if built <= largest:
+            return
+        largest = built
 
 
 def _nests(node: ast.AST, outer: list[Any]) -> Iterator[list[Any]]:

@@ -143,7 +143,7 @@ _HANDED_OVER: Final = re.compile(
 
 
 def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """Perl, Ruby, PHP, Lua, AWK are not parsed: what they hand to a shell is read, other powers are doubts."""
+    """Perl, Ruby, PHP, Lua, AWK are not parsed: what they hand to a shell is, other powers are doubts."""
     args = [words.plain(arg) for arg in argv[1:]]
     if argv[0] not in _AWKS:
         run.report.effects.add("process")

@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
 from qwed.engines.code.python.values import CLEAN, Choice, Const, Ref, Taint, Text, Unknown, Value
 

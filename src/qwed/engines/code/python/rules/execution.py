@@ -1,6 +1,7 @@
 """Code run from data: evaluation, dynamic import and attribute access, deserialisation, native code."""
 
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import POWERFUL_MODULES, REMOTE
 from qwed.engines.code.python.values import (
     UNKNOWN,
@@ -17,7 +18,6 @@ from qwed.engines.code.python.values import (
     join,
     merge_taint,
 )
-
 
 MAX_RANGE = 1_000_000
 
@@ -66,7 +66,7 @@ def import_module(run: Interpreter, call: Call) -> Value:
         run.rules.imported(run, module, call.line)
         return run.reference(module, call.line)
     if isinstance(name, Choice):
-        return run._over(name, lambda option: import_module(run, Call(call.path, [option], {}, call.line)))
+        return run.over(name, lambda option: import_module(run, Call(call.path, [option], {}, call.line)))
     taint = name.taint if name is not None else ()
     if any(origin.kind == REMOTE for origin in taint):
         run.harm("dynamic-import", call.line, taint)
@@ -83,7 +83,7 @@ def get_attribute(run: Interpreter, call: Call) -> Value:
         found = run.attribute(owner, name.data, call.line)
         return join(found, call.args[2]) if len(call.args) > 2 and not isinstance(found, Ref) else found
     if isinstance(name, Choice):
-        return run._over(
+        return run.over(
             name, lambda option: get_attribute(run, Call(call.path, [owner, option], {}, call.line))
         )
     if (

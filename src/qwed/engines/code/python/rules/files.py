@@ -4,7 +4,8 @@ import ast
 from typing import Final
 
 from qwed.engines.code import places
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import FILE, NETWORK, REMOTE, SECRET
 from qwed.engines.code.python.values import (
     UNKNOWN,

@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 from qwed.engines.code import places
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import ENVIRONMENT, REMOTE, SECRET
 from qwed.engines.code.python.values import Choice, Const, Items, Ref, Table, Taint, Text, Value
 

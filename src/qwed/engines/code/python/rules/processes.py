@@ -3,7 +3,8 @@
 import shlex
 from typing import Final
 
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.values import UNKNOWN, Choice, Const, Items, Ref, Text, Unknown, Value
 
 # A hole whose filling can only be one harmless word keeps the command readable.

@@ -4,9 +4,10 @@ import ast
 import re
 from typing import Any, Final
 
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
-from qwed.engines.code.python.values import Const, Items, Ref, Table, Text, Unknown, Value
+from qwed.engines.code.python.values import Const, Items, Origin, Ref, Table, Text, Unknown, Value
 
 _SECRET_NAME: Final = re.compile(
     r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|api_?key|auth_?token|access_?token|token|"
@@ -15,18 +16,22 @@ _SECRET_NAME: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_A_SECRET: Final = re.compile(
-    r"^(?:|none|null|true|false|x+|\*+|\.+|<.*>|\$\{.*\}|\{.*\}|%.*%|your[-_ ].*|change[-_ ]?me|example.*|placeholder|redacted|todo|test|"
-    r"passw(?:or)?d|passwd|pwd|pass|secret|token|api[-_]?key|access[-_]?token|auth[-_]?token|bearer|basic|private[-_]?key|credentials?)$"
-    r"|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?://[^:@]*$|^/|\s|[:=]$|^\[|^[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|token|key|secret)$|^--?\w",
+    r"^(?:|none|null|true|false|x+|\*+|\.+|<.*>|\$\{.*\}|\{.*\}|%.*%|your[-_ ].*|change[-_ ]?me|example.*|"
+    r"placeholder|redacted|todo|test|passw(?:or)?d|passwd|pwd|pass|secret|token|api[-_]?key|access[-_]?token|"
+    r"auth[-_]?token|bearer|basic|private[-_]?key|credentials?)$"
+    r"|^https?://[^:@]*$|^/|\s|[:=]$|^\[|^--?\w"
+    r"|^[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|token|key|secret)$",
     re.I,
 )
 _CASE_SENSITIVE_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _SECRET_PURPOSE: Final = re.compile(
-    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|cookie|iv$|coupon|voucher|invite",
+    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|"
+    r"cookie|iv$|coupon|voucher|invite",
     re.I,
 )
 _HARMLESS_HASH: Final = re.compile(
-    r"checksum|etag|cache|finger_?print|dedup|gravatar|content|file|chunk|bucket|shard|short|color|path|block|cksum|integrity_of|memo|digest_of",
+    r"checksum|etag|cache|finger_?print|dedup|gravatar|content|file|chunk|bucket|shard|short|color|"
+    r"path|block|cksum|memo",
     re.I,
 )
 
@@ -58,9 +63,9 @@ def compared(run: Interpreter, node: ast.Compare, values: list[Value]) -> None:
         return
     for side, other in ((node.left, values[1]), (node.comparators[0], values[0])):
         name = side.id if isinstance(side, ast.Name) else side.attr if isinstance(side, ast.Attribute) else ""
-        if name and isinstance(other, Const) and isinstance(other.data, str):
-            if _SECRET_NAME.search(_CAMEL.sub("_", name)) and _is_secret(other.data):
-                run.harm("hard-coded-secret", node.lineno)
+        known = name and isinstance(other, Const) and isinstance(other.data, str) and _is_secret(other.data)
+        if known and _SECRET_NAME.search(_CAMEL.sub("_", name)):
+            run.harm("hard-coded-secret", node.lineno)
 
 
 def weak_random(run: Interpreter, call: Call) -> Value | None:
@@ -68,17 +73,7 @@ def weak_random(run: Interpreter, call: Call) -> Value | None:
     from_function = next((name for name in reversed(run.function_names) if _SECRET_PURPOSE.search(name)), "")
     if from_function:
         run.harm("weak-randomness", call.line)
-    return Unknown((*_kept(call), _random_origin(call)), "")
-
-
-def _kept(call: Call) -> tuple[Any, ...]:
-    return ()
-
-
-def _random_origin(call: Call) -> Any:
-    from qwed.engines.code.python.values import Origin  # noqa: PLC0415
-
-    return Origin("random", call.line, call.path)
+    return Unknown((Origin("random", call.line, call.path),))
 
 
 def weak_hash(run: Interpreter, call: Call) -> Value | None:
@@ -259,9 +254,9 @@ def lxml_parser(run: Interpreter, call: Call) -> Value | None:
 
 def sax_feature(run: Interpreter, call: Call) -> Value | None:
     feature, value = call.argument(0), call.argument(1)
-    if isinstance(feature, Ref) and feature.path.endswith("feature_external_ges"):
-        if isinstance(value, Const) and value.data:
-            run.harm("xml-external-entities", call.line)
+    external = isinstance(feature, Ref) and feature.path.endswith("feature_external_ges")
+    if external and isinstance(value, Const) and value.data:
+        run.harm("xml-external-entities", call.line)
     return None
 
 

@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from qwed.engines.code.python.interpreter import Call, Interpreter, Rule
+from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, REMOTE
 from qwed.engines.code.python.values import Choice, Const, Items, Ref, Taint, Text, Unknown, Value
 
@@ -50,9 +51,9 @@ def respond(run: Interpreter, call: Call) -> Value | None:
     kind = call.kwargs.get("content_type") or call.kwargs.get("mimetype")
     if isinstance(kind, Const) and "html" not in str(kind.data):
         return None
-    if body is not None and _remote(body) and isinstance(body, (Text, Ref, Unknown)):
-        if not (isinstance(body, Unknown) and body.shape):
-            run.harm("cross-site-scripting", call.line, _remote(body))
+    escaped = isinstance(body, Unknown) and body.shape != ""
+    if isinstance(body, (Text, Ref, Unknown)) and _remote(body) and not escaped:
+        run.harm("cross-site-scripting", call.line, _remote(body))
     return Ref(call.path + "()")
 
 

@@ -1,0 +1,218 @@
+"""Branches and loops: every way is taken, and what they leave behind is joined."""
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from qwed.engines.code.python import guards
+from qwed.engines.code.python.calls import Calls
+from qwed.engines.code.python.machine import (
+    LEAVES,
+    MAX_UNROLLED,
+    RUNS_ON,
+    is_plain,
+)
+from qwed.engines.code.python.names import (
+    SOURCES,
+)
+from qwed.engines.code.python.values import (
+    Ref,
+    Unknown,
+    Value,
+    join,
+)
+
+
+def assigned_names(body: Iterable[ast.AST]) -> set[str]:
+    return {
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+# A whole request or argument list is not vouched for by a check of one thing in it.
+_OBJECT_SOURCES: Final = frozenset(path for path in SOURCES if not path.endswith(")"))
+
+
+class Branches(Calls):
+    """Runs statements that choose or repeat."""
+
+    def _assert(self, node: ast.Assert) -> None:
+        self.eval(node.test)
+        self.believe(guards.when_true(node.test, self.is_validator))
+
+    def is_validator(self, name: str) -> bool:
+        return guards.sounds_like_validation(name)
+
+    def _branches(self, runs: list[Callable[[], int]], *, may_skip: bool) -> int:
+        """Runs each alternative from the same state, and joins the states of those that run on."""
+        scope = self.scope
+        before = scope.names
+        self.spend(1 + len(before) // 8)
+        states: list[dict[str, Value]] = [before] if may_skip else []
+        ends = []
+        for run in runs:
+            scope.names = dict(before)
+            end = run()
+            ends.append(end)
+            if end == RUNS_ON:
+                states.append(scope.names)
+        scope.names = self._joined(states) if states else dict(before)
+        if may_skip or not all(ends):
+            return RUNS_ON
+        return min(ends)
+
+    def _joined(self, states: list[dict[str, Value]]) -> dict[str, Value]:
+        merged = dict(states[0])
+        for state in states[1:]:
+            self.spend(len(state) // 8)
+            # Values compare by identity: what is left is what the branches changed.
+            for name, value in state.items() - merged.items():
+                known = merged.get(name)
+                merged[name] = value if known is None else join(known, value)
+        return merged
+
+    def _if(self, node: ast.If) -> int:
+        arms: list[tuple[list[set[str]], ast.If | None, list[ast.stmt]]] = []
+        refuted: list[set[str]] = []
+        current: ast.If | None = node
+        while current is not None:
+            arms.append(
+                ([*refuted, guards.when_true(current.test, self.is_validator)], current, current.body)
+            )
+            refuted = [*refuted, guards.when_false(current.test, self.is_validator)]
+            rest = current.orelse
+            if len(rest) == 1 and isinstance(rest[0], ast.If):
+                current = rest[0]
+                continue
+            arms.append((refuted, None, rest))
+            current = None
+        for _, test, _ in arms:
+            if test is not None:
+                self.spend()
+                self.eval(test.test)
+        runs = [self._arm(believed, body) for believed, _, body in arms]
+        return self._branches(runs, may_skip=False)
+
+    def _arm(self, believed: list[set[str]], body: list[ast.stmt]) -> Callable[[], int]:
+        def run() -> int:
+            for names in believed:
+                self.believe(names)
+            return self.block(body)
+
+        return run
+
+    def believe(self, names: set[str]) -> None:
+        """These names passed a check: what they hold, and what it came from, counts as vouched for."""
+        for name in names:
+            value = self.scope.find(name)
+            if value is None or not value.taint or (isinstance(value, Ref) and value.path in _OBJECT_SOURCES):
+                continue
+            vouched = {origin[:3] for origin in value.taint}
+            for other, held in list(self.scope.names.items()):
+                if held.taint and {origin[:3] for origin in held.taint} <= vouched and is_plain(held):
+                    self.scope.names[other] = Unknown(shape="validated")
+            if name not in self.scope.names and is_plain(value):
+                self.scope.names[name] = Unknown(shape="validated")
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> int:
+        iterable = self.eval(node.iter)
+        members = self.members(iterable)
+        if members is not None and self.may_unroll(members):
+            self._unrolled(node, members)
+        else:
+            self._once(node.body, lambda: self.bind(node.target, self.element(iterable)))
+        return self.block(node.orelse)
+
+    def may_unroll(self, members: list[Value]) -> bool:
+        if not members or self.unrolled + len(members) > MAX_UNROLLED:
+            return False
+        self.unrolled += len(members)
+        return True
+
+    def _unrolled(self, node: ast.For | ast.AsyncFor, members: list[Value]) -> None:
+        for member in members:
+            self.pending.append([])
+            self.bind(node.target, member)
+            end = self._branches([lambda: self.block(node.body)], may_skip=False)
+            states = self.pending.pop()
+            if states:
+                kept = [self.scope.names] if end == RUNS_ON else []
+                self.scope.names = self._joined([*kept, *states])
+            if end == LEAVES:
+                return
+
+    def _once(self, body: list[ast.stmt], start: Callable[[], None]) -> None:
+        """A loop's body on values of which nothing is assumed, since earlier rounds made them."""
+        before = self.scope.names
+        havocked = dict(before)
+        names = self.assigned.get(id(body))
+        if names is None:
+            names = self.assigned[id(body)] = assigned_names(body)
+        for name in names:
+            if name in havocked:
+                havocked[name] = Unknown(havocked[name].taint)
+        self.scope.names = havocked
+        self.pending.append([])
+        start()
+        end = self.block(body)
+        states = self.pending.pop()
+        if end == RUNS_ON:
+            states.append(self.scope.names)
+        self.scope.names = self._joined([before, *states])
+
+    def _while(self, node: ast.While) -> int:
+        self.eval(node.test)
+        self._once(node.body, lambda: None)
+        return self.block(node.orelse)
+
+    def _try(self, node: Any) -> int:
+        before = self.scope.names
+        self.scope.names = dict(before)
+        end = self.block(node.body)
+        if end == RUNS_ON:
+            end = self.block(node.orelse)
+        after = self.scope.names
+        self.scope.names = self._joined([after, before]) if node.handlers else after
+        handled = self.scope.names
+        states = [after] if end == RUNS_ON else []
+        ends = [end]
+        for handler in node.handlers:
+            self.scope.names = dict(handled)
+            if handler.name:
+                self.scope.set(handler.name, Unknown(shape="exception"))
+            if handler.type is not None:
+                self.eval(handler.type)
+            ended = self.block(handler.body)
+            ends.append(ended)
+            if ended == RUNS_ON:
+                states.append(self.scope.names)
+        self.scope.names = self._joined(states) if states else handled
+        final = self.block(node.finalbody)
+        return final or (min(ends) if all(ends) else RUNS_ON)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> int:
+        for item in node.items:
+            value = self.eval(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, value)
+        return self.block(node.body)
+
+    def _match(self, node: ast.Match) -> int:
+        subject = self.eval(node.subject)
+        runs = [self._case(case, subject) for case in node.cases]
+        return self._branches(runs, may_skip=True)
+
+    def _case(self, case: ast.match_case, subject: Value) -> Callable[[], int]:
+        def run() -> int:
+            for pattern in ast.walk(case.pattern):
+                name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
+                if isinstance(name, str):
+                    self.scope.set(name, Unknown(subject.taint))
+            if case.guard is not None:
+                self.eval(case.guard)
+            return self.block(case.body)
+
+        return run
