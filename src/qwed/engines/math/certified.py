@@ -23,6 +23,7 @@ from qwed.engines.math.nodes import (
     Symbol,
 )
 from qwed.engines.math.problems import MAX_BITS, NotRational, Symbolic, Undecided, Undefined, too_large
+from qwed.engines.math.ratios import reduced
 
 # Working precisions, in bits, tried in this order.
 PRECISIONS: Final = (96, 384, 1_536)
@@ -63,7 +64,7 @@ class _Balls:
 
     def value(self, node: Node) -> Any:
         try:
-            numerator, denominator = exact.reduced(exact.evaluate(node))
+            numerator, denominator = reduced(exact.evaluate(node))
             return self.arb(self.fmpq(numerator, denominator))
         except NotRational:
             return self.irrational(node)
@@ -118,7 +119,7 @@ class _Balls:
 
     def power(self, base: Any, exponent: Node) -> Any:
         try:
-            count, index = exact.reduced(exact.evaluate(exponent))
+            count, index = reduced(exact.evaluate(exponent))
         except NotRational:
             return self.real_power(base, self.value(exponent))
         if count.bit_length() > _MAX_EXPONENT_BITS:
@@ -294,7 +295,7 @@ class _Complex:
     def power(self, node: Power, point: Any, analytic: bool) -> Any:
         base = self.value(node.base, point, analytic)
         try:
-            count, index = exact.reduced(exact.evaluate(node.exponent))
+            count, index = reduced(exact.evaluate(node.exponent))
         except NotRational:
             count, index = 1, 0
         except Symbolic:

@@ -18,10 +18,10 @@ from qwed.engines.math.problems import Malformed, MathProblem
 _QUICK: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
 _QUICK_PROSE: Final = 2_000
 _HEAVY: Final = re.compile(
-    r"\^|\*\*|!|[√∛π∫°²³\\\[|]|\b[b-hj-z]\b|[0-9][a-z]\b|\b(?:a|arc|ar)?(?:sin|cos|tan|sec|csc|cot)h?(?![a-z])|"
+    r"\^|\*\*|!|[√∛π∫°²³⁰¹⁴-⁹\\\[|_！-～]|\b[b-hj-z]\b|[0-9][a-z]\b|\b(?:a|arc|ar)?(?:sin|cos|tan|sec|csc|cot)h?(?![a-z])|"
     r"\blog|\bln|\bl[gb]\b|\bpi\b|\btau\b|\bexp|sqrt|cbrt|root|power|raised|deriv|integ|differentia|solve|solution|"
     r"matri|determinant|\bdet\b|invers|transpose|\brank|\btrace|deviation|interest|compound|factorial|\bpow|npv|"
-    r"payment|loan|cagr|\bfib|cubed|squared|square|cube|\bmean|varian|\bstd|radians|degrees|_value|choose|\bcomb|"
+    r"payment|loan|cagr|\bfib|cubed|squared|square|cube|\bmean|varian|std|radians|degrees|_value|choose|\bcomb|"
     r"\bperm|\bvar|\bncr|\bnpr|\bpv|\bfv|\bpmt",
     re.IGNORECASE,
 )
@@ -34,7 +34,7 @@ class MathEngine:
 
     def is_quick(self, action: Action) -> bool:
         text = action.query
-        if text is None or action.parameters or action.code is not None:
+        if text is None or action.parameters or action.code is not None or action.target is not None:
             return False
         if _QUICK.fullmatch(text) is not None:
             return "**" not in text

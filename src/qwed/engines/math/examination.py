@@ -12,9 +12,10 @@ from qwed.engines.math import equations, predicates, reader
 from qwed.engines.math.comparison import Stated, stated
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
+from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, Reading
 from qwed.engines.math.judge import Outcome, Repair, judge
 from qwed.engines.math.nodes import Node, Symbol, substitute, symbols
-from qwed.engines.math.parser import CURRENCIES, DEFAULT, Chain, Parser, Reading
+from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.math.reader import Span, Statement
 from qwed.engines.math.tokens import is_number, locate, plain

@@ -9,9 +9,10 @@ from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
 from qwed.engines.math.comparison import Link, Stated, compare, stated
+from qwed.engines.math.grammar import Chain
 from qwed.engines.math.nodes import Node, Product, Symbol, walk
-from qwed.engines.math.parser import Chain
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
+from qwed.engines.math.ratios import Ratio
 from qwed.engines.math.units import without_units
 from qwed.engines.math.values import SHOWN_PLACES, bounds_text, exact_text, fixed
 
@@ -68,7 +69,7 @@ def _value_of(node: Node, size: Fraction) -> Outcome:
     return _computed(value)
 
 
-def _computed(value: exact.Ratio) -> Outcome:
+def _computed(value: Ratio) -> Outcome:
     text = exact_text(value)
     evidence = {"value": text, "method": "exact arithmetic"}
     if "/" in text:

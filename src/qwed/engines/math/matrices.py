@@ -7,6 +7,7 @@ from qwed.engines.math import exact
 from qwed.engines.math.algebra import Verdict
 from qwed.engines.math.nodes import Call, Negation, Node, Power, Product, Rows, Sum, walk
 from qwed.engines.math.problems import Malformed, NotRational, Undecided, Undefined
+from qwed.engines.math.ratios import reduced
 from qwed.engines.math.values import exact_text
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -165,7 +166,7 @@ def _times(left: Value, right: Value) -> Value:
 
 
 def _power(base: Value, exponent: Node) -> Value:
-    count, index = exact.reduced(exact.evaluate(exponent))
+    count, index = reduced(exact.evaluate(exponent))
     if index != 1 or abs(count) > _MAX_POWER or isinstance(base, Fraction):
         raise Undecided("that power of a matrix is not supported")
     matrix = _inverse(base) if count < 0 else base

@@ -11,8 +11,10 @@ from typing import Final
 import msgspec
 
 from qwed.engines.math import exact
+from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Power, Product, Quantity, Sum, Symbol
 from qwed.engines.math.problems import NotRational, Symbolic, Undecided, Undefined
+from qwed.engines.math.ratios import reduced
 
 # The exponents of a monomial by variable, sorted by name.
 Monomial = tuple[tuple[str, int], ...]
@@ -21,7 +23,6 @@ Polynomial = Mapping[Monomial, Fraction]
 _MAX_TERMS: Final = 400
 _MAX_DEGREE: Final = 60
 _UNIT: Final[Monomial] = ()
-_CONSTANTS: Final = frozenset({"pi", "e", "tau"})
 
 
 class NotPolynomial(Undecided):
@@ -150,7 +151,7 @@ def _times(left: Quotient, right: Quotient) -> Quotient:
 
 def _raised(base: Quotient, exponent: Node) -> Quotient:
     try:
-        count, index = exact.reduced(exact.evaluate(exponent))
+        count, index = reduced(exact.evaluate(exponent))
     except (NotRational, Symbolic):
         raise NotPolynomial("the exponent is not a number") from None
     if index != 1:
@@ -248,4 +249,4 @@ def as_node(polynomial: Polynomial) -> Node:
 
 
 def is_constant_name(name: str) -> bool:
-    return name in _CONSTANTS
+    return name in CONSTANTS

@@ -14,6 +14,7 @@ from qwed.engines.math.judge import Outcome
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import MathProblem, NotRational
 from qwed.engines.math.prose import rewrite
+from qwed.engines.math.ratios import integer_root, reduced
 
 _MAX_TEXT: Final = 300
 _LARGEST: Final = 10**24
@@ -66,7 +67,7 @@ def _whole(text: str) -> int | None:
     try:
         parser = Parser(rewrite(text).values)
         (side,) = parser.whole_chain().sides
-        numerator, denominator = exact.reduced(exact.evaluate(side))
+        numerator, denominator = reduced(exact.evaluate(side))
     except (MathProblem, ValueError):
         return None
     is_usable = denominator == 1 and abs(numerator) < _LARGEST and not parser.ambiguous
@@ -123,7 +124,7 @@ def _passes(number: int, witness: int, odd: int, twos: int) -> bool:
 
 def _is_cube(number: int) -> bool:
     try:
-        exact.integer_root(abs(number), 3)
+        integer_root(abs(number), 3)
     except NotRational:
         return False
     return True

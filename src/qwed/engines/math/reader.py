@@ -13,17 +13,9 @@ import msgspec
 from qwed.engines.math import finance
 from qwed.engines.math.comparison import stated
 from qwed.engines.math.functions import ALIASES, CONSTANTS
+from qwed.engines.math.grammar import CURRENCIES, RELATIONS, SEPARATORS, UNIT_MARK, Chain
 from qwed.engines.math.nodes import Node
-from qwed.engines.math.parser import (
-    CURRENCIES,
-    RELATIONS,
-    SEPARATORS,
-    UNIT_MARK,
-    WORD_RULES,
-    Chain,
-    Parser,
-    is_letter_product,
-)
+from qwed.engines.math.parser import WORD_RULES, Parser, is_letter_product
 from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
 from qwed.engines.math.prose import rewrite
 from qwed.engines.math.tokens import is_number, locate, split

@@ -3,9 +3,9 @@
 from fractions import Fraction
 from typing import Final
 
-from qwed.engines.math.exact import Ratio, reduced
 from qwed.engines.math.nodes import Literal
 from qwed.engines.math.problems import MAX_DIGITS, Undecided
+from qwed.engines.math.ratios import Ratio, reduced
 
 # The decimals shown of a number that has no end, where the text does not ask for a count.
 SHOWN_PLACES: Final = 6
