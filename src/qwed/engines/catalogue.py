@@ -53,13 +53,30 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     MATH: Entry("qwed.engines.math", "MathEngine", libraries=("flint", "sympy")),
     LOGIC: Entry("qwed.engines.logic", "LogicEngine", libraries=("z3",)),
     FACT: Entry("qwed.engines.fact", "FactEngine"),
-    SQL: Entry("qwed.engines.sql", "SqlEngine", "sql", "SqlRules", risk_when_undecided=Risk.CRITICAL),
-    CODE: Entry("qwed.engines.code", "CodeEngine", risk_when_undecided=Risk.CRITICAL),
+    SQL: Entry(
+        "qwed.engines.sql",
+        "SqlEngine",
+        "sql",
+        "SqlRules",
+        libraries=("sqlglot", "qwed.engines.sql.deciding"),
+        risk_when_undecided=Risk.CRITICAL,
+    ),
+    CODE: Entry(
+        "qwed.engines.code",
+        "CodeEngine",
+        libraries=(
+            "qwed.engines.code.python.inspector",
+            "qwed.engines.code.shell.inspector",
+            "qwed.engines.code.javascript.inspector",
+        ),
+        risk_when_undecided=Risk.CRITICAL,
+    ),
     TOOL_CONTROL: Entry(
         "qwed.engines.tools",
         "ToolControlEngine",
         "tools",
         "ToolRules",
+        libraries=("qwed.engines.sql.deciding",),
         risk_when_undecided=Risk.CRITICAL,
     ),
 }

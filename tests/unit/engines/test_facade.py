@@ -1,3 +1,4 @@
+import importlib.util
 import subprocess
 import sys
 import threading
@@ -257,3 +258,9 @@ def test_importing_the_engines_loads_no_heavy_library():
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert output.strip() == "[]"
+
+
+@pytest.mark.parametrize("entry", catalogue.CATALOGUE.values(), ids=catalogue.CATALOGUE)
+def test_what_a_worker_loads_ahead_exists(entry):
+    for library in entry.libraries:
+        assert importlib.util.find_spec(library) is not None
