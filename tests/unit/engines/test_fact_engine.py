@@ -55,6 +55,13 @@ def test_a_claim_about_a_passage_gets_the_reader_s_answer(
     assert is_expected(verify(claim, written.PASSAGES[passage]).status, expected)
 
 
+@pytest.mark.parametrize(("sources", "claim", "expected"), written.STRUCTURED_CLAIMS)
+def test_units_currencies_gaps_and_doubles_of_structured_sources_are_minded(
+    sources: Any, claim: str, expected: str | tuple[str, ...]
+) -> None:
+    assert is_expected(verify(claim, sources).status, expected)
+
+
 def test_every_claim_about_a_generated_text_gets_the_world_s_answer() -> None:
     found = answers(fact_texts.text_cases(40))
 

@@ -28,11 +28,8 @@ def judge(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     if claim.is_negated and source.is_negated:
         return (Stance.ENTAILS, "statement") if _both_negated(claim, source) else None
     if source.is_negated:
-        return (
-            (Stance.CONTRADICTS, "negation")
-            if _denies(claim, source) and _are_certain(claim, source)
-            else None
-        )
+        is_denied = _denies(claim, source) and _are_certain(claim, source)
+        return (Stance.CONTRADICTS, "negation") if is_denied else None
     if claim.is_negated:
         positive = msgspec.structs.replace(claim, is_negated=False, never=False)
         return _turned(judge(positive, source), claim) if _are_certain(claim, source) else None
@@ -85,7 +82,8 @@ def _both_negated(claim: Frame, source: Frame) -> bool:
 
 
 def _denies(claim: Frame, source: Frame) -> bool:
-    if claim.verb != source.verb or not _same_agent(claim, source):
+    """What was not done at all was not done by anybody; what one did not do another may have done."""
+    if claim.verb != source.verb or source.subject not in (None, claim.subject):
         return False
     same = compare_phrases(claim.complement, source.complement) is Relation.SAME
     return same and set(source.circumstances) <= set(claim.circumstances)

@@ -29,6 +29,8 @@ _NAME_KEYS: Final = (
 )
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[%$€£¥]")
 _HEADER_UNIT: Final = re.compile(r"[(\[]\s*([^)\]]{1,20})\s*[)\]]\s*\Z")
+# Nobody writes the unit of an age.
+YEARS: Final = UNITS["years"]
 _SCALE_SIGNS: Final = {"m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "k": 10**3, "bn": 10**9}
 
 
@@ -67,9 +69,14 @@ def header_phrase(text: str) -> tuple[Phrase, Unit | None, int]:
     if bracket:
         unit, scale = _unit_of(bracket[1])
         text = text[: bracket.start()]
+    name, separator, last = text.rpartition("_")
+    if unit is None and separator and last.lower() in UNITS:
+        unit, text = UNITS[last.lower()], name
     words = [word.lower() for word in _WORD.findall(text)]
     if unit is None and len(words) > 1 and words[-1] in UNITS:
         unit = UNITS[words.pop()]
+    if words == ["age"]:
+        unit = unit or YEARS
     return tuple(singular(word) for word in words if word not in ("the", "a", "of")), unit, scale
 
 
@@ -116,11 +123,19 @@ def _with_unit(value: Value, unit: Unit | None, scale: int) -> Value:
 
 def grid_of(table: TableSource) -> Grid:
     columns = []
+    currency = next((index for index, name in enumerate(table.header) if name.lower() == "currency"), None)
     for index, name in enumerate(table.header):
         phrase, unit, scale = header_phrase(name)
-        values = tuple(read_cell(row[index], unit, scale) for row in table.rows)
+        own = currency if unit is None and _is_money(phrase) else None
+        values = tuple(read_cell(row[index], unit or _currency(row, own), scale) for row in table.rows)
         columns.append(Column(phrase, unit, scale, values))
     return Grid(table.id, tuple(columns), _key_column(columns), len(table.rows))
+
+
+def _currency(row: tuple[Any, ...], column: int | None) -> Unit | None:
+    """The unit that the row's own `currency` cell gives to its amounts."""
+    name = row[column] if column is not None else None
+    return UNITS.get(name.lower()) if isinstance(name, str) else None
 
 
 def _key_column(columns: list[Column]) -> int | None:

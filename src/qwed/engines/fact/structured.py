@@ -11,7 +11,7 @@ from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
 from qwed.engines.fact.phrases import Phrase
 from qwed.engines.fact.quantities import NUMBER, Quantity, Relation
-from qwed.engines.fact.records import Record
+from qwed.engines.fact.records import YEARS, Record
 from qwed.engines.fact.text import Value, compare_values
 from qwed.engines.fact.verdicts import Stance, Witness
 
@@ -110,6 +110,8 @@ def match_unit(said: Value, stored: Value, *, unit_is_given: bool) -> Value | No
     """The claim's value for a cell that leaves out the unit: money and percentages are often stored so."""
     if not isinstance(said, Quantity) or not isinstance(stored, Quantity):
         return said
+    if said.unit == NUMBER and stored.unit == YEARS:
+        return msgspec.structs.replace(said, unit=YEARS)
     if unit_is_given or stored.unit != NUMBER or said.unit == NUMBER:
         return said if said.unit.dimension == stored.unit.dimension else None
     if said.unit.dimension in _CURRENCIES or said.unit.dimension == "percent":
