@@ -1,6 +1,8 @@
 """The corpus of generated claims: every right one is verified, every wrong one is not."""
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 from tests.corpora import math_claims
@@ -54,3 +56,13 @@ def test_bare_expressions_have_the_value_that_fractions_give():
             assert math_claims.Fraction(finding.evidence["value"]) == value, text
             checked += 1
     assert checked > 600
+
+
+def test_the_documented_counts_are_those_of_the_corpus():
+    page = (Path(__file__).parents[3] / "docs" / "engines" / "math.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| ([0-9,]+) \| 100 % \| ([0-9,]+) \| 100 % \|", page)
+    documented = [sum(int(row[column].replace(",", "")) for row in rows) for column in (0, 1)]
+    corpus = [claim for family in math_claims.FAMILIES for claim in math_claims.claims(family)]
+
+    right = sum(claim.is_right for claim in corpus)
+    assert documented == [right, len(corpus) - right]

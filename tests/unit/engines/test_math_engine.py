@@ -153,6 +153,8 @@ RIGHT = [
     "1 hour + 30 minutes = 90 minutes",
     "120 minutes / 60 minutes/hour = 2 hours",
     "2 dozen = 24",
+    "12 months = 1 year",
+    "5 hours * 10 dollars = 50 dollars",
     "84/12 = 7 dozen eggs",
     "$1.5 million + $500,000 = $2 million",
     "x = 5; y = 3; x + y = 8",
@@ -189,6 +191,7 @@ CORRECTIONS = {
     "5 - 8 = 3": "5 - 8 = -3",
     "$5 - $8 = $3": "$5 - $8 = -$3",
     "10 - 15 = 5%": "10 - 15 = -500%",
+    "15% of 100 is 15%": "15% of 100 is 1500%",
     "5 plus 7 equals 13": "5 plus 7 equals 12",
     "two plus two is five": "two plus two is 4",
     "sin(1) = 0.85": "sin(1) = 0.84",
@@ -288,6 +291,8 @@ UNDECIDED = [
     "$5 + €3 = $8",
     "$5 = €5",
     "1 hour + 1 km = 2",
+    "1 year = 365 days",
+    "5 km = 5 hours",
     "it is false that 2+2=5",
     "2+2=4 is wrong",
     "I doubt that 2+2=4",
@@ -343,6 +348,11 @@ def test_a_whole_number_is_not_a_rounded_result_unless_the_text_says_about(text)
 
 def test_the_reading_that_makes_a_claim_right_is_named():
     assert "natural logarithm" in _verify("log(e) = 1").evidence["reading"]
+
+
+def test_the_evidence_says_where_only_the_numbers_were_compared():
+    assert "units" in _verify("5 hours * 10 dollars = 50 dollars").evidence
+    assert "units" not in _verify("5 hours * 10 dollars/hour = 50 dollars").evidence
 
 
 def test_a_wrong_identity_comes_with_a_counterexample():

@@ -12,7 +12,7 @@ import msgspec
 
 from qwed.engines.math import exact
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Quantity, Scaled, Sum
+from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Quantity, Scaled, Sum, walk
 from qwed.engines.math.problems import NotRational, Undecided
 
 _HUNDREDTH: Final = Fraction(1, 100)
@@ -162,7 +162,8 @@ def _trailing_zeros(value: int) -> int:
 
 def _percent_as_unit(number: Stated, other: Node, value: Interval) -> str | None:
     """30 / 200 * 100 = 15%: the factor 100 and the sign both make it a percentage; people write both."""
-    if not number.is_percent or not _has_factor_hundred(other):
+    has_percent = any(isinstance(part, Percent) for part in walk(other))
+    if not number.is_percent or has_percent or not _has_factor_hundred(other):
         return None
     as_unit = Stated(number.literal, number.factor / _HUNDREDTH)
     shown = Fraction(number.literal.numerator, number.literal.denominator) * as_unit.factor

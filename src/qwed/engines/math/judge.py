@@ -42,16 +42,28 @@ _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 def judge(chain: Chain, has_units: bool) -> Outcome:
     """Never raises: a problem is an outcome."""
     try:
-        sides, size = without_units(chain.sides) if has_units else (chain.sides, _ONE)
-        if len(sides) == 1:
-            return _value_of(sides[0], size)
-        return _links(sides, chain.relations, size)
+        if has_units:
+            return _with_units(chain)
+        return _judged(chain.sides, chain.relations, _ONE)
     except Malformed as problem:
         return Outcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
     except Undefined as problem:
         return Outcome(Status.FAILED, f"no value: {problem}", failure=Failure.INCORRECT)
     except MathProblem as problem:
         return Outcome(Status.UNCERTAIN, str(problem))
+
+
+def _with_units(chain: Chain) -> Outcome:
+    plain = without_units(chain.sides)
+    outcome = _judged(plain.sides, chain.relations, plain.size)
+    if plain.agrees:
+        return outcome
+    evidence = {**outcome.evidence, "units": "of the two sides differ; only the numbers were compared"}
+    return msgspec.structs.replace(outcome, evidence=evidence)
+
+
+def _judged(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> Outcome:
+    return _value_of(sides[0], size) if len(sides) == 1 else _links(sides, relations, size)
 
 
 # -- a bare expression -----------------------------------------------------------------------------

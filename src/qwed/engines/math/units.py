@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Final
 
+import msgspec
+
 from qwed.engines.math.nodes import (
     Call,
     Negation,
@@ -110,25 +112,38 @@ UNIT_WORDS: Final[dict[str, str]] = {
 Dimension = dict[str, int]
 
 
-def without_units(sides: tuple[Node, ...]) -> tuple[tuple[Node, ...], Fraction]:
-    """The sides as plain numbers, and the size of the last side's unit in what they are now given in.
+class Unitless(msgspec.Struct, frozen=True):
+    """The sides as plain numbers; `size` is the last side's unit in what they are now given in."""
 
-    Where each dimension is written in one unit only, the numbers mean the same without it, also in the
+    sides: tuple[Node, ...]
+    size: Fraction
+    # False where the units of the sides disagree and only the numbers are compared.
+    agrees: bool = True
+
+
+def without_units(sides: tuple[Node, ...]) -> Unitless:
+    """Where each dimension is written in one unit only, the numbers mean the same without it, also in the
     loose way of "5 hours * 10 dollars = 50 dollars". Otherwise everything is converted to base units,
-    which needs dimensions that agree. Sums of unlike things are never read.
+    which needs dimensions that agree. Unlike things are neither added nor set equal.
     """
     units = {part.unit.lstrip("/") for side in sides for part in walk(side) if isinstance(part, Quantity)}
     dimensions = [_dimension(side) for side in sides]
-    currencies = [_CURRENCIES.intersection(dimension) for dimension in dimensions]
-    named = [currency for currency in currencies if currency]
-    if any(currency != named[0] for currency in named):
-        raise Undecided("two currencies are compared without a rate")
+    named = [dimension for dimension in dimensions if dimension]
+    agrees = all(dimension == named[0] for dimension in named)
+    if not agrees and _are_unlike(sides, dimensions):
+        raise Undecided("the sides have different units")
     if len({UNITS[unit][0] for unit in units}) == len(units):
-        return tuple(map(_strip, sides)), Fraction(1)
+        return Unitless(tuple(map(_strip, sides)), Fraction(1), agrees)
     opaque = any(isinstance(part, Power | Call | Rows) for side in sides for part in walk(side))
     if opaque or any(dimension != dimensions[0] for dimension in dimensions):
         raise Undecided("the sides have different units")
-    return tuple(map(_to_base, sides)), _size_of(sides[-1])
+    return Unitless(tuple(map(_to_base, sides)), _size_of(sides[-1]))
+
+
+def _are_unlike(sides: tuple[Node, ...], dimensions: list[Dimension]) -> bool:
+    """Two currencies, or two quantities that nothing was worked out of: $5 = €5, 52 weeks = 1 year."""
+    currencies = {tuple(sorted(_CURRENCIES.intersection(dimension))) for dimension in dimensions} - {()}
+    return len(currencies) > 1 or not any(isinstance(side, Product) for side in sides)
 
 
 def _size_of(node: Node) -> Fraction:
