@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program on one line is easier to compare with its neighbour
 """JavaScript programs with a known answer. They are read as text only."""
 
 HARMFUL = (

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program on one line is easier to compare with its neighbour
 """Python programs with a known answer: weak ones beside their repaired twins, evasions, ordinary code.
 
 They are read as text only. The programs in `pure_programs` are the exception: they do nothing but compute.

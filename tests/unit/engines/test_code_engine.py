@@ -156,7 +156,8 @@ def test_code_within_code_is_followed_only_so_far():
 
 
 def test_a_harmful_core_is_found_through_three_languages():
-    text = 'node -e \'require("child_process").exec("python3 -c \\"import os; os.remove(chr(47) + chr(120))\\"")\''
+    python = 'python3 -c \\"import os; os.remove(chr(47) + chr(120))\\"'
+    text = f'node -e \'require("child_process").exec("{python}")\''
 
     assert inspect_code("shell", text).harms
 

@@ -44,7 +44,8 @@ def test_text_that_does_not_parse_is_malformed():
 
 
 def test_a_problem_names_its_line_and_flow():
-    text = "const cp = require('child_process');\napp.get('/', (req, res) => {\n  cp.exec('ls ' + req.query.d);\n});\n"
+    view = "app.get('/', (req, res) => {\n  cp.exec('ls ' + req.query.d);\n});\n"
+    text = "const cp = require('child_process');\n" + view
 
     (problem,) = inspect_javascript(text).problems
 
