@@ -301,6 +301,8 @@ def test_programs_are_not_quick_and_small_calls_are() -> None:
     assert not ENGINE.is_quick(Action("execute_code", code="1"))
     assert not ENGINE.is_quick(Action("run_shell", parameters={"command": "ls"}))
     assert not ENGINE.is_quick(Action("file_write", parameters={"content": "x" * 10_000}))
+    assert ENGINE.is_quick(Action("database_read", query="SELECT 1"))
+    assert not ENGINE.is_quick(Action("database_read", query="SELECT 1, " * 200 + "1"))
 
 
 def test_the_same_action_gets_the_same_finding() -> None:

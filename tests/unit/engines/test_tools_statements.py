@@ -69,6 +69,7 @@ def test_a_read_that_does_not_just_read_fails_at_critical_risk(tool: str, query:
         {"columns": ["pg_sleep(10)"]},
         {"columns": ["id", "(SELECT password FROM admins)"]},
         {"filter": {"$where": "while(true){}"}},
+        {"filter": {"$expr": {"$function": {"body": "function() { return 1 }", "lang": "js"}}}},
         {"pipeline": [{"$match": {"a": 1}}, {"$out": "copied"}]},
         {"query": '{"$where": "sleep(1)"}'},
     ],

@@ -24,6 +24,8 @@ from qwed.engines.tools.statements import (
 from qwed.engines.tools.urls import check_rules, inspect_url
 
 _QUICK_SIZE: Final = 4_096
+# A statement is parsed, which costs far more per character.
+_QUICK_STATEMENT: Final = 800
 _MAX_SHOWN: Final = 20
 _MAX_SCANNED: Final = 65_536
 _MAX_TEXT: Final = 262_144
@@ -82,7 +84,7 @@ class ToolControlEngine:
         if action.code is not None or family_of(action.type) in (Family.SHELL, Family.CODE):
             return False
         size = len(action.query or "") + len(action.target or "") + _size_of(action.parameters, 0)
-        return size <= _QUICK_SIZE
+        return size <= (_QUICK_STATEMENT if family_of(action.type) is Family.DATABASE else _QUICK_SIZE)
 
     def verify(self, action: Action) -> Finding:
         inspection = _Inspection(action, self._rules, self._resolve)
@@ -168,6 +170,10 @@ class _Inspection:
             return [malformed("value", f"the argument is {value.why}", "")]
         if isinstance(value, str) and len(value) > _MAX_TEXT and argument.role is not Role.TEXT:
             return [undecided("size", f"longer than {_MAX_TEXT} characters", value)]
+        if self._family is Family.DATABASE and "$" in argument.where:
+            found = self._nosql(argument)
+            if found:
+                return found
         return _INSPECTORS[argument.role](self, argument)
 
     def _inspect_url(self, argument: Argument) -> list[Problem]:
@@ -244,8 +250,6 @@ class _Inspection:
         text = argument.value
         if not isinstance(text, str) or len(text) < 3:
             return []
-        if self._family is Family.DATABASE and "$" in argument.where:
-            return self._nosql(argument)
         head = text[:_MAX_SCANNED]
         if _URL_SHAPE.match(head) and not re.search(r"\s", head.strip()):
             return inspect_url(text, rules=self._rules.urls)
