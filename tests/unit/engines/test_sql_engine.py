@@ -46,6 +46,20 @@ HOSTILE = {
     "executable comments": "SELECT 1 " + "/*!50000 UNION SELECT 1 */" * 3_000,
     "types": "SELECT CAST(a AS " + "ARRAY<" * 5_000 + "INT" + ">" * 5_000 + ")",
     "equations": "SELECT a" + " = b" * 20_000,
+    "true equations": "SELECT 1 FROM t WHERE x OR 1" + "=1" * 20_000,
+    "sums": "SELECT 1 FROM t WHERE a = 1 OR " + "1+" * 20_000 + "1 = 2",
+    "ors and ands": "SELECT 1 FROM t WHERE " + "a = 1 OR b = 2 AND 1=1 AND " * 3_000 + "c",
+    "exists": "SELECT 1 FROM t WHERE " + "EXISTS (SELECT 1 FROM t) OR " * 2_500 + "a",
+    "tables": "SELECT 1 FROM " + ", ".join(f"t{number}" for number in range(9_000)),
+    "ctes": "WITH " + ", ".join(f"a{n} AS (SELECT * FROM a{n - 1})" for n in range(1, 2_500)) + " SELECT 1",
+    "columns of many tables": "SELECT "
+    + "a, " * 30_000
+    + "a FROM "
+    + ", ".join(f"t x{n}" for n in range(290)),
+    "a dotted function": "SELECT a" + ".b" * 20_000 + "(1)",
+    "doubling stars": "WITH a0 AS (SELECT * FROM t), "
+    + ", ".join(f"a{n} AS (SELECT x.*, y.* FROM a{n - 1} x, a{n - 1} y)" for n in range(1, 40))
+    + " SELECT * FROM a39",
 }
 
 
@@ -65,7 +79,8 @@ def test_hostile_text_gets_an_answer_in_time(name: str, dialect: str | None) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["many ors", "parentheses", "nots", "joins without conditions", "subscripts", "a megabyte"]
+    "name",
+    ["many ors", "parentheses", "nots", "joins without conditions", "subscripts", "a megabyte", "tables"],
 )
 def test_what_is_beyond_the_bounds_is_left_to_a_person(name: str) -> None:
     finding = ENGINE.verify(Action("execute_sql", HOSTILE[name]))

@@ -297,3 +297,27 @@ class TestValues:
 
         assert finding.risk is Risk.CRITICAL
         assert "ddl" in [item["kind"] for item in finding.evidence["statements"]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH pg_shadow AS (SELECT * FROM pg_shadow) SELECT * FROM pg_shadow",
+        'SELECT "pg_sleep"(5)',
+        'SELECT "pg_catalog"."pg_sleep"(5)',
+        "SELECT * FROM t WHERE id = 1 --1 OR 1=1",
+        "SELECT * FROM t WHERE a = '\\' AND b = ' OR 1=1 -- '",
+        "EXEC('DROP TABLE x')",
+        "SELECT * FROM csv.`/etc/passwd`",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM (SELECT * FROM users WHERE id = 1 UNION SELECT NULL, NULL) x",
+        "USE mysql; SELECT * FROM user",
+    ],
+)
+def test_ways_around_are_closed(query: str) -> None:
+    assert verify(query).failure is Failure.FORBIDDEN
+
+
+@pytest.mark.parametrize("name", ["to_archive", "date_purge", "summon", "json2disk", "listing_cleanup"])
+def test_a_function_is_not_harmless_because_its_name_begins_like_one_that_is(name: str) -> None:
+    assert verify(f"SELECT {name}(id) FROM t").status is Status.UNCERTAIN

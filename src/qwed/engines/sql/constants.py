@@ -1,6 +1,7 @@
 """Conditions that do not depend on any row: what a tautology is, however it is written."""
 
 import enum
+import itertools
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -10,6 +11,7 @@ from sqlglot import exp
 from qwed.engines.sql.nodes import descendants, operands, unwrapped
 
 _MAX_DIGITS: Final = 60
+_MAX_EVALUATED_NODES: Final = 150
 _MAX_PAIRED_TERMS: Final = 40
 
 
@@ -72,7 +74,7 @@ def is_tautology(node: exp.Expr) -> bool:
     if kind is exp.Not and type(unwrapped(node.this)) is not exp.Not:
         return is_contradiction(node.this)
     if is_constant(node):
-        return truth(value_of(node)) is not False
+        return truth(constant_value(node)) is not False
     if node.args.get("negate"):
         return False
     return _same_on_both_sides(node, _REFLEXIVE) or _matches_anything(node)
@@ -81,7 +83,7 @@ def is_tautology(node: exp.Expr) -> bool:
 def is_contradiction(node: exp.Expr) -> bool:
     node = unwrapped(node)
     if is_constant(node):
-        return truth(value_of(node)) is False
+        return truth(constant_value(node)) is False
     return _same_on_both_sides(node, _IRREFLEXIVE)
 
 
@@ -169,8 +171,14 @@ def truth(value: Value) -> bool | None:
     return False if value is None else None
 
 
-def value_of(node: exp.Expr) -> Value:
-    """The value of a constant expression, as far as all dialects agree on it."""
+def constant_value(node: exp.Expr) -> Value:
+    """The value of a constant expression, as far as all dialects agree on it and it is worth the work."""
+    size = sum(1 for _ in itertools.islice(descendants(node), _MAX_EVALUATED_NODES))
+    return OPAQUE if size == _MAX_EVALUATED_NODES else _value_of(node)
+
+
+def _value_of(node: exp.Expr) -> Value:
+    """As `constant_value`, for an expression that is known to be small."""
     node = unwrapped(node)
     evaluate = _EVALUATE.get(type(node))
     value: Value = evaluate(node) if evaluate else OPAQUE
@@ -193,25 +201,25 @@ def _number(text: str) -> Value:
 
 
 def _not(node: exp.Expr) -> Value:
-    held = truth(value_of(node.this))
+    held = truth(_value_of(node.this))
     return OPAQUE if held is None else not held
 
 
 def _negated(node: exp.Expr) -> Value:
-    value = value_of(node.this)
+    value = _value_of(node.this)
     return -value if isinstance(value, Decimal) else OPAQUE
 
 
 def _connected(node: exp.Expr) -> Value:
     deciding = type(node) is exp.Or
-    held = [truth(value_of(term)) for term in operands(node)]
+    held = [truth(_value_of(term)) for term in operands(node)]
     if deciding in held:
         return deciding
     return OPAQUE if None in held else not deciding
 
 
 def _compared(node: exp.Expr) -> Value:
-    left, right = value_of(node.this), value_of(node.expression)
+    left, right = _value_of(node.this), _value_of(node.expression)
     if left is OPAQUE or right is OPAQUE:
         return OPAQUE
     if left is None or right is None:
@@ -249,7 +257,7 @@ _ARITHMETIC: Final[dict[type[exp.Expr], Any]] = {
 
 
 def _computed(node: exp.Expr) -> Value:
-    left, right = value_of(node.this), value_of(node.expression)
+    left, right = _value_of(node.this), _value_of(node.expression)
     if not (isinstance(left, Decimal) and isinstance(right, Decimal)):
         return OPAQUE
     try:
@@ -260,7 +268,7 @@ def _computed(node: exp.Expr) -> Value:
 
 
 def _like(node: exp.Expr) -> Value:
-    value, pattern = value_of(node.this), value_of(node.expression)
+    value, pattern = _value_of(node.this), _value_of(node.expression)
     if isinstance(value, Decimal) and isinstance(pattern, Decimal):
         return value == pattern
     if not (isinstance(value, str) and isinstance(pattern, str)) or len(pattern) > _MAX_DIGITS:
@@ -272,29 +280,29 @@ def _like(node: exp.Expr) -> Value:
 
 
 def _is(node: exp.Expr) -> Value:
-    value, expected = value_of(node.this), value_of(node.expression)
+    value, expected = _value_of(node.this), _value_of(node.expression)
     if value is OPAQUE or expected is OPAQUE:
         return OPAQUE
     return value is None if expected is None else truth(value) == truth(expected)
 
 
 def _between(node: exp.Expr) -> Value:
-    value, low, high = (value_of(node.args[name]) for name in ("this", "low", "high"))
+    value, low, high = (_value_of(node.args[name]) for name in ("this", "low", "high"))
     if type(value) is type(low) is type(high) and isinstance(value, Decimal | str):
         return low <= value <= high  # type: ignore[operator]
     return OPAQUE
 
 
 def _in(node: exp.Expr) -> Value:
-    value = value_of(node.this)
-    values = [value_of(item) for item in node.expressions]
+    value = _value_of(node.this)
+    values = [_value_of(item) for item in node.expressions]
     if not values or OPAQUE in (value, *values):
         return OPAQUE
     return value in values
 
 
 def _joined(node: exp.Expr) -> Value:
-    left, right = value_of(node.this), value_of(node.expression)
+    left, right = _value_of(node.this), _value_of(node.expression)
     return left + right if isinstance(left, str) and isinstance(right, str) else OPAQUE
 
 

@@ -51,7 +51,15 @@ class SqlEngine:
         texts = (action.query, action.code, action.target)
         length = len(parameters) + sum(len(text) for text in texts if text)
         decide = self._remembered if length <= _CACHED_LENGTH else self._decide
-        decision = decide(*texts, parameters)
+        try:
+            decision = decide(*texts, parameters)
+        except ModuleNotFoundError as error:
+            return uncertain(
+                SQL, Risk.CRITICAL, f"the SQL engine needs {error.name!r}, which is not installed"
+            )
+        # An engine never raises: whatever the parser or a rule trips over, nothing was proven.
+        except Exception as error:  # noqa: BLE001
+            return uncertain(SQL, Risk.CRITICAL, f"the engine gave up ({type(error).__name__})")
         if decision.corrected_text is None:
             return decision.finding
         corrected = msgspec.structs.replace(action, query=decision.corrected_text)

@@ -13,13 +13,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.words import words
 
-# Reserved in every dialect: a bare table or column cannot have such a name.
-_RESERVED: Final = words(
-    """
-    select from where and or not on as group having union order join case when then else in is between like
-    limit into
-    """
-)
+# Reserved in every dialect: a bare table or column cannot have such a name (unless the schema has it).
+_RESERVED: Final = words("select from where and or not on as having union join in is between like")
 # PostgreSQL and its relatives let these be names.
 _RESERVED_ELSEWHERE: Final = words("update delete insert set values table create drop")
 _FREE_WITH_NAMES: Final = frozenset(
@@ -93,7 +88,9 @@ def check_identifier(node: exp.Expr, notes: Notes) -> None:
     if type(identifier) is not exp.Identifier or identifier.args.get("quoted") or node.args.get("table"):
         return
     name = str(identifier.this).lower()
-    if name in _RESERVED or (name in _RESERVED_ELSEWHERE and notes.dialect not in _FREE_WITH_NAMES):
+    reserved = name in _RESERVED or (name in _RESERVED_ELSEWHERE and notes.dialect not in _FREE_WITH_NAMES)
+    schema = notes.context.schema
+    if reserved and not (schema is not None and schema.names(name)):
         notes.malformed("parse", f"the keyword {name.upper()} stands where a name belongs", node)
 
 

@@ -5,11 +5,11 @@ from typing import Any, Final
 from sqlglot import exp
 
 from qwed.engines.sql.constants import (
+    constant_value,
     has_complementary_terms,
     is_constant,
     is_tautology,
     truth,
-    value_of,
 )
 from qwed.engines.sql.functions import SERVER_FACTS
 from qwed.engines.sql.nodes import descendants, operands, parent_beyond_parens, unwrapped
@@ -37,39 +37,56 @@ def check_filter(node: exp.Expr, notes: Notes) -> None:
 
 def check_or(node: exp.Expr, notes: Notes) -> None:
     """OR, XOR and MySQL's ||: one constant term undoes, or probes, all the others."""
-    parent = parent_beyond_parens(node)
-    if type(parent) is type(node) or not _is_condition(node):
+    if type(parent_beyond_parens(node)) is type(node):
         return
     terms = operands(node)
-    for position, term in enumerate(terms):
-        if is_constant(term):
-            held = truth(value_of(term))
-            if position == 0 and held is False and _is_builder_stub(unwrapped(term)):
-                continue
-            rule, message = ("constant_condition", _CONSTANT) if held is False else ("tautology", _TAUTOLOGY)
-            notes.forbidden(rule, message, term)
-        elif _may_be_tautology(term) and is_tautology(term):
-            notes.forbidden("tautology", _TAUTOLOGY, term)
-        else:
-            _check_server_probe(unwrapped(term), notes)
+    found = [problem for problem in map(_wrong_term, range(len(terms)), terms) if problem]
     if has_complementary_terms(terms):
-        notes.forbidden("tautology", "the terms together are true of every row", node)
+        found.append(("tautology", "the terms together are true of every row", node))
+    # Last, since the way up to the clause is as long as the query is deep.
+    if found and not notes.is_saturated and _is_condition(node):
+        for rule, message, term in found:
+            notes.forbidden(rule, message, term)
+    for term in terms:
+        _check_server_probe(unwrapped(term), notes)
+
+
+def _wrong_term(position: int, term: exp.Expr) -> tuple[str, str, exp.Expr] | None:
+    if not is_constant(term):
+        return ("tautology", _TAUTOLOGY, term) if is_tautology(term) else None
+    held = truth(constant_value(term))
+    if held is not False:
+        return "tautology", _TAUTOLOGY, term
+    if position == 0 and _is_builder_stub(unwrapped(term)):
+        return None
+    return "constant_condition", _CONSTANT, term
 
 
 def check_and(node: exp.Expr, notes: Notes) -> None:
     """AND: a constant term changes nothing for an honest query, and answers a blind probe."""
-    if type(node.parent) is exp.And or not _is_condition(node):
+    if type(node.parent) is exp.And:
         return
     # Builders begin a WHERE or a group of their own with a stub; nothing else does.
     built = isinstance(node.parent, exp.Where | exp.Qualify | exp.Paren)
-    for position, term in enumerate(operands(node)):
-        if not is_constant(term):
-            _check_server_probe(unwrapped(term), notes)
+    found = []
+    for position, term in enumerate(map(unwrapped, operands(node))):
+        if not is_constant(term) and not _compares_string_with_itself(term):
+            _check_server_probe(term, notes)
             continue
-        bare = unwrapped(term)
-        harmless = _is_builder_stub(bare) if position == 0 else type(bare) is exp.Boolean and bare.this
+        harmless = _is_builder_stub(term) if position == 0 else type(term) is exp.Boolean and term.this
         if not (built and harmless):
+            found.append(term)
+    if found and not notes.is_saturated and _is_condition(node):
+        for term in found:
             notes.forbidden("constant_condition", _CONSTANT, term)
+
+
+def _compares_string_with_itself(term: exp.Expr) -> bool:
+    """`"1" = "1"`, where it is not known whether these are names or strings."""
+    if type(term) is not exp.EQ or type(term.this) is not exp.Column or term.this != term.expression:
+        return False
+    column = term.this
+    return not column.args.get("table") and bool(column.this.args.get("quoted"))
 
 
 def _is_condition(node: exp.Expr) -> bool:
@@ -97,13 +114,6 @@ def _is_builder_stub(condition: exp.Expr) -> bool:
     return all(type(side) is exp.Literal and not side.is_string for side in sides)
 
 
-_PLAIN_TERMS: Final = frozenset({exp.Column, exp.Exists})
-
-
-def _may_be_tautology(term: exp.Expr) -> bool:
-    return type(term) not in _PLAIN_TERMS
-
-
 def check_comparison(node: exp.Expr, notes: Notes) -> None:
     """`a = '' = ''`: the outcome of a comparison compared once more."""
     left: Any = node.this
@@ -127,9 +137,10 @@ def check_is(node: exp.Expr, notes: Notes) -> None:
 def check_exists(node: exp.Expr, notes: Notes) -> None:
     """`EXISTS (SELECT 1 FROM users)`: whether a table has rows, and nothing about the row at hand."""
     query = node.this
-    if type(query) is not exp.Select or not _is_condition(node) or query.args.get("from_") is None:
+    if type(query) is not exp.Select or query.args.get("from_") is None or notes.is_saturated:
         return
-    if not any(query.args.get(clause) for clause in ("where", "joins", "group", "having", "laterals")):
+    asks_for_all = not any(query.args.get(key) for key in ("where", "joins", "group", "having", "laterals"))
+    if asks_for_all and _is_condition(node):
         notes.forbidden("blind_probe", "the condition asks for the whole of a table", node)
 
 
@@ -245,6 +256,14 @@ def check_extraction(node: exp.Expr, notes: Notes) -> None:
 
 def _within_filter(node: exp.Expr) -> bool:
     return node.find_ancestor(*_FILTERS, exp.Order) is not None
+
+
+def check_choice(node: exp.Expr, notes: Notes) -> None:
+    """`CASE WHEN 1=1 THEN …` in a condition or an order: a probe that answers by what it picks."""
+    case = node.parent
+    is_simple_case = isinstance(case, exp.Case) and case.this is not None
+    if not is_simple_case and is_constant(node.this) and _within_filter(node):
+        notes.forbidden("blind_probe", "a choice inside a condition is made by a constant", node)
 
 
 def check_cast(node: exp.Expr, notes: Notes) -> None:
@@ -368,6 +387,7 @@ VISITS: Final[dict[type[exp.Expr], Any]] = {
     exp.Substring: check_extraction,
     exp.Ascii: check_extraction,
     exp.Length: check_extraction,
+    exp.If: check_choice,
     exp.Exists: check_exists,
     exp.Is: check_is,
     exp.Cast: check_cast,

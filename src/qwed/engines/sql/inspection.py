@@ -1,5 +1,6 @@
 """One SQL text, read once: its statements, what they reach, and every rule that they break."""
 
+import itertools
 import re
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from qwed.engines.sql.dialects import UNION, dialect_named
 from qwed.engines.sql.functions import SIDE_EFFECTS, forbidden_rule, is_pure
 from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, with_executable_comments
 from qwed.engines.sql.names import Resolver
+from qwed.engines.sql.nodes import descendants
 from qwed.engines.sql.notes import Context, Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.rules import SqlRules
@@ -24,6 +26,7 @@ from qwed.engines.sql.statements import NESTED, classified
 from qwed.engines.sql.truncation import check_comments
 from qwed.engines.sql.verdict import READS, Kind, Problem, SqlVerdict
 
+MAX_TABLES: Final = 300
 _MAX_INNER_DEPTH: Final = 4
 _ANY_DIALECT: Final = "any"
 
@@ -165,7 +168,7 @@ def _read_statement(statement: exp.Expr, notes: Notes, text: str, *, alone: bool
         check(statement, notes)
     if type(statement) is not exp.Pragma:
         _walk(statement, notes)
-    if notes.context.schema is not None:
+    if notes.context.schema is not None and notes.tables_read <= MAX_TABLES:
         Resolver(notes.context.schema, notes, text).statement(statement)
 
 
@@ -346,6 +349,11 @@ def _compares_columns(where: exp.Expr) -> bool:
 
 
 def _visit_table(node: exp.Expr, notes: Notes) -> None:
+    notes.tables_read += 1
+    if notes.tables_read > MAX_TABLES:
+        if notes.tables_read == MAX_TABLES + 1:
+            notes.undecided("bounds", f"too large to decide: more than {MAX_TABLES} tables", node)
+        return
     source = node.this
     if type(source) is not exp.Identifier:
         if isinstance(source, exp.Literal | exp.Var):
@@ -360,7 +368,7 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
     if not schema_name and isinstance(catalog, exp.Expr):
         schema_name = catalog.name.lower()
     qualified = f"{schema_name}.{name}" if schema_name else name
-    if not schema_name and _is_cte(name, node):
+    if not schema_name and notes.may_have_ctes and _is_cte(name, node):
         return
     notes.table(qualified)
     schema_given = notes.context.schema
@@ -488,9 +496,11 @@ def _function_name(node: exp.Expr) -> str:
 
 
 def _dotted(node: exp.Expr) -> str:
-    if type(node) is exp.Dot:
-        return f"{_dotted(node.this)}.{_dotted(node.expression)}"
-    return node.name
+    names = (part.name for part in descendants(node) if type(part) is exp.Identifier)
+    return ".".join(itertools.islice(names, _MAX_QUALIFIERS))
+
+
+_MAX_QUALIFIERS: Final = 8
 
 
 def _visit_reader(node: exp.Expr, notes: Notes) -> None:

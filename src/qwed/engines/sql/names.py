@@ -367,9 +367,11 @@ class Resolver:
 
     def _joins(self, joins: list[exp.Expr], scope: Scope) -> None:
         for join in joins:
-            before = dict(scope.sources)
+            merges = join.args.get("using") or str(join.args.get("method") or "").upper() == "NATURAL"
+            before = dict(scope.sources) if merges else scope.sources
             self._sources([join.this], scope)
-            self._merge_columns(join, before, scope)
+            if merges:
+                self._merge_columns(join, before, scope)
             on = join.args.get("on")
             if on is not None:
                 self._expression(on, scope, visible=_NOTHING)

@@ -13,6 +13,8 @@ from qwed.engines.sql.schema import Schema
 from qwed.engines.sql.verdict import Kind, Problem, Statement
 
 _MAX_PROBLEMS: Final = 20
+# Repetitions of one problem are not listed again, but printing them to find that out costs time.
+_MAX_PRINTED: Final = 60
 _MAX_TABLES: Final = 100
 _MAX_STATEMENTS: Final = 50
 
@@ -38,9 +40,17 @@ class Notes:
         self.problems: dict[tuple[str, str], Problem] = {}
         self.warnings: dict[tuple[str, str], Problem] = {}
         self.tables: dict[str, None] = {}
+        self.may_have_ctes = "with" in context.text.lower()
+        self.tables_read = 0
+        self._printed = 0
         self.risk = Risk.LOW
         self.kind = Kind.READ
         """Of the statement that is being read."""
+
+    @property
+    def is_saturated(self) -> bool:
+        """So many problems were met that one more would not be looked at."""
+        return self._printed >= _MAX_PRINTED
 
     def statement(self, kind: Kind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
         self.raise_risk(risk)
@@ -68,7 +78,7 @@ class Notes:
         self._problem(rule, message, node, None, risk)
 
     def warn(self, rule: str, message: str, node: exp.Expr | str) -> None:
-        if len(self.warnings) < _MAX_PROBLEMS:
+        if len(self.warnings) < _MAX_PROBLEMS and self._may_print():
             text = self._text(node)
             self.warnings.setdefault((rule, text), Problem(rule, message, text))
 
@@ -80,9 +90,13 @@ class Notes:
         self, rule: str, message: str, node: exp.Expr | str, failure: Failure | None, risk: Risk
     ) -> None:
         self.raise_risk(risk)
-        if len(self.problems) < _MAX_PROBLEMS:
+        if not self.problems or (len(self.problems) < _MAX_PROBLEMS and self._may_print()):
             text = self._text(node)
             self.problems.setdefault((rule, text), Problem(rule, message, text, failure, risk))
+
+    def _may_print(self) -> bool:
+        self._printed += 1
+        return self._printed <= _MAX_PRINTED
 
     def _text(self, node: exp.Expr | str) -> str:
         return node[:200] if isinstance(node, str) else text_of(node, self.dialect)

@@ -42,6 +42,10 @@ class Schema(msgspec.Struct, frozen=True):
     def find(self, name: str, qualified: str) -> Table | None:
         return self.tables.get(qualified) or self.tables.get(name)
 
+    def names(self, name: str) -> bool:
+        """Whether a table or a column has this (lower-case) name."""
+        return name in self.tables or any(name in table.columns for table in self.tables.values())
+
 
 class UnreadableSchema(ValueError):
     """The message says what was given."""
@@ -301,12 +305,16 @@ def _is_constraint(item: list[_Lexeme]) -> bool:
     if first in _CONSTRAINTS:
         return second is not None and (second.key in _CONSTRAINTS[first] or _names_index(item))
     if first == "CONSTRAINT":
-        return len(item) > 2
+        return len(item) > 2 and not _is_type(item[1])
     if first in ("KEY", "INDEX"):
         return second is not None and (second.text == "(" or _names_index(item))
-    return first == "LIKE" and second is not None
+    return first == "LIKE" and second is not None and not _is_type(second)
 
 
 def _names_index(item: list[_Lexeme]) -> bool:
     """`KEY idx (a)`: a name and a list of columns, not `key varchar(20)`."""
-    return len(item) > 3 and item[2].text == "(" and family_of(item[1].text) is Family.OTHER
+    return len(item) > 3 and item[2].text == "(" and not _is_type(item[1])
+
+
+def _is_type(lexeme: _Lexeme) -> bool:
+    return not lexeme.is_quoted and family_of(lexeme.text) is not Family.OTHER
