@@ -165,7 +165,9 @@ class Branches(Calls):
 
     def _while(self, node: ast.While) -> int:
         self.eval(node.test)
+        self.unbounded_loops += 1
         self._once(node.body, lambda: None)
+        self.unbounded_loops -= 1
         return self.block(node.orelse)
 
     def _try(self, node: Any) -> int:

@@ -6,6 +6,7 @@ bounds leave out is reported as a doubt, never passed over.
 """
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -52,6 +53,14 @@ from qwed.engines.code.verdict import MAX_NESTING
 
 def _is_flask(decorator: Value) -> bool:
     return isinstance(decorator, Ref) and decorator.path.startswith(FLASK_APPS)
+
+
+def _numbers_in(decorator: Value) -> frozenset[str]:
+    """`/user/<int:uid>` lets only numbers through."""
+    route = decorator.args[0] if isinstance(decorator, Ref) and decorator.args else None
+    if not (isinstance(route, Const) and isinstance(route.data, str)):
+        return frozenset()
+    return frozenset(re.findall(r"<(?:int|float|uuid):(\w+)>", route.data))
 
 
 def _is_number_annotation(annotation: ast.expr | None) -> bool:
@@ -135,7 +144,8 @@ class Interpreter(Branches):
                 given[name] = Ref("request", (Origin(REMOTE, argument.lineno, f"parameter {name}"),))
             else:
                 kind = REMOTE if remote else PARAMETER
-                shape = "number" if _is_number_annotation(argument.annotation) else ""
+                numeric = name in function.numbers or _is_number_annotation(argument.annotation)
+                shape = "number" if numeric else ""
                 taint = () if shape else (Origin(kind, argument.lineno, f"parameter {name}"),)
                 given[name] = Unknown(taint, shape)
         for extra in (arguments.vararg, arguments.kwarg):
@@ -258,7 +268,8 @@ class Interpreter(Branches):
                 self._set_global(index, value, target.lineno)
                 return
             case Ref():
-                self.rules.attribute_set(self, owner.path + "[]", value, target.lineno)
+                key = f".{index.data}" if owner.path == "os.environ" and isinstance(index, Const) else "[]"
+                self.rules.attribute_set(self, owner.path + key, value, target.lineno)
         if value.taint and not isinstance(owner, (Table, Items)):
             self._spread_taint(target.value, value.taint)
         elif value.taint:
@@ -358,6 +369,7 @@ class Interpreter(Branches):
         name = called.path.removesuffix("()").rpartition(".")[2] if isinstance(called, Ref) else ""
         if isinstance(decorator, ast.Call) and name in ROUTE_DECORATORS:
             function.remote = "flask" if _is_flask(called) else "web"
+            function.numbers = _numbers_in(called)
             return value
         if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
             return self.call(called, [value], {}, decorator.lineno)

@@ -224,6 +224,7 @@ class Machine:
         self.ranges: dict[int, int] = {}
         self.growth = ""
         self.standalone = False
+        self.unbounded_loops = 0
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps

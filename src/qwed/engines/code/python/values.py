@@ -107,7 +107,7 @@ class Choice(Value):
 
 
 class Function(Value):
-    __slots__ = ("bound", "calls", "defaults", "node", "remote", "scope")
+    __slots__ = ("bound", "calls", "defaults", "node", "numbers", "remote", "scope")
 
     def __init__(self, node: Any, scope: Any, defaults: Mapping[str, Value]) -> None:
         self.node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda = node
@@ -116,6 +116,7 @@ class Function(Value):
         self.taint = CLEAN
         self.bound: Value | None = None
         self.remote = ""
+        self.numbers: frozenset[str] = frozenset()
         self.calls = 0
 
     @property

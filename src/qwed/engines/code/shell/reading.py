@@ -80,6 +80,9 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
             run.judge.write(run, path, line, stdin)
     if name == "sed":
         _judge_sed(run, args, line)
+    if name == "openssl" and "s_client" in args:
+        run.report.effects.add("network")
+        return Stream(None, frozenset({"network"}))
     options = [arg for arg in args if arg not in files] if name != "tee" else []
     return Stream(_computed(name, options, source), marks)
 
@@ -210,7 +213,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("echo base64 base32 openssl xxd rev tac tr sed gunzip zcat cat tee head tail", text_filter),
     "printf": print_variable,
     **rules(
-        "true false : exit return break continue shift wait pwd type hash help clear test [ expr seq",
+        "true false : exit return break continue shift wait pwd type help clear test [ expr seq",
         do_nothing,
     ),
     **rules("basename dirname sleep date umask getopts ulimit", do_nothing),

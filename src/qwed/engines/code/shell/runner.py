@@ -362,7 +362,7 @@ class Runner:
     def _assign(self, name: str, value: str, node: Any) -> None:
         self.variables[name] = value if len(value) <= words.MAX_WORD else HOLE
         self.steps += len(value) >> 7
-        scratch_first = value.startswith((".", "/tmp", "/dev/shm"))  # noqa: S108 - compared, not used
+        scratch_first = value.startswith((".:", "/tmp", "/dev/shm")) or value == "."  # noqa: S108 - not used
         if (name in _RUN_BY_OTHERS and value) or (name == "PATH" and scratch_first):
             self.harm("injects-into-programs", self.line(node))
         elif name in _HISTORY_VARIABLES and value in ("", "0", "/dev/null"):

@@ -223,7 +223,7 @@ def env(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         if text in ("-u", "-C", "--unset", "--chdir"):
             rest = rest[2:]
         elif text.startswith("-") or _ASSIGNMENT.match(text):
-            if text.startswith(_INJECTING):
+            if text.startswith(_INJECTING) or re.match(r"^\w+=\(\) *\{", text):
                 run.harm("injects-into-programs", line)
             rest = rest[1:]
         else:
@@ -350,6 +350,20 @@ def command_option(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     return run_string(run, text, stdin, line) if text is not None else UNREAD
 
 
+def unread(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Shells whose language is not read here."""
+    run.report.effects.add("process")
+    run.doubt("runs-text", line)
+    return UNREAD
+
+
+def built_in(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`hash -p file name` and `enable -f file name` put other programs in the place of known ones."""
+    if any(arg in ("-p", "-f") for arg in argv[1:]):
+        run.harm("injects-into-programs", line)
+    return EMPTY
+
+
 def flock(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     rest = after_options(argv[1:], frozenset({"-w", "-E", "--timeout"}))[1:]
     if rest[:1] == ["-c"] and len(rest) > 1:
@@ -399,6 +413,8 @@ COMMANDS: Final[dict[str, Rule]] = {
     "trap": trap,
     **rules("script expect", command_option),
     "flock": flock,
+    **rules("hash enable", built_in),
+    **rules("powershell pwsh cmd wscript cscript mshta rundll32 regsvr32", unread),
     "watch": watch,
     **rules("vi vim nvim ed ex emacs gdb nano man", editor),
 }

@@ -78,6 +78,8 @@ def _judge_address(run: Runner, args: list[str], line: int) -> None:
     """File contents and secrets spelled into an address leave with the request."""
     if any(places.is_metadata_service(arg) for arg in args):
         run.harm("metadata-service", line)
+    if any(arg.startswith("file://") and places.is_sensitive(arg.removeprefix("file://")) for arg in args):
+        run.harm("reads-sensitive-file", line)
     marks = run.word_marks
     if marks & _PRIVATE or ("file" in marks and any(HOLE in arg for arg in args)):
         run.harm("exfiltration", line)

@@ -219,7 +219,16 @@ def _name_only(run: Interpreter, call: Call) -> Value:
     return Unknown(shape="file-name")
 
 
+def _walk_path(run: Interpreter, call: Call) -> Value:
+    """Remembers where the walk starts, for what it yields."""
+    run.report.effects.add("file-read")
+    return Ref("pathlib.Path().iterdir()", (), (call.args[0],))
+
+
 _PATH_ACTIONS: Final[dict[str, Rule]] = {
+    "rglob": _walk_path,
+    "glob": _walk_path,
+    "iterdir": _walk_path,
     "open": open_file,
     "read_text": _read_text,
     "read_bytes": _read_text,

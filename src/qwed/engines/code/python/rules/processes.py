@@ -234,7 +234,34 @@ def _vector_call(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
+def fork(run: Interpreter, call: Call) -> Value:
+    run.report.effects.add("process")
+    if run.unbounded_loops:
+        run.harm("fork-bomb", call.line)
+    return Unknown(shape="number")
+
+
+def kill(run: Interpreter, call: Call) -> Value:
+    """Process 1 holds up the system; -1 is every process there is."""
+    run.report.effects.add("process")
+    target = call.argument(0)
+    if isinstance(target, Const) and target.data in (-1, 1):
+        run.harm("destructive-command", call.line)
+    return UNKNOWN
+
+
+def become(run: Interpreter, call: Call) -> Value:
+    run.harm("privilege", call.line)
+    return UNKNOWN
+
+
 CALLS: dict[str, Rule] = {
+    "os.fork": fork,
+    "os.kill": kill,
+    "os.killpg": kill,
+    **dict.fromkeys(
+        ("os.setuid", "os.seteuid", "os.setgid", "os.setegid", "os.setresuid", "os.chroot"), become
+    ),
     **dict.fromkeys(_SHELL, shell_command),
     **dict.fromkeys(_SUBPROCESS, subprocess_call),
     **dict.fromkeys(_EXEC, exec_program),

@@ -23,6 +23,7 @@ _NOT_A_SECRET: Final = re.compile(
     r"|^[a-z]+(?:[_.-][a-z]+)*[_.-](?:password|token|key|secret)$",
     re.I,
 )
+_MAY_BE_A_WORD: Final = re.compile(r"(?:^|[_a-z])(?:token|pass|credentials?)$", re.I)
 _CASE_SENSITIVE_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _SECRET_PURPOSE: Final = re.compile(
     r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|"
@@ -39,7 +40,7 @@ _HARMLESS_HASH: Final = re.compile(
 def assigned(run: Interpreter, name: str, value: Value, line: int) -> None:
     """A name that says secret, given a constant."""
     if isinstance(value, Const) and isinstance(value.data, (str, bytes)) and not value.taint:
-        if _SECRET_NAME.search(_CAMEL.sub("_", name)) and _is_secret(value.data):
+        if _SECRET_NAME.search(_CAMEL.sub("_", name)) and _is_secret(value.data, name):
             run.harm("hard-coded-secret", line)
     elif isinstance(value, (Ref, Unknown, Text)) and _SECRET_PURPOSE.search(name):
         _judge_random(run, value, line)
@@ -50,8 +51,11 @@ def _judge_random(run: Interpreter, value: Value, line: int) -> None:
         run.harm("weak-randomness", line, tuple(o for o in value.taint if o.kind == "random"))
 
 
-def _is_secret(data: str | bytes) -> bool:
+def _is_secret(data: str | bytes, name: str) -> bool:
     text = data if isinstance(data, str) else data.decode("latin-1")
+    # A token is also what a scanner reads: only what looks made up at random is a secret then.
+    if _MAY_BE_A_WORD.search(name) and not (len(text) >= 8 and re.search(r"\d", text)):
+        return False
     if len(text) < 3 or _CASE_SENSITIVE_CONSTANT.match(text):
         return False
     return _NOT_A_SECRET.search(text) is None
@@ -63,7 +67,9 @@ def compared(run: Interpreter, node: ast.Compare, values: list[Value]) -> None:
         return
     for side, other in ((node.left, values[1]), (node.comparators[0], values[0])):
         name = side.id if isinstance(side, ast.Name) else side.attr if isinstance(side, ast.Attribute) else ""
-        known = name and isinstance(other, Const) and isinstance(other.data, str) and _is_secret(other.data)
+        known = (
+            name and isinstance(other, Const) and isinstance(other.data, str) and _is_secret(other.data, name)
+        )
         if known and _SECRET_NAME.search(_CAMEL.sub("_", name)):
             run.harm("hard-coded-secret", node.lineno)
 
@@ -295,12 +301,15 @@ def attribute_set(run: Interpreter, path: str, value: Value, line: int) -> None:
     elif path.endswith((".debug", "config[]")) and isinstance(value, Const) and value.data is True:
         if path.endswith(".debug"):
             run.harm("debug-mode", line)
+    elif path.startswith("os.environ.") and path.rpartition(".")[2] in _RUN_BY_OTHERS:
+        run.harm("injects-into-programs", line)
     elif path.startswith("sys.modules[]") or (
         path.startswith("builtins.") and path.isascii() and path.replace(".", "").replace("_", "").isalnum()
     ):
         run.doubt("rewrites-an-object", line)
 
 
+_RUN_BY_OTHERS: Final = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONSTARTUP", "BASH_ENV"})
 _RANDOM: Final = (
     "random",
     "randint",
