@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "building $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check uv 2>/dev/null || true
-	@if $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; then :; else \
+	@if $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; then :; else \
 	  echo "uv could not install; using pip" && \
 	  $(BIN)/pip install --quiet --upgrade 'pip>=25.1' && \
 	  $(BIN)/pip install --quiet -c constraints.txt -e '.[all]' --group dev; fi
