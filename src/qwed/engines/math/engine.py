@@ -16,7 +16,7 @@ from qwed.engines.math.problems import Malformed, MathProblem
 
 # Quick texts: nothing in them loads a library or grows a number beyond a few hundred digits.
 _QUICK: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
-_QUICK_PROSE: Final = 2_000
+_QUICK_PROSE: Final = 600
 _HEAVY: Final = re.compile(
     r"\^|\*\*|!|[√∛π∫°²³⁰¹⁴-⁹\\\[|_！-～]|\b[b-hj-z]\b|[0-9][a-z]\b|\b(?:a|arc|ar)?(?:sin|cos|tan|sec|csc|cot)h?(?![a-z])|"
     r"\blog|\bln|\bl[gb]\b|\bpi\b|\btau\b|\bexp|sqrt|cbrt|root|power|raised|deriv|integ|differentia|solve|solution|"

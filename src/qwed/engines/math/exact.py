@@ -22,7 +22,7 @@ from qwed.engines.math.nodes import (
 )
 from qwed.engines.math.problems import NotRational, Symbolic, Undefined
 from qwed.engines.math.rational_functions import FUNCTIONS
-from qwed.engines.math.ratios import Ratio, checked, power, reduced
+from qwed.engines.math.ratios import LARGE, Ratio, checked, power, reduced
 
 _OF_MATRICES: Final = frozenset({"det", "inverse", "transpose", "trace", "rank", "dot", "cross"})
 
@@ -58,14 +58,19 @@ def _sum(node: Sum) -> Ratio:
 def _product(node: Product) -> Ratio:
     numerator, denominator = 1, 1
     for factor, inverse in zip(node.factors, node.inverse, strict=True):
-        top, bottom = _RULES[type(factor)](factor)
+        top, bottom = (
+            (factor.numerator, factor.denominator)
+            if type(factor) is Literal
+            else _RULES[type(factor)](factor)
+        )
         if inverse:
             if not top:
                 raise Undefined("division by zero")
             top, bottom = (bottom, top) if top > 0 else (-bottom, -top)
         numerator *= top
         denominator *= bottom
-        numerator, denominator = checked(numerator, denominator)
+        if denominator > LARGE or not -LARGE < numerator < LARGE:
+            numerator, denominator = checked(numerator, denominator)
     return numerator, denominator
 
 

@@ -193,17 +193,14 @@ def corrected_text(text: str, variables: Variables) -> str | None:
         return _spliced(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
     for _ in range(_MAX_REPAIRS):
         outcomes, judged, _ = _examined(text, variables)
-        wrong = next((index for index, one in enumerate(outcomes) if one.repair is not None), None)
-        if wrong is None:
+        wrong = [index for index, outcome in enumerate(outcomes) if outcome.repair is not None]
+        if not wrong:
             is_right = all(outcome.status is Status.VERIFIED for outcome in outcomes)
             return text if is_right else None
-        statement, chain = judged[wrong]
-        repair = outcomes[wrong].repair
-        assert repair is not None and chain is not None
-        changed = _repaired(text, statement, chain, repair)
-        if changed is None or changed == text:
-            return None
-        text = changed
+        edits = [_edit(text, *judged[index], outcomes[index].repair) for index in wrong]
+        # From the end, so that the places before stay where they are.
+        for span, new in sorted(edits, reverse=True):
+            text = _spliced(text, span, new)
     return None
 
 
@@ -217,27 +214,28 @@ def _with_solutions(text: str, claim: SolutionClaim) -> str | None:
     return changed if is_right else None
 
 
-def _repaired(text: str, statement: Statement, chain: Chain, repair: Repair) -> str | None:
+def _edit(text: str, statement: Statement, chain: Chain | None, repair: Repair | None) -> tuple[Span, str]:
+    """What to write instead, and where."""
+    assert chain is not None and repair is not None
     spans = statement.spans or _located(text)
     first, last = chain.bounds[repair.side]
-    if last > len(spans):
-        return None
     if repair.relation:
-        return _spliced(text, spans[last], _relation_text(text, spans[last], repair.relation))
+        return spans[last], _relation_text(text, spans[last], repair.relation)
     side_span = (spans[first][0], spans[last - 1][1])
     if repair.value is None:
-        return _spliced(text, side_span, repair.text)
+        return side_span, repair.text
+    old = text[slice(*side_span)]
     number = stated(chain.sides[repair.side])
     numeric = [at for at in range(first, last) if is_number(statement.tokens[at])]
     if number is None or len(numeric) != 1:
-        return _spliced(text, side_span, _side_text(text[slice(*side_span)], repair.value, number))
+        return side_span, _side_text(old, repair.value, number)
     number_span = spans[numeric[0]]
     shown = written_like(abs(repair.value), number.literal, statement.tokens[numeric[0]])
     if repair.value >= 0:
-        return _spliced(text, number_span, shown)
+        return number_span, shown
     # The sign changes, and it stands before the currency; what follows the number stays.
     sign = "" if number.factor < 0 else "-"
-    return _spliced(text, (side_span[0], number_span[1]), sign + _currency(text[slice(*side_span)]) + shown)
+    return (side_span[0], number_span[1]), sign + _currency(old) + shown
 
 
 def _located(text: str) -> list[Span]:

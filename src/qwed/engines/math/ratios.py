@@ -11,7 +11,7 @@ from qwed.engines.math.problems import MAX_BITS, NotRational, Undecided, Undefin
 
 Ratio = tuple[int, int]
 
-_REDUCE_ABOVE: Final = 1 << 1_024
+LARGE: Final = 1 << 1_024
 
 
 def reduced(value: Ratio) -> Ratio:
@@ -24,7 +24,7 @@ def reduced(value: Ratio) -> Ratio:
 
 def checked(numerator: int, denominator: int) -> Ratio:
     """In lowest terms once it is large; refused once it is huge."""
-    if denominator > _REDUCE_ABOVE or not -_REDUCE_ABOVE < numerator < _REDUCE_ABOVE:
+    if denominator > LARGE or not -LARGE < numerator < LARGE:
         numerator, denominator = reduced((numerator, denominator))
         if numerator.bit_length() > MAX_BITS or denominator.bit_length() > MAX_BITS:
             raise too_large()
