@@ -201,6 +201,14 @@ def test_a_deep_object_gets_an_answer() -> None:
     assert verify("Acme has 5 employees.", value).status is Status.UNCERTAIN
 
 
+def test_sentences_inside_an_object_are_read_as_text() -> None:
+    source = {"pages": [{"title": "Home", "body": "Acme was founded in 1990. It is small."}]}
+    finding = verify("Acme was founded in 1991.", source)
+
+    assert finding.status is Status.FAILED
+    assert finding.evidence["assertions"][0]["witnesses"][0]["source"] == "source 1.pages[0].body"
+
+
 def test_the_order_of_the_sources_does_not_change_the_answer() -> None:
     sources = ["Acme has 5 employees.", "Globex has 6 employees.", {"name": "Hooli", "employees": 7}]
     claims = [

@@ -94,6 +94,9 @@ def test_sentences_end_where_a_reader_ends_them() -> None:
         ([["a", "b"], [1, 2]], [TableSource]),
         ({"id": "t", "table": [["a", "b"], [1, 2]]}, [TableSource]),
         ("First, we came.\nThen, we saw.", [TextSource]),
+        ([{"id": 1, "content": "We came."}, {"id": 2, "content": "We saw."}], [TextSource, TextSource]),
+        ({"text": "We came.", "author": "Caesar"}, [TextSource, ObjectSource]),
+        ({"id": "x", "text": "a,b\n1,2"}, [TableSource]),
     ],
 )
 def test_sources_are_recognised_in_the_shapes_people_send(given: object, kinds: list[type]) -> None:

@@ -82,13 +82,19 @@ def _read(given: Any, name: str) -> Iterator[Source]:
 
 def _from_object(given: Mapping[str, Any], name: str) -> Iterator[Source]:
     content = [key for key in _CONTENT_KEYS if key in given]
+    prose = next((key for key in ("text", "content") if _is_prose(given.get(key))), None)
+    if prose is not None:
+        label = next((str(given[key]) for key in _ID_KEYS if key in given), name)
+        yield TextSource(label, given[prose])
+        rest = {key: value for key, value in given.items() if key != prose}
+        if not set(rest) <= set(_ID_KEYS):
+            yield ObjectSource(label, rest)
+        return
     others = set(given) - set(content) - set(_ID_KEYS) - {"type", "url", "date"}
     if len(content) == 1 and not others and isinstance(given[content[0]], str | Mapping | list | tuple):
         label = next((str(given[key]) for key in _ID_KEYS if key in given), name)
         value = given[content[0]]
-        if content[0] == "text" and isinstance(value, str):
-            yield TextSource(label, value)
-        elif content[0] == "csv" and isinstance(value, str):
+        if content[0] == "csv" and isinstance(value, str):
             table = _csv_table(value, label)
             yield table if table is not None else TextSource(label, value)
         elif isinstance(value, Mapping):
@@ -97,6 +103,25 @@ def _from_object(given: Mapping[str, Any], name: str) -> Iterator[Source]:
             yield from _read(value, label)
     else:
         yield ObjectSource(name, given)
+
+
+def _is_prose(value: Any) -> bool:
+    return isinstance(value, str) and " " in value.strip() and _csv_table(value, "") is None
+
+
+def texts_in(source: ObjectSource) -> Iterator[TextSource]:
+    """Strings inside an object that hold whole sentences."""
+    waiting: list[tuple[str, Any]] = [(source.id, source.value)]
+    for _ in range(MAX_NODES):
+        if not waiting:
+            return
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        elif isinstance(value, str) and value.count(" ") >= 2 and value.rstrip().endswith((".", "!")):
+            yield TextSource(path, value)
 
 
 def _from_text(text: str, name: str) -> Source:
@@ -117,7 +142,11 @@ def _is_table(value: Sequence[Any]) -> bool:
     if not value:
         return False
     if all(isinstance(row, Mapping) for row in value):
-        return all(row and not any(key in row for key in ("text", "json", "table", "csv")) for row in value)
+        documents = ("text", "json", "table", "csv")
+        return all(
+            row and not any(key in row for key in documents) and not _is_prose(row.get("content"))
+            for row in value
+        )
     is_rows = len(value) > 1 and all(isinstance(row, list | tuple) and row for row in value)
     return is_rows and all(isinstance(cell, str) for cell in value[0])
 
