@@ -18,7 +18,7 @@ from qwed.engines.math.nodes import Node
 from qwed.engines.math.parser import WORD_RULES, Parser, is_letter_product
 from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
 from qwed.engines.math.prose import rewrite
-from qwed.engines.math.tokens import is_number, locate, split
+from qwed.engines.math.tokens import is_number, split
 
 Span = tuple[int, int]
 
@@ -71,7 +71,7 @@ class Statement(msgspec.Struct, frozen=True):
 
     tokens: list[str]
     spans: Sequence[Span] | None = None
-    asked: bool = True
+    # Words around or inside it were left out.
     dropped_words: bool = False
 
 
@@ -145,15 +145,14 @@ def _refuse_hidden_claims(text: str, statements: list[Statement], unread: list[s
 
 
 def _nothing_found(text: str) -> MathProblem:
-    words = re.findall(r"[A-Za-z]{2,}", text)
-    known = all(word.lower() in ALIASES or word.lower() in CONSTANTS for word in words)
-    if known and text.strip() and not words:
+    """Signs and numbers that do not parse are malformed; words that were not understood are not."""
+    if not text.strip():
+        return Malformed("the text is empty")
+    if re.search(r"[A-Za-z]{2,}", text) is None:
         try:
             Parser(split(text)).whole_chain()
         except MathProblem as problem:
             return problem
-    if not text.strip():
-        return Malformed("the text is empty")
     return Undecided("no statement was understood")
 
 
@@ -172,11 +171,9 @@ def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _moved(statement: Statement, start: int) -> Statement:
-    spans = statement.spans
-    if spans is None:
-        located = locate("")
-        spans = list(zip(located.starts, located.ends, strict=True))
-    moved = [(first + start, last + start) for first, last in spans]
+    """The statement of a sentence, with its places counted from the start of the whole text."""
+    assert statement.spans is not None
+    moved = [(first + start, last + start) for first, last in statement.spans]
     return msgspec.structs.replace(statement, spans=moved)
 
 
@@ -246,7 +243,7 @@ def _claims(tokens: list[str], spans: list[Span], asked: bool) -> list[Statement
         # "4 quarts = 1 gallon" converts what was dropped.
         if dropped and chain.relations and all(map(_is_plain_number, chain.sides)):
             return None
-        found.append(Statement([*tokens[:used], ""], [*spans[:used], spans[-1]], asked, dropped))
+        found.append(Statement([*tokens[:used], ""], [*spans[:used], spans[-1]], dropped))
         while tokens[used] in _CONNECTIVES:
             used += 1
         tokens, spans = tokens[used:], spans[used:]
@@ -348,7 +345,7 @@ def _equations_in(tokens: list[str], spans: list[Span], text: str) -> list[State
             return None
         start, end = bounds
         if any(lexeme in RELATIONS for lexeme in tokens[start:end]):
-            statement = Statement([*tokens[start:end], ""], [*spans[start:end], spans[-1]], True, True)
+            statement = Statement([*tokens[start:end], ""], [*spans[start:end], spans[-1]], True)
             if not _is_computation(statement.tokens):
                 return None
             found.append(statement)
