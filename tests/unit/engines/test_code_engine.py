@@ -90,6 +90,14 @@ def test_the_query_is_inspected_where_there_is_no_code_and_also_beside_it():
     )
 
 
+def test_a_program_in_the_parameters_is_inspected_too():
+    hidden = Action("execute_code", code="print(1)", parameters={"script": "eval(input())"})
+
+    assert ENGINE.verify(hidden).failure is Failure.FORBIDDEN
+    assert ENGINE.verify(Action("execute_code", parameters={"code": "print(1)"})).status is Status.VERIFIED
+    assert ENGINE.verify(Action("execute_code", parameters={"code": 7})).status is Status.UNCERTAIN
+
+
 def test_the_evidence_is_json():
     for code in ("import os\nos.system(input())", "def f(:", "print(1)", "'\ud800'"):
         assert msgspec.json.encode(dict(verify(code).evidence))

@@ -1,10 +1,10 @@
 """The corpus that was written after the rules stays answered as it should be."""
 
 import pytest
+from tests.corpora import code_second as corpus
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_python, inspect_shell
-from tests.corpora import code_second as corpus
 
 
 @pytest.mark.parametrize("text", corpus.WEAK_PYTHON)

@@ -34,7 +34,7 @@ class CodeEngine:
 
     def is_quick(self, action: Action) -> bool:
         language = _language(action)
-        text = (action.code or "") + (action.query or "")
+        text = "".join(_texts(action))
         return language is None or (
             len(text) <= _QUICK_BYTES[language] and text.count("for ") <= _QUICK_LOOPS
         )
@@ -43,7 +43,7 @@ class CodeEngine:
         language = _language(action)
         if language is None:
             return uncertain(CODE, Risk.CRITICAL, "no inspector for the language that is named")
-        texts = [text for text in (action.code, action.query) if text is not None and text.strip()]
+        texts = [text for text in _texts(action) if text.strip()]
         if not texts:
             return uncertain(CODE, Risk.CRITICAL, "there is no code to inspect")
         findings = [_finding(inspect_code(language, text)) for text in texts]
@@ -53,6 +53,15 @@ class CodeEngine:
 def _language(action: Action) -> str | None:
     named = action.parameters.get("language", PYTHON)
     return _LANGUAGES.get(named.strip().lower()) if isinstance(named, str) else None
+
+
+# Parameters that are programs too, whatever the caller's tool calls them.
+_PROGRAMS: Final = ("code", "script", "source", "program", "snippet", "command", "cmd")
+
+
+def _texts(action: Action) -> list[str]:
+    named = [action.parameters.get(key) for key in _PROGRAMS]
+    return [text for text in (action.code, action.query, *named) if isinstance(text, str)]
 
 
 _GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}

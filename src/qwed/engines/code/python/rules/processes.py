@@ -58,7 +58,7 @@ def spawn_terminal(run: Interpreter, call: Call) -> Value:
 
 
 def duplicate_descriptor(run: Interpreter, call: Call) -> Value | None:
-    if call.args and isinstance(call.args[0], Ref) and "fileno" in call.args[0].path:
+    if call.args and isinstance(call.args[0], Ref) and call.args[0].path.startswith("socket."):
         run.harm("reverse-shell", call.line)
     return None
 

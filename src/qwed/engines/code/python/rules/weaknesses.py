@@ -201,6 +201,8 @@ def old_protocol(run: Interpreter, path: str, line: int) -> None:
 
 def keyword_checked(run: Interpreter, name: str, value: Value, line: int) -> None:
     """`verify=False`, `ssl=False`, `check_hostname=False`, wherever they are given."""
+    if name in ("cert_reqs", "verify_mode") and isinstance(value, Ref) and value.path == "ssl.CERT_NONE":
+        run.harm("tls-verification-off", line)
     if not isinstance(value, Const) or value.data is not False:
         return
     if name in ("verify", "verify_ssl", "check_hostname", "verify_certs", "ssl_verify", "tls_verify"):
@@ -415,7 +417,6 @@ METHODS: dict[str, Rule] = {
 }
 MENTIONS: dict[str, Any] = {
     "ssl._create_unverified_context": insecure_tls,
-    "ssl.CERT_NONE": insecure_tls,
     "ssl._create_stdlib_context": insecure_tls,
     "ssl.PROTOCOL_SSLv2": old_protocol,
     "ssl.PROTOCOL_SSLv3": old_protocol,
