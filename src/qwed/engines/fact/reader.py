@@ -216,19 +216,32 @@ class _Reader:
         if len(subject) > 2 and isinstance(subject[-1].value, Span) and subject[-2].lower in ("in", "on"):
             circumstances.append(self._circumstance(subject[-2:]))
             subject = subject[:-2]
-        if group.verb == "be" and not group.is_passive:
-            complement, more = self._copula_parts(rest)
-        else:
-            complement, more = self._object_parts(rest)
+        is_copula = group.verb == "be" and not group.is_passive
+        complement, more = self._copula_parts(rest) if is_copula else self._object_parts(rest)
         if _are_entangled(more):
             self._is_complete = False
             return
-        frame = Frame(
+        frame = self._frame(subject, group, complement, [*circumstances, *more])
+        if not group.is_passive:
+            yield tuple(in_attribute_form(frame))
+            return
+        # "is closed" is a state as much as something done: it is comparable with "is open".
+        state = () if frame.circumstances or frame.complement else (self._state(frame, group.participle),)
+        yield (self._active(frame), *state)
+
+    def _frame(
+        self,
+        subject: list[Item],
+        group: VerbGroup,
+        complement: list[Item],
+        circumstances: list[tuple[str, Phrase]],
+    ) -> Frame:
+        return Frame(
             self._phrase(subject),
             group.verb,
             group.tense,
             self._phrase(complement),
-            _ordered([*circumstances, *more]),
+            _ordered(circumstances),
             group.is_negated,
             group.never,
             group.modal,
@@ -238,12 +251,6 @@ class _Reader:
             subject_kind=kind_of(subject, is_plural=group.is_plural),
             complement_kind=kind_of(complement),
         )
-        if not group.is_passive:
-            yield tuple(in_attribute_form(frame))
-            return
-        # "is closed" is a state as much as something done: it is comparable with "is open".
-        state = () if frame.circumstances or frame.complement else (self._state(frame, group.participle),)
-        yield (self._active(frame), *state)
 
     @staticmethod
     def _state(frame: Frame, participle: str) -> Frame:
