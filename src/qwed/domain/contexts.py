@@ -11,6 +11,7 @@ import msgspec
 
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.json_text import describe_type
+from qwed.domain.parameters import has_surrogate
 
 MAX_CONVERSATION_ID: Final = 256
 STATE_SOURCES: Final = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
@@ -47,15 +48,7 @@ def read_context(raw: Any, *, state_required: bool) -> StepContext | Refusal:
 def _is_name(value: Any) -> TypeGuard[str]:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_CONVERSATION_ID:
         return False
-    return value.isascii() or _is_encodable(value)
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return value.isascii() or not has_surrogate(value)
 
 
 def _state_problem(context: Mapping[str, Any], *, required: bool) -> Refusal | None:

@@ -25,7 +25,7 @@ def parameters_problem(parameters: Any) -> Refusal | None:
             return _refusal("parameters", f"holds more than {MAX_VALUES} values")
         kind = type(value)
         if kind is str or kind is bool or value is None:
-            if kind is str and not value.isascii() and _has_surrogate(value):
+            if kind is str and not value.isascii() and has_surrogate(value):
                 return _refusal(path, "holds a lone surrogate")
         elif isinstance(value, Mapping | list | tuple):
             if depth > MAX_DEPTH:
@@ -45,7 +45,7 @@ def _children(path: str, value: Any, depth: int, pending: list[tuple[str, Any, i
     for key, item in value.items():
         if type(key) is not str:
             return _refusal(path, f"has a key that is {describe_type(key)}, not a string")
-        if not key.isascii() and _has_surrogate(key):
+        if not key.isascii() and has_surrogate(key):
             return _refusal(path, "has a key with a lone surrogate")
         pending.append((f"{path}.{key[:40]}", item, depth + 1))
     return None
@@ -62,7 +62,7 @@ def _is_finite(value: Any) -> bool:
     return False
 
 
-def _has_surrogate(text: str) -> bool:
+def has_surrogate(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -11,6 +11,7 @@ from qwed.domain.actions import Action
 from qwed.domain.json_text import Unrepresentable, describe_type
 from qwed.domain.money import MAX_USD
 from qwed.domain.outcomes import Result
+from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.answers import RequestError, malformed
 
@@ -122,6 +123,8 @@ def _at(raw: Any, field: str) -> Any:
 def read_verify(raw: Any, idempotency: bytes | None = None) -> VerifyRequest:
     body = convert(raw, VerifyBody)
     action = body.action
+    for field in ("type", "action_type", "query", "code", "target"):
+        _refuse_surrogates(f"action.{field}", getattr(action, field))
     _refuse_odd_text("context.user_intent", _intent(body.context))
     options = body.options or OptionsBody()
     threshold = options.risk_threshold
@@ -154,6 +157,12 @@ def _action_type(action: ActionBody) -> str:
     if len(name) > MAX_NAME:
         raise malformed("action.type", f"is longer than {MAX_NAME} characters")
     return name
+
+
+def _refuse_surrogates(field: str, text: str | None) -> None:
+    """JSON from the wire has none left; a caller in this process may still pass some."""
+    if text is not None and not text.isascii() and has_surrogate(text):
+        raise malformed(field, "holds a lone surrogate")
 
 
 def _intent(context: Any) -> Any:

@@ -5,6 +5,7 @@ decisions share one flush to the disk. Nobody is woken before it.
 """
 
 import asyncio
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -121,15 +122,22 @@ class ThreadedAccess:
 
     def _write_groups(self) -> None:
         while group := self._next_group():
-            error: BaseException | None = None
-            try:
-                self.tables.write([write.record for write in group])
-            except BaseException as failure:  # noqa: BLE001 - carried to every waiter of the group
-                error = failure
-            for write in group:
+            error = self._write(group)
+            # Nobody pays for what is wrong with another's record: a group that fails is written one by one.
+            errors = (
+                [error] if error is None or len(group) == 1 else [self._write([write]) for write in group]
+            )
+            for write, error in zip(group, itertools.cycle(errors), strict=False):
                 write.applied(error is None)
                 write.ticket.bring(None, error)
             wake(write.ticket for write in group)
+
+    def _write(self, group: list[_Write]) -> BaseException | None:
+        try:
+            self.tables.write([write.record for write in group])
+        except BaseException as error:  # noqa: BLE001 - carried to whoever waits for it
+            return error
+        return None
 
     def _next_group(self) -> list[_Write]:
         """Whatever waits; empty when the store is closed and nothing is left."""

@@ -1,0 +1,99 @@
+"""One writer for everybody: what is wrong with one record is that record's problem alone."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from qwed.domain.agents import AgentId, PrincipalId
+from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.records import Activity, Record
+from qwed.gateway.waiting import run
+from qwed.stores.access import ThreadedAccess
+from qwed.stores.sqlite import SqliteTables, verify_ledger
+
+
+def record(name: str, action_type: str = "calculate") -> Record:
+    return Record(
+        Activity(
+            name, AgentId("agent_a"), PrincipalId("p"), 1, action_type, "DENIED", None, None, 0, 0, b"", b"{}"
+        )
+    )
+
+
+class SlowFirst:
+    """Tables whose first write waits, so that the rest gathers into one group."""
+
+    def __init__(self, tables: SqliteTables) -> None:
+        self.tables = tables
+        self.go = threading.Event()
+        self.groups: list[int] = []
+
+    def write(self, records: list[Record]) -> None:
+        self.groups.append(len(records))
+        self.go.wait(10)
+        self.tables.write(records)
+
+    def close(self) -> None:
+        self.tables.close()
+
+
+def test_a_record_that_cannot_be_written_fails_alone(tmp_path: Path) -> None:
+    tables = SlowFirst(SqliteTables(tmp_path / "qwed.db"))
+    access = ThreadedAccess(tables)  # type: ignore[arg-type]
+    outcomes: dict[str, bool] = {}
+    applied: dict[str, bool] = {}
+
+    def write(name: str, action_type: str) -> None:
+        try:
+            run(access.write(record(name, action_type), lambda ok: applied.update({name: ok})))
+            outcomes[name] = True
+        except Exception:
+            outcomes[name] = False
+
+    names = [
+        ("act_first", "calculate"),
+        ("act_good_1", "calculate"),
+        ("act_bad", "\ud800"),
+        ("act_good_2", "x"),
+    ]
+    threads = [threading.Thread(target=write, args=name) for name in names]
+    for thread in threads:
+        thread.start()
+        while not tables.groups:
+            pass
+    while len(access._waiting) < 3:
+        pass
+    tables.go.set()
+    for thread in threads:
+        thread.join()
+    access.close()
+
+    assert tables.groups[:2] == [1, 3]
+    assert (
+        outcomes == applied == {"act_first": True, "act_good_1": True, "act_bad": False, "act_good_2": True}
+    )
+    assert verify_ledger(tmp_path / "qwed.db").seq == 3
+
+
+def test_a_closed_store_refuses_writes(tmp_path: Path) -> None:
+    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db"))
+    access.close()
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        run(access.write(record("act_late"), lambda ok: None))
+
+
+def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
+    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db"))
+    threads = [
+        threading.Thread(target=lambda n=n: run(access.write(record(f"act_{n}"), lambda ok: None)))
+        for n in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    access.close()
+
+    assert verify_ledger(tmp_path / "qwed.db").seq == 50
