@@ -11,6 +11,7 @@ from qwed import bootstrap
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY, Policy
+from qwed.gateway.answer_approval import approve, deny, redeem
 from qwed.gateway.answers import Answer
 from qwed.gateway.manage_agents import (
     change_agent,
@@ -153,6 +154,16 @@ class Gateway:
 
     def revoke_key(self, key_id: str) -> dict[str, Any]:
         return _plain(run(revoke_key(self.services, _OPERATOR, key_id)))
+
+    def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Any]:
+        """`action=…` approves an edited action, which is verified again first."""
+        return _plain(run(approve(self.services, _OPERATOR, approval_id, {"note": note, **edited})))
+
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+        return _plain(run(deny(self.services, _OPERATOR, approval_id, {"note": note})))
+
+    def redeem(self, approval_id: str, action: Mapping[str, Any]) -> dict[str, Any]:
+        return _plain(run(redeem(self.services, _OPERATOR, approval_id, {"action": action})))
 
     def get_approval(self, approval_id: str) -> dict[str, Any]:
         return _plain(run(show_approval(self.services, _OPERATOR, approval_id)))

@@ -8,6 +8,7 @@ from typing import Any
 COMMANDS = {
     "activity": ("qwed.cli.activity", "activity"),
     "agents": ("qwed.cli.agents", "agents"),
+    "approvals": ("qwed.cli.approvals", "approvals"),
     "doctor": ("qwed.cli.doctor", "doctor"),
     "guard": ("qwed.cli.guard", "guard"),
     "keys": ("qwed.cli.keys", "keys"),

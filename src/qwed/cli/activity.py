@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, print_table, with_backend
+from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, print_table, printable, with_backend
 
 
 @click.group()
@@ -83,10 +83,5 @@ def _print_line(entry: dict[str, Any], *, as_json: bool) -> None:
         return
     decision = click.style(f"{entry['decision']:15}", fg=DECISION_COLOURS.get(entry["decision"]))
     click.echo(
-        f"{entry['timestamp']}  {decision}  {_printable(_said(entry))}  {entry.get('error_code') or ''}"
+        f"{entry['timestamp']}  {decision}  {printable(_said(entry))}  {entry.get('error_code') or ''}"
     )
-
-
-def _printable(text: str) -> str:
-    """No terminal escapes from an agent's words."""
-    return "".join(character if character.isprintable() else "�" for character in text)

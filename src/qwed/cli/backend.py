@@ -21,6 +21,10 @@ class Backend(Protocol):
     def keys(self) -> dict[str, Any]: ...
     def create_key(self, **key: Any) -> dict[str, Any]: ...
     def revoke_key(self, key_id: str) -> dict[str, Any]: ...
+    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Any]: ...
+    def get_approval(self, approval_id: str) -> dict[str, Any]: ...
+    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
     def verify_action(
         self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]: ...
@@ -54,6 +58,20 @@ class HttpBackend:
 
     def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
         return self._call("GET", f"/agents/{agent_id}/activity", params=query)
+
+    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Any]:
+        given = {"agent_id": agent_id, "status": status}
+        query = {name: value for name, value in given.items() if value is not None}
+        return self._call("GET", "/approvals", params=query)
+
+    def get_approval(self, approval_id: str) -> dict[str, Any]:
+        return self._call("GET", f"/approvals/{approval_id}")
+
+    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+        return self._call("POST", f"/approvals/{approval_id}/approve", json={"note": note})
+
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+        return self._call("POST", f"/approvals/{approval_id}/deny", json={"note": note})
 
     def keys(self) -> dict[str, Any]:
         return self._call("GET", "/keys")

@@ -16,6 +16,7 @@ from qwed.settings import SettingsError
 _HELP = {
     "activity": "Read an agent's audit trail: list, tail.",
     "agents": "Your agents: list, show, register, suspend, reactivate.",
+    "approvals": "What waits for you: list, show, approve, deny.",
     "doctor": "Say what is wrong with this installation and how to fix it.",
     "guard": "Check an agent's output with guards.",
     "keys": "API keys: create, list, revoke.",

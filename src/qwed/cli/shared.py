@@ -35,6 +35,11 @@ def with_backend(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def printable(text: str) -> str:
+    """No terminal escapes from an agent's words."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
 def print_json(value: Any) -> None:
     click.echo(encode_json(value).decode())
 
@@ -46,11 +51,12 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", header_style="bold")
     for column in columns:
-        table.add_column(column)
+        # Folded, not cut: an id that is cut cannot be copied.
+        table.add_column(column, overflow="fold")
     for row in rows:
         # Text, not markup: agents choose these words.
         table.add_row(*(Text(cell, style=DECISION_COLOURS.get(cell, "")) for cell in row))
     Console().print(table)
 
 
-__all__ = ["Backend", "print_json", "print_table", "with_backend"]
+__all__ = ["Backend", "print_json", "print_table", "printable", "with_backend"]

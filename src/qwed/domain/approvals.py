@@ -154,7 +154,7 @@ def _open_refusal(approval: Approval, now_ms: int) -> Refusal | None:
 
 def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...]) -> Refusal | None:
     if vote.by == approval.requested_by:
-        return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request")
+        return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request: it takes another key")
     if any(earlier.by == vote.by for earlier in approval.votes):
         return Refusal(Code.APPROVAL_ANSWERED, "you answered already; somebody else has to")
     if approval.role is not None and approval.role not in roles:

@@ -1,0 +1,82 @@
+"""`qwed approvals`: what waits for you."""
+
+from typing import Any
+
+import click
+
+from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
+
+
+@click.group()
+def approvals() -> None:
+    """What waits for a person: look, approve, deny."""
+
+
+@approvals.command("list")
+@click.option(
+    "--status", default="open", show_default=True, help="open, approved, denied, expired, redeemed."
+)
+@click.option("--agent", "agent_id", metavar="ID", help="Only this agent's.")
+@with_backend
+def list_approvals(backend: Backend, status: str, agent_id: str | None, as_json: bool) -> None:
+    """List approvals, newest first."""
+    found = backend.approvals(agent_id=agent_id, status=status)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        [a["id"], a["agent_id"], a["risk_level"], _said(a["action"]), a["expires_at"]]
+        for a in found["approvals"]
+    ]
+    print_table(f"Approvals: {status}", ["approval", "agent", "risk", "action", "expires"], rows)
+
+
+@approvals.command()
+@click.argument("approval_id")
+@with_backend
+def show(backend: Backend, approval_id: str, as_json: bool) -> None:
+    """Show one approval: the whole action, why it waits, and the evidence."""
+    approval = backend.get_approval(approval_id)
+    if as_json:
+        print_json(approval)
+        return
+    for name in ("id", "status", "agent_id", "risk_level", "reason", "user_intent", "expires_at"):
+        click.echo(f"{name:12} {printable(str(approval[name]))}")
+    for name in ("action", "evidence"):
+        click.echo(f"{name}:")
+        click.echo("  " + printable(str(approval[name])))
+    for vote in approval["votes"]:
+        verb = "approved" if vote["approves"] else "denied"
+        click.echo(f"{verb} by {vote['by']} at {vote['at']} {printable(vote['note'] or '')}")
+
+
+@approvals.command()
+@click.argument("approval_id")
+@click.option("--note", help="Why; it is part of the record.")
+@with_backend
+def approve(backend: Backend, approval_id: str, note: str | None, as_json: bool) -> None:
+    """Approve: the agent may then use the grant, once."""
+    _print(backend.approve(approval_id, note), as_json=as_json)
+
+
+@approvals.command()
+@click.argument("approval_id")
+@click.option("--note", help="Why; it is part of the record.")
+@with_backend
+def deny(backend: Backend, approval_id: str, note: str | None, as_json: bool) -> None:
+    """Deny."""
+    _print(backend.deny(approval_id, note), as_json=as_json)
+
+
+def _print(approval: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(approval)
+        return
+    missing = approval["approvers_needed"] - len(approval["votes"])
+    more = f"; {missing} more needed" if approval["status"] == "open" else ""
+    click.echo(f"{approval['id']} is {approval['status']}{more}")
+
+
+def _said(action: dict[str, Any]) -> str:
+    text = action.get("query") or action.get("code") or action.get("target") or action.get("parameters") or ""
+    return printable(f"{action['type']} {text}"[:80])
