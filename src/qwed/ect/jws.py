@@ -1,99 +1,196 @@
-"""Compact JWS with ES256, strictly: one form, nothing fetched, nothing guessed.
+"""Compact JWS (RFC 7515), strictly: one form, nothing fetched, nothing guessed.
 
-Refused: header members other than `alg`, `kid` and `typ`; repeated members; padding and any base64url
-but the canonical one; a signature that is not 64 bytes.
+Two doors. `verify` takes any compact JWS and the key it should be signed with: header members that say
+nothing about verification are ignored, as the RFC asks; those that would change it, or name a key of
+their own, are refused. `parse` and `verify_signature` are for our own kinds of token, whose header is
+exactly `alg`, `kid` and `typ`.
 """
 
-import base64
-import binascii
-import re
+import functools
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from qwed.domain import json_text
+from qwed.ect import base64url, jwk
+from qwed.ect.jwk import PublicKey
 
 MAX_TOKEN_BYTES: Final = 8_192
-_HEADER_MEMBERS: Final = frozenset({"alg", "kid", "typ"})
-_PART: Final = re.compile(r"[A-Za-z0-9_-]+")
-_ES256: Final = ec.ECDSA(hashes.SHA256())
+MAX_FOREIGN_TOKEN_BYTES: Final = 262_144
+_MAX_HEADER_CHARACTERS: Final = 8_192
+_MAX_HEADER_DEPTH: Final = 16
+_STRICT_MEMBERS: Final = frozenset({"alg", "kid", "typ"})
+# `crit` makes members mandatory and we know none; `zip` and `enc` belong to encryption; the rest bring
+# keys along, which are never taken from the token they would have to vouch for.
+_REFUSED_MEMBERS: Final = frozenset({"crit", "zip", "enc", "jku", "x5u", "x5c"})
+_TEXT_MEMBERS: Final = ("alg", "kid", "typ", "cty", "x5t", "x5t#S256")
 
 
 class InvalidToken(Exception):
-    """The token is not one of ours; the reason is for the log, never for the sender."""
+    """The token is refused; the reason is for the log, never for the sender."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    alg: str
+    kid: str
+    typ: str
 
 
 class Unverified(msgspec.Struct, frozen=True):
-    """A token that parses. Its claims say nothing until `verify` has seen the signature."""
+    """A token that parses. Its payload says nothing until `verify_signature` has seen the signature."""
 
-    header: dict[str, Any]
-    claims: dict[str, Any]
+    header: Header
+    payload: bytes
     signing_input: bytes
     signature: bytes
 
 
-def b64encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+def verify(token: str, jwk: Mapping[str, Any], algorithms: Collection[str]) -> bytes:
+    """The payload of a compact JWS that the key in the JWK signed. Raises `InvalidToken`, and only that.
+
+    The key decides: the header's `alg` has to be one of `algorithms` *and* one the key serves.
+    """
+    key = _key(jwk)
+    parts = _split(token, MAX_FOREIGN_TOKEN_BYTES)
+    header = _members(parts.header)
+    _refuse_what_changes_verification(header)
+    _refuse_other_keys(header, key)
+    algorithm = header.get("alg")
+    if not isinstance(algorithm, str) or not _is_allowed(algorithm, algorithms):
+        raise InvalidToken("the algorithm is not one of those allowed")
+    if not key.verifies(algorithm, parts.signature, parts.signing_input):
+        raise InvalidToken("wrong signature")
+    return parts.payload
 
 
-def b64decode(text: str) -> bytes:
-    if not _PART.fullmatch(text):
-        raise InvalidToken("not base64url")
+def parse(token: str, max_bytes: int = MAX_TOKEN_BYTES) -> Unverified:
+    """A token of ours: the header's members are exactly `alg`, `kid` and `typ`. Raises `InvalidToken`."""
+    parts = _split(token, max_bytes)
+    return Unverified(_strict_header(parts.header), parts.payload, parts.signing_input, parts.signature)
+
+
+def verify_signature(
+    unverified: Unverified, key: PublicKey, algorithms: Collection[str], *, low_s_only: bool = False
+) -> bytes:
+    """The payload, now that the key has been seen to sign it. Raises `InvalidToken`.
+
+    `low_s_only`: an ECDSA signature has a twin that fits as well; signers that always emit the lower one,
+    as ours do, let verifiers refuse the other.
+    """
+    if not _is_allowed(unverified.header.alg, algorithms):
+        raise InvalidToken("the algorithm is not one of those allowed")
+    if low_s_only and not is_low_s(unverified.header.alg, unverified.signature):
+        raise InvalidToken("the twin of a signature")
+    if not key.verifies(unverified.header.alg, unverified.signature, unverified.signing_input):
+        raise InvalidToken("wrong signature")
+    return unverified.payload
+
+
+def is_low_s(algorithm: str, signature: bytes) -> bool:
+    """True of every signature that is not ECDSA."""
+    order = _ORDERS.get(algorithm)
+    return order is None or int.from_bytes(signature[len(signature) // 2 :]) <= order // 2
+
+
+_ORDERS: Final = {curve.algorithm: curve.order for curve in jwk.CURVES.values()}
+
+
+def compose(header_segment: bytes, payload: bytes) -> bytes:
+    """The bytes that are signed."""
+    return header_segment + b"." + base64url.encode_bytes(payload)
+
+
+def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
+    """A payload that is one JSON object without repeated members. Raises `InvalidToken`."""
     try:
-        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError):
-        raise InvalidToken("not base64url") from None
-    # Several texts decode to the same bytes; only one of them is the token that was signed.
-    if b64encode(data) != text:
-        raise InvalidToken("not canonical base64url")
-    return data
-
-
-def sign(key: ec.EllipticCurvePrivateKey, kid: str, typ: str, claims: dict[str, Any]) -> str:
-    header = msgspec.json.encode({"alg": "ES256", "kid": kid, "typ": typ}, order="sorted")
-    payload = msgspec.json.encode(claims, order="sorted")
-    signing_input = f"{b64encode(header)}.{b64encode(payload)}"
-    r, s = decode_dss_signature(key.sign(signing_input.encode("ascii"), _ES256))
-    return f"{signing_input}.{b64encode(r.to_bytes(32) + s.to_bytes(32))}"
-
-
-def parse(token: str) -> Unverified:
-    """Raises `InvalidToken`."""
-    if len(token) > MAX_TOKEN_BYTES:
-        raise InvalidToken("too long")
-    parts = token.split(".")
-    if len(parts) != 3:
-        raise InvalidToken("not three parts")
-    header, claims = _object(b64decode(parts[0])), _object(b64decode(parts[1]))
-    if not _HEADER_MEMBERS.issuperset(header) or header.get("alg") != "ES256":
-        raise InvalidToken("unexpected header")
-    if not isinstance(header.get("kid"), str) or not isinstance(header.get("typ"), str):
-        raise InvalidToken("kid and typ are required")
-    signing_input = f"{parts[0]}.{parts[1]}".encode("ascii")
-    return Unverified(header, claims, signing_input, b64decode(parts[2]))
-
-
-def verify(token: Unverified, key: ec.EllipticCurvePublicKey) -> dict[str, Any]:
-    """The claims, now that the key has been seen to sign them. Raises `InvalidToken`."""
-    if len(token.signature) != 64:
-        raise InvalidToken("the signature is not 64 bytes")
-    r, s = int.from_bytes(token.signature[:32]), int.from_bytes(token.signature[32:])
-    try:
-        key.verify(encode_dss_signature(r, s), token.signing_input, _ES256)
-    except InvalidSignature:
-        raise InvalidToken("wrong signature") from None
-    return token.claims
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        value = json_text.loads(raw, max_depth=16)
+        value = json_text.loads(payload, max_depth=max_depth)
     except json_text.JsonError as error:
         raise InvalidToken(str(error)) from None
     if not isinstance(value, dict):
         raise InvalidToken("not a JSON object")
+    if holds_unrepresentable(value):
+        raise InvalidToken("a number or string that JSON can't hold")
     return value
+
+
+def holds_unrepresentable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(holds_unrepresentable, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_unrepresentable, value))
+    return isinstance(value, json_text.Unrepresentable)
+
+
+def _key(given: Mapping[str, Any]) -> PublicKey:
+    try:
+        return jwk.read(given)
+    except jwk.InvalidKey as error:
+        raise InvalidToken(str(error)) from None
+
+
+def _is_allowed(algorithm: str, algorithms: Collection[str]) -> bool:
+    # A string is a collection too, of letters: "ES256" would then allow "ES".
+    if isinstance(algorithms, str):
+        raise TypeError("algorithms is a list of names")
+    return jwk.canonical_name(algorithm) in {jwk.canonical_name(name) for name in algorithms}
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    header: str
+    payload: bytes
+    signing_input: bytes
+    signature: bytes
+
+
+def _split(token: str, max_bytes: int) -> _Parts:
+    if not isinstance(token, str):
+        raise InvalidToken("not text")
+    if len(token) > max_bytes:
+        raise InvalidToken("too long")
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise InvalidToken("not three parts")
+    header, payload, signature = parts
+    if not header or not signature or len(header) > _MAX_HEADER_CHARACTERS:
+        raise InvalidToken("no header, or no signature")
+    try:
+        signing_input = token[: len(header) + 1 + len(payload)].encode("ascii")
+        return _Parts(header, base64url.decode(payload), signing_input, base64url.decode(signature))
+    except (base64url.NotBase64Url, UnicodeEncodeError):
+        raise InvalidToken("not base64url") from None
+
+
+def _members(segment: str) -> dict[str, Any]:
+    try:
+        return claims_of(base64url.decode(segment), _MAX_HEADER_DEPTH)
+    except base64url.NotBase64Url:
+        raise InvalidToken("not base64url") from None
+
+
+# An issuer's tokens share their header; reading it once is most of the parsing saved.
+@functools.lru_cache(maxsize=256)
+def _strict_header(segment: str) -> Header:
+    members = _members(segment)
+    if members.keys() != _STRICT_MEMBERS or not all(isinstance(text, str) for text in members.values()):
+        raise InvalidToken("the header's members are exactly alg, kid and typ")
+    return Header(**members)
+
+
+def _refuse_what_changes_verification(header: Mapping[str, Any]) -> None:
+    refused = _REFUSED_MEMBERS.intersection(header)
+    if refused:
+        raise InvalidToken(f"the header has {', '.join(sorted(refused))}")
+    if header.get("b64", True) is not True:
+        raise InvalidToken("the payload is not base64url (RFC 7797)")
+    for name in _TEXT_MEMBERS:
+        if name in header and not isinstance(header[name], str):
+            raise InvalidToken(f"{name} is a string")
+
+
+def _refuse_other_keys(header: Mapping[str, Any], key: PublicKey) -> None:
+    """A header that names a key has to name the one given."""
+    if "kid" in header and key.kid is not None and header["kid"] != key.kid:
+        raise InvalidToken("signed with another kid")
+    if "jwk" in header and _key(header["jwk"]).jwk != key.jwk:
+        raise InvalidToken("the header brings a key of its own")

@@ -1,55 +1,63 @@
-"""The deployment's signing key: made once, kept in a file only its owner can read, published as JWKS."""
+"""Where signing keys come from (`file:`, `env:`), and the ring of a node's keys over time.
 
-import hashlib
+A private key file is read by its owner alone; nothing here writes, logs or quotes what is in it.
+"""
+
 import os
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from qwed.ect import jws
+from qwed.ect import jwk, jws
+from qwed.ect.jwk import PublicKey
+from qwed.ect.signing import SigningKey
+
+_MAKERS: Final[Mapping[str, Callable[[], SigningKey]]] = {
+    "ES256": lambda: SigningKey(ec.generate_private_key(ec.SECP256R1())),
+    "ES384": lambda: SigningKey(ec.generate_private_key(ec.SECP384R1())),
+    "Ed25519": lambda: SigningKey(ed25519.Ed25519PrivateKey.generate()),
+}
 
 
 class KeyUnusable(Exception):
-    """The key file can't be used; the message says why and what to do."""
+    """The key can't be used; the message says why and what to do, and quotes nothing of it."""
 
 
-class NodeSigner:
-    """Signs as one node. The private key appears in no repr, log or error."""
-
-    def __init__(self, key: ec.EllipticCurvePrivateKey, node_name: str) -> None:
-        self._key = key
-        self.issuer = f"did:qwed:node:{node_name}"
-        self._jwk = _public_jwk(key.public_key())
-        self.kid = f"{self.issuer}#{_thumbprint(self._jwk)}"
-
-    def __repr__(self) -> str:
-        return f"NodeSigner({self.kid!r})"
-
-    def sign(self, typ: str, claims: dict[str, Any]) -> str:
-        return jws.sign(self._key, self.kid, typ, claims)
-
-    def jwks(self) -> dict[str, Any]:
-        return {"keys": [{**self._jwk, "kid": self.kid, "alg": "ES256", "use": "sig"}]}
-
-    def verify(self, typ: str, token: str) -> dict[str, Any] | None:
-        try:
-            unverified = jws.parse(token)
-            if unverified.header["typ"] != typ or unverified.header["kid"] != self.kid:
-                return None
-            return jws.verify(unverified, self._key.public_key())
-        except jws.InvalidToken:
-            return None
+def generate(algorithm: str = "ES256") -> SigningKey:
+    maker = _MAKERS.get(jwk.canonical_name(algorithm))
+    if maker is None:
+        raise KeyUnusable(f"keys are made for {', '.join(sorted(_MAKERS))}, not {algorithm!r}")
+    return maker()
 
 
-def generate() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP256R1())
+def load(uri: str, environ: Mapping[str, str]) -> SigningKey:
+    """The key that `file:PATH` or `env:NAME` leads to: an unencrypted PEM. Raises `KeyUnusable`."""
+    scheme, _, rest = uri.partition(":")
+    if scheme == "file" and rest:
+        return load_file(Path(rest.removeprefix("//")))
+    if scheme == "env" and rest:
+        if rest not in environ:
+            raise KeyUnusable(f"the environment has no {rest}")
+        return _from_pem(environ[rest].encode(), f"the variable {rest}")
+    # The URI itself may be a key, put there by mistake: it is not quoted.
+    raise KeyUnusable("a signing key is given as file:PATH or env:NAME")
 
 
-def load_or_create(path: Path) -> ec.EllipticCurvePrivateKey:
+def load_file(path: Path) -> SigningKey:
+    """Raises `KeyUnusable`."""
+    try:
+        return _load(path)
+    except OSError as error:
+        raise KeyUnusable(f"the signing key {path} can't be read: {error.strerror}") from None
+
+
+def load_or_create(path: Path) -> SigningKey:
     """The key in the file; made, and made durable, where there is none. Raises `KeyUnusable`."""
     try:
         return _load(path)
@@ -59,48 +67,132 @@ def load_or_create(path: Path) -> ec.EllipticCurvePrivateKey:
         raise KeyUnusable(f"the signing key {path} can't be read: {error.strerror}") from None
 
 
-def _load(path: Path) -> ec.EllipticCurvePrivateKey:
+def save(key: SigningKey, path: Path) -> None:
+    """To a new file, mode 0600, durably. Raises `KeyUnusable`, also when there is a file already."""
+    try:
+        write_new(path, key.unsafe_pem())
+    except OSError as error:
+        raise KeyUnusable(f"the signing key {path} can't be written: {error.strerror}") from None
+
+
+def _load(path: Path) -> SigningKey:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         raise KeyUnusable(f"others can read the signing key {path} (mode {mode:03o}): chmod 600 it")
+    return _from_pem(path.read_bytes(), str(path))
+
+
+def _from_pem(pem: bytes, source: str) -> SigningKey:
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (ValueError, TypeError):
-        raise KeyUnusable(f"{path} is not an unencrypted private key in PEM") from None
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp256r1":
-        raise KeyUnusable(f"{path} is not a P-256 key: move it away, and a new one is made")
-    return key
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise KeyUnusable(f"{source} is not an unencrypted private key in PEM") from None
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return SigningKey(key)
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in ("secp256r1", "secp384r1"):
+        return SigningKey(key)
+    raise KeyUnusable(f"{source} is not a P-256, P-384 or Ed25519 key: move it away, and a new one is made")
 
 
-def _create(path: Path) -> ec.EllipticCurvePrivateKey:
+def _create(path: Path) -> SigningKey:
     key = generate()
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
     try:
-        # Exclusive: of two processes that start together, one makes the key and the other reads it.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        write_new(path, key.unsafe_pem())
     except FileExistsError:
-        return _load(path)
+        # Of two processes that start together, one makes the key and the other reads it.
+        return load_file(path)
     except OSError as error:
         raise KeyUnusable(f"the signing key {path} can't be written: {error.strerror}") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pem)
-        file.flush()
-        os.fsync(file.fileno())
     return key
 
 
-def _public_jwk(key: ec.EllipticCurvePublicKey) -> dict[str, str]:
-    numbers = key.public_numbers()
-    return {
-        "kty": "EC",
-        "crv": "P-256",
-        "x": jws.b64encode(numbers.x.to_bytes(32)),
-        "y": jws.b64encode(numbers.y.to_bytes(32)),
-    }
+def write_new(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
 
 
-def _thumbprint(jwk: dict[str, str]) -> str:
-    """RFC 7638."""
-    return jws.b64encode(hashlib.sha256(msgspec.json.encode(jwk, order="sorted")).digest())
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class RetiredKey(msgspec.Struct, frozen=True):
+    """A key that signs no more. It stays published, so that what it signed can be verified, until revoked."""
+
+    kid: str
+    public: dict[str, str]
+    retired_at: int
+    revoked_at: int | None = None
+
+
+class KeyRing:
+    """One issuer's keys: one that signs, those that did. A value: changes make a new ring."""
+
+    def __init__(self, issuer: str, active: SigningKey, retired: tuple[RetiredKey, ...] = ()) -> None:
+        self.issuer = issuer
+        self.active = active
+        self.kid = f"{issuer}#{active.public.thumbprint()}"
+        if any(old.kid == self.kid and old.revoked_at is not None for old in retired):
+            raise KeyUnusable(f"{self.kid} was revoked: move its file away, and a new key is made")
+        # A rotation that stopped half-way leaves the key that signs among the retired ones.
+        self.retired = tuple(old for old in retired if old.kid != self.kid)
+        self._public = {self.kid: active.public}
+        self._public |= {old.kid: jwk.read(old.public) for old in self.retired if old.revoked_at is None}
+
+    def __repr__(self) -> str:
+        return f"KeyRing({self.kid!r}, {len(self.retired)} retired)"
+
+    def sign(self, typ: str, claims: dict[str, Any]) -> str:
+        return self.active.compact_claims(self.kid, typ, claims)
+
+    def public(self, kid: str) -> PublicKey | None:
+        """A key that signs or did, and is not revoked."""
+        return self._public.get(kid)
+
+    def jwks(self) -> dict[str, Any]:
+        return {"keys": [{**key.published(), "kid": kid} for kid, key in self._public.items()]}
+
+    def verify(self, typ: str, token: str) -> dict[str, Any] | None:
+        """The claims of a token that one of these keys signed, else None."""
+        try:
+            unverified = jws.parse(token)
+            key = self.public(unverified.header.kid)
+            if unverified.header.typ != typ or key is None:
+                return None
+            return jws.claims_of(jws.verify_signature(unverified, key, key.algorithms, low_s_only=True))
+        except jws.InvalidToken:
+            return None
+
+    def rotated(self, new: SigningKey, at: int) -> "KeyRing":
+        """`new` signs from now on. Raises `KeyUnusable` for a key the ring has already seen."""
+        kid = f"{self.issuer}#{new.public.thumbprint()}"
+        if kid == self.kid or any(old.kid == kid for old in self.retired):
+            raise KeyUnusable(f"{kid} is not a new key")
+        old = RetiredKey(self.kid, self.active.public.jwk, at)
+        return KeyRing(self.issuer, new, (*self.retired, old))
+
+    def revoked(self, kid: str, at: int) -> "KeyRing":
+        """Nothing that `kid` signed is accepted any more. Raises `KeyUnusable`."""
+        if kid == self.kid:
+            raise KeyUnusable(f"{kid} signs: rotate it first, then revoke it")
+        if not any(old.kid == kid for old in self.retired):
+            raise KeyUnusable(f"the ring has no key {kid}")
+        retired = (
+            msgspec.structs.replace(old, revoked_at=at) if old.kid == kid and old.revoked_at is None else old
+            for old in self.retired
+        )
+        return KeyRing(self.issuer, self.active, tuple(retired))
+
+
+class NodeSigner(KeyRing):
+    """The ring of one node of a deployment."""
+
+    def __init__(self, key: SigningKey, node_name: str, retired: tuple[RetiredKey, ...] = ()) -> None:
+        super().__init__(f"did:qwed:node:{node_name}", key, retired)

@@ -1,0 +1,82 @@
+"""A ring on disk: the private key in one file, what it used to be in another beside it.
+
+qwed.db.key           the key that signs, PEM, mode 0600
+qwed.db.key.retired   the public halves of its predecessors, JSON
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from qwed.ect import jwk
+from qwed.ect.keys import (
+    KeyRing,
+    KeyUnusable,
+    RetiredKey,
+    generate,
+    load_or_create,
+    sync_directory,
+    write_new,
+)
+
+_RETIRED: Final = msgspec.json.Decoder(tuple[RetiredKey, ...])
+
+
+def open_ring(path: Path, issuer: str) -> KeyRing:
+    """The ring that begins with the key in `path`, made where there is none. Raises `KeyUnusable`."""
+    return KeyRing(issuer, load_or_create(path), _retired(path))
+
+
+def rotate(path: Path, issuer: str, at: int, algorithm: str = "ES256") -> KeyRing:
+    """A new key signs; the old private one is gone. Raises `KeyUnusable`."""
+    ring = open_ring(path, issuer).rotated(generate(algorithm), at)
+    try:
+        # First what is published: a crash in between leaves the old key signing, and known twice.
+        _write_retired(path, ring)
+        fresh = path.with_name(f"{path.name}.new")
+        fresh.unlink(missing_ok=True)
+        write_new(fresh, ring.active.unsafe_pem())
+        fresh.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise KeyUnusable(f"{path} can't be rotated: {error.strerror}") from None
+    return ring
+
+
+def revoke(path: Path, issuer: str, kid: str, at: int) -> KeyRing:
+    """Raises `KeyUnusable`."""
+    ring = open_ring(path, issuer).revoked(kid, at)
+    try:
+        _write_retired(path, ring)
+    except OSError as error:
+        raise KeyUnusable(f"{_retired_path(path)} can't be written: {error.strerror}") from None
+    return ring
+
+
+def _retired_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.retired")
+
+
+def _retired(path: Path) -> tuple[RetiredKey, ...]:
+    file = _retired_path(path)
+    try:
+        retired = _RETIRED.decode(file.read_bytes())
+        for key in retired:
+            jwk.read(key.public)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise KeyUnusable(f"{file} can't be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, jwk.InvalidKey):
+        raise KeyUnusable(f"{file} does not hold retired keys: restore it from a backup") from None
+    return retired
+
+
+def _write_retired(path: Path, ring: KeyRing) -> None:
+    file = _retired_path(path)
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    write_new(fresh, msgspec.json.encode(ring.retired))
+    fresh.replace(file)
+    sync_directory(file.parent)

@@ -1,0 +1,72 @@
+"""Private keys: they sign, and never show themselves."""
+
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import msgspec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from qwed.ect import base64url, jwk, jws
+from qwed.ect.jwk import PublicKey
+
+PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+
+_encoder: Final = msgspec.json.Encoder(order="sorted", decimal_format="number")
+
+
+class SigningKey:
+    """Signs with one algorithm. Its repr names the public half; it can't be copied or pickled."""
+
+    __slots__ = ("_headers", "_private", "_sign", "algorithm", "public")
+
+    def __init__(self, private: PrivateKey) -> None:
+        self._private = private
+        if isinstance(private, ec.EllipticCurvePrivateKey):
+            self.public = PublicKey(*jwk.ec_public(private.public_key()))
+            self._sign = _ecdsa(private)
+        else:
+            self.public = PublicKey(*jwk.ed25519_public(private.public_key()))
+            self._sign = private.sign
+        (self.algorithm,) = self.public.algorithms
+        self._headers: dict[tuple[str, str], bytes] = {}
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.algorithm}, {self.public.thumbprint()})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a private key is not copied or pickled")
+
+    def sign(self, data: bytes) -> bytes:
+        return self._sign(data)
+
+    def compact(self, kid: str, typ: str, payload: bytes) -> str:
+        """A compact JWS over the payload."""
+        header = self._headers.get((kid, typ))
+        if header is None:
+            members = {"alg": self.algorithm, "kid": kid, "typ": typ}
+            header = self._headers[kid, typ] = base64url.encode_bytes(_encoder.encode(members))
+        signing_input = jws.compose(header, payload)
+        return (signing_input + b"." + base64url.encode_bytes(self._sign(signing_input))).decode("ascii")
+
+    def compact_claims(self, kid: str, typ: str, claims: dict[str, Any]) -> str:
+        return self.compact(kid, typ, _encoder.encode(claims))
+
+    def unsafe_pem(self) -> bytes:
+        """The private key itself, for the file it is kept in."""
+        return self._private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+
+def _ecdsa(private: ec.EllipticCurvePrivateKey) -> Callable[[bytes], bytes]:
+    _, curve = jwk.curve_of(private)
+    scheme, size, order, half = ec.ECDSA(curve.hash), curve.size, curve.order, curve.order // 2
+
+    def sign(data: bytes) -> bytes:
+        r, s = decode_dss_signature(private.sign(data, scheme))
+        # Of the two signatures that fit, always the lower: then the other can be refused.
+        return r.to_bytes(size) + (s if s <= half else order - s).to_bytes(size)
+
+    return sign
