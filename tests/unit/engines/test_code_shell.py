@@ -80,6 +80,14 @@ def test_a_variable_set_in_one_branch_is_known_no_longer():
     assert inspect_shell("x=ls\nif true; then x=pwd; fi\n$x\n").status is Status.UNCERTAIN
 
 
+@pytest.mark.parametrize(
+    "before", ["a | b | c -c", "export A=1", "unset B", "ls -la", "grep -c x y | sort | uniq -c"]
+)
+@pytest.mark.parametrize("harmful", ["sh <<X\nrm -rf /\nX", "\\rm -rf ~", "cat > a <<X\nrm -rf /\nX\nsh a"])
+def test_a_line_that_the_grammar_reads_on_from_the_one_before_is_still_seen(before, harmful):
+    assert inspect_shell(before + "\n" + harmful).harms
+
+
 def test_text_that_does_not_parse_is_malformed():
     verdict = inspect_shell("if true; then")
 

@@ -368,22 +368,42 @@ class Runner:
         elif name in _HISTORY_VARIABLES and value in ("", "0", "/dev/null"):
             self.harm("covers-tracks", self.line(node))
 
+    def _lines(self, node: Any) -> list[list[Any]]:
+        """The children of a node, apart where a line ends: the grammar at times reads on past the end."""
+        groups: list[list[Any]] = [[]]
+        end = node.start_byte
+        for child in node.named_children:
+            if b"\n" in self.source[end : child.start_byte].replace(b"\\\n", b""):
+                groups.append([])
+            groups[-1].append(child)
+            end = child.end_byte
+        return groups
+
     def _declaration(self, node: Any, stdin: Stream) -> Stream:
         self.commands.append("declare")
-        for child in node.named_children:
+        first, *rest = self._lines(node)
+        for child in first:
             if child.type == "variable_assignment":
                 self._assignment(child, stdin)
             else:
                 self.word(child)
-        return EMPTY
+        return self._rest_of_lines(rest, stdin)
+
+    def _rest_of_lines(self, groups: list[list[Any]], stdin: Stream) -> Stream:
+        """What follows such a node, a pipe or a redirection, belongs to its last line."""
+        made = EMPTY
+        for group in groups:
+            made = self._simple_command(group, stdin, self.line(group[0]))
+        return made
 
     def _unset(self, node: Any, stdin: Stream) -> Stream:
-        for child in node.named_children:
+        first, *rest = self._lines(node)
+        for child in first:
             name = self.text(child)
             self.variables.pop(name, None)
             if name in _HISTORY_VARIABLES:
                 self.harm("covers-tracks", self.line(node))
-        return EMPTY
+        return self._rest_of_lines(rest, stdin)
 
     def _test(self, node: Any, stdin: Stream) -> Stream:
         """A test only reads, yet the substitutions inside it run."""
@@ -400,15 +420,18 @@ class Runner:
     # -- commands --------------------------------------------------------------------------------------
 
     def _command(self, node: Any, stdin: Stream) -> Stream:
+        return self._rest_of_lines(self._lines(node), stdin) if node.named_children else EMPTY
+
+    def _simple_command(self, children: list[Any], stdin: Stream, line: int) -> Stream:
         self.word_marks = frozenset()
         argv: list[str] = []
         redirects = []
         # The words are expanded before the assignments in front of them take effect.
         assignments = []
         end = -1
-        for child in node.named_children:
+        for child in children:
             if child.start_byte == end and child.type not in _REDIRECTS:
-                self.doubt("words-run-together", self.line(node))
+                self.doubt("words-run-together", line)
             end = child.end_byte
             match child.type:
                 case "variable_assignment":
@@ -419,12 +442,14 @@ class Runner:
                 case "command_name":
                     for part in child.named_children or [child]:
                         argv.extend(self.fields(part))
+                case "comment":
+                    continue
                 case _:
                     argv.extend(self.fields(child))
         before = dict(self.variables)
         for assignment in assignments:
             self._assignment(assignment, stdin)
-        made = self.execute(argv, stdin, self.line(node))
+        made = self.execute(argv, stdin, line)
         for redirect in redirects:
             made = self._output_to(redirect, made)
         if argv and assignments:
