@@ -44,7 +44,9 @@ def read_comparison(items: Sequence[Item], aliases: dict[Phrase, Phrase]) -> Com
     first = phrase_of(items[: group.start], aliases)
     second = _second(items[than + 1 :], aliases)
     said = [item.lower for item in items[group.end : than] if item.lower not in language.ARTICLES]
-    if not second or not first or any(item.value is not None for item in items) or not said:
+    measures = [item for item in items[group.end : than] if item.value is not None]
+    is_named = bool(first) and any(isinstance(word, str) for word in second)
+    if not is_named or measures or not said:
         return None
     found = _measure(group.verb, said, first, second)
     return None if found is None else msgspec.structs.replace(found, is_negated=group.is_negated)

@@ -111,7 +111,8 @@ def _judge_positive(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     circumstances = _compare_circumstances(claim, source)
     if complement in (Relation.SAME, Relation.WITHIN) and circumstances in (Relation.SAME, Relation.WITHIN):
         return (Stance.ENTAILS, "statement") if _may_drop(claim, source) else None
-    if complement is Relation.DISJOINT and circumstances is Relation.SAME and _has_one_number(claim):
+    is_same_case = circumstances is Relation.SAME or _adds_only_amounts(claim, source)
+    if complement is Relation.DISJOINT and is_same_case and _has_one_number(claim):
         return Stance.CONTRADICTS, "number"
     if complement is Relation.SAME and circumstances is Relation.DISJOINT:
         return _judge_clash(claim, source)
@@ -126,6 +127,22 @@ def _may_drop(claim: Frame, source: Frame) -> bool:
     # What is so on Mondays need not be so; what happened on a Monday did happen.
     is_event = source.tense == "past" and source.verb not in language.NOT_MONOTONE
     return is_event and not words & language.RESTRICTIONS
+
+
+def _adds_only_amounts(claim: Frame, source: Frame) -> bool:
+    """`grew 12% to $5 million`: where it led is no circumstance that limits by how much it grew."""
+    theirs = set(source.circumstances)
+    extra = theirs - set(claim.circumstances)
+    return set(claim.circumstances) <= theirs and all(
+        kind in _AMOUNTS and _is_amount(phrase) for kind, phrase in extra
+    )
+
+
+_AMOUNTS = ("by", "to", "from")
+
+
+def _is_amount(phrase: Phrase) -> bool:
+    return all(not isinstance(word, str) for word in phrase)
 
 
 def _has_one_number(claim: Frame) -> bool:
@@ -199,13 +216,15 @@ def _judge_maker(claim: Frame, source: Frame, complement: Relation) -> tuple[Sta
 
 
 def _judge_opposite(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
-    if claim.subject != source.subject or claim.complement != source.complement:
+    same_thing = claim.complement == source.complement or (
+        _is_amount(claim.complement) and _is_amount(source.complement)
+    )
+    if claim.subject != source.subject or not same_thing:
         return None
     rises = language.OPPOSITES.get(source.verb)
     is_opposite = rises is not None and language.OPPOSITES.get(claim.verb) not in (None, rises)
-    amounts = ("by", "to", "from")
     frames = [
-        {(kind, phrase) for kind, phrase in frame.circumstances if kind not in amounts}
+        {(kind, phrase) for kind, phrase in frame.circumstances if kind not in _AMOUNTS}
         for frame in (claim, source)
     ]
     return (Stance.CONTRADICTS, "opposite") if is_opposite and frames[0] == frames[1] else None
@@ -264,7 +283,7 @@ def _is_functional(phrase: Phrase) -> bool:
     if not phrase:
         return False
     head_end = next(
-        (index for index, word in enumerate(phrase) if word in ("of", "in", "at", "for")), len(phrase)
+        (index for index, word in enumerate(phrase) if word in ("of", "in", "at", "for", "to")), len(phrase)
     )
     if head_end in (0, len(phrase)):
         return False

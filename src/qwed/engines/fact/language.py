@@ -140,6 +140,10 @@ def _gerund(base: str) -> str:
 
 
 VERBS: Final = VerbForms()
+INTRANSITIVE: Final = words(
+    "die arrive retire resign occur happen live work remain return come go graduate survive end begin start "
+    "move travel walk run fall rise grow decline decrease increase stand sit last crash explode sink"
+)
 # Events that happen once to their object, so that two dates or two makers exclude each other.
 UNIQUE_EVENTS: Final = words(
     "bear die found establish incorporate invent discover publish release complete build open launch "

@@ -11,10 +11,18 @@ import msgspec
 from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
 from qwed.engines.fact.frames import TIME, Frame, in_attribute_form
+from qwed.engines.fact.language import VERBS
 from qwed.engines.fact.phrases import Kind, Phrase, is_possessed, kind_of, names_in, phrase_of
 from qwed.engines.fact.quantities import Quantity
 from qwed.engines.fact.text import Item
-from qwed.engines.fact.verb_groups import VerbGroup, find_verb, group_at, is_subordinate, verb_follows
+from qwed.engines.fact.verb_groups import (
+    VerbGroup,
+    find_verb,
+    group_at,
+    is_adverb,
+    is_subordinate,
+    verb_follows,
+)
 
 MAX_ITEMS: Final = 120
 
@@ -95,7 +103,7 @@ class _Reader:
         yield from self._frames(subject_items, group, rest[:cut], opening)
         yield from self._appositions(subject_items, extra)
         if cut < len(rest):
-            yield from self._following(subject_items, rest[cut:])
+            yield from self._following(subject_items, rest[cut:], group)
 
     def _opening(self, items: list[Item]) -> tuple[list[Item], list[Item]]:
         """`In 2020, X …`: a circumstance before the subject."""
@@ -168,7 +176,9 @@ class _Reader:
             conjunction > 0 and conjunction < 8 and find_verb(tail, -1) is None and tail[0].lower != "which"
         )
 
-    def _following(self, subject: list[Item], rest: list[Item]) -> Iterator[tuple[Frame, ...]]:
+    def _following(
+        self, subject: list[Item], rest: list[Item], before: VerbGroup
+    ) -> Iterator[tuple[Frame, ...]]:
         """What comes after the first clause: another predicate or clause, or something left out."""
         tail = rest
         while tail and (tail[0].text in (",", ";") or tail[0].lower == "and"):
@@ -182,16 +192,18 @@ class _Reader:
             self._is_complete = False
             return
         probe = [Item("X", "x"), *tail]
-        group = group_at(probe, 1, 0)
+        adverbs = next((index for index, item in enumerate(tail) if not is_adverb(item)), 0)
+        group = group_at(probe, adverbs + 1, 0)
         if group is not None and rest[0].lower in ("and", ",", "but") and not is_subordinate(tail[0]):
             if rest[0].text == "," and rest[1].lower not in ("and", "but"):
                 self._is_complete = False
                 return
+            group = _sharing_auxiliary(group, before, probe)
             body = probe[group.end :]
             cut = self._clause_end(body)
             yield from self._frames(subject, group, body[:cut], [])
             if cut < len(body):
-                yield from self._following(subject, body[cut:])
+                yield from self._following(subject, body[cut:], group)
             return
         second = find_verb(tail)
         joined = rest[0].text == ";" or any(item.lower in ("and", "but") for item in rest[:2])
@@ -302,6 +314,16 @@ class _Reader:
             subject_kind=Kind.DEFINITE,
             complement_kind=frame.subject_kind,
         )
+
+
+def _sharing_auxiliary(group: VerbGroup, before: VerbGroup, items: Sequence[Item]) -> VerbGroup:
+    """`was built in 1990 and sold in 1995`: a second participle without an object is passive too."""
+    participle = items[group.end - 1].lower
+    follows = items[group.end].lower if group.end < len(items) else "in"
+    is_shared = before.is_passive and not group.is_passive and participle in VERBS.participles
+    if not is_shared or follows not in language.PREPOSITIONS or group.verb in language.INTRANSITIVE:
+        return group
+    return msgspec.structs.replace(group, is_passive=True, tense=before.tense, participle=participle)
 
 
 def _are_entangled(circumstances: list[tuple[str, Phrase]]) -> bool:

@@ -83,7 +83,7 @@ def _present_tense(word: str) -> str:
 def _with_adverb_before(items: Sequence[Item], group: VerbGroup) -> VerbGroup:
     """`X never visited Y`, `X recently opened Y`: the adverb belongs to the verb, not to the subject."""
     start, adverbs = group.start, set()
-    while start > 1 and _is_adverb(items[start - 1]):
+    while start > 1 and is_adverb(items[start - 1]):
         start -= 1
         adverbs.add(items[start].lower)
     never = "never" in adverbs
@@ -92,7 +92,7 @@ def _with_adverb_before(items: Sequence[Item], group: VerbGroup) -> VerbGroup:
     )
 
 
-def _is_adverb(item: Item) -> bool:
+def is_adverb(item: Item) -> bool:
     return (
         item.lower in language.ADVERBS
         or item.lower == "never"
@@ -150,7 +150,7 @@ def _auxiliary_group(items: Sequence[Item], index: int) -> VerbGroup | None:
             or word in ("will", "been", "being")
         ) or word in language.MODALS:
             auxiliaries.append(word)
-        elif _is_adverb(items[position]) and word not in VERBS.lemma:
+        elif is_adverb(items[position]) and word not in VERBS.lemma:
             adverbs.add(word)
         else:
             break
