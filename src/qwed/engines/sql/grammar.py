@@ -138,7 +138,8 @@ def _assigns_literal(item: exp.Expr) -> bool:
 def check_insert(node: exp.Expr, notes: Notes) -> None:
     """The columns of an INSERT are names and nothing else."""
     target = node.this
-    if isinstance(target, exp.Tuple | exp.Paren):
+    # The INSERT of a MERGE has its table from the MERGE.
+    if isinstance(target, exp.Tuple | exp.Paren) and not isinstance(node.parent, exp.When):
         notes.malformed("parse", "INSERT names no table", node)
     if not isinstance(target, exp.Schema):
         return

@@ -11,6 +11,7 @@ from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 from qwed.engines.sql import grammar, injection
 from qwed.engines.sql.catalogs import holds_credentials, is_system_catalog
+from qwed.engines.sql.changes import resolve
 from qwed.engines.sql.commands import Command, block, command
 from qwed.engines.sql.dialects import UNION, dialect_named
 from qwed.engines.sql.functions import SIDE_EFFECTS, forbidden_rule, is_pure
@@ -169,7 +170,7 @@ def _read_statement(statement: exp.Expr, notes: Notes, text: str, *, alone: bool
     if type(statement) is not exp.Pragma:
         _walk(statement, notes)
     if notes.context.schema is not None and notes.tables_read <= MAX_TABLES:
-        Resolver(notes.context.schema, notes, text).statement(statement)
+        resolve(statement, Resolver(notes.context.schema, notes, text))
 
 
 def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) -> None:

@@ -5,7 +5,7 @@ benefit of the doubt unless its dialect is declared: a false alarm is worse here
 since the database itself refuses a name that does not exist.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlglot import exp
@@ -13,6 +13,16 @@ from sqlglot import exp
 from qwed.engines.sql.nodes import children
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.schema import Family, Schema, family_of
+from qwed.engines.sql.scopes import (
+    Columns,
+    Scope,
+    Source,
+    alias_columns,
+    levels,
+    row_names,
+    source_of,
+    with_lambda,
+)
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.type_checks import check_types
 from qwed.engines.sql.words import words
@@ -40,30 +50,6 @@ _PSEUDO_COLUMNS: Final = words(
 )
 
 
-class Source:
-    """What one alias of a FROM offers."""
-
-    __slots__ = ("columns", "is_open")
-
-    def __init__(self, columns: dict[str, Family], *, is_open: bool = False) -> None:
-        self.columns = columns
-        self.is_open = is_open
-
-
-class Scope:
-    __slots__ = ("aliases", "ctes", "merged", "outputs", "parent", "sources")
-
-    def __init__(self, parent: "Scope | None", ctes: dict[str, Source]) -> None:
-        self.parent = parent
-        self.ctes = ctes
-        self.sources: dict[str, Source] = {}
-        self.merged: set[str] = set()
-        self.outputs: dict[str, Family] = {}
-        """Every name that the query gives out; ORDER BY, GROUP BY and HAVING know them."""
-        self.aliases: dict[str, Family] = {}
-        """Those that it gives itself (`AS`); in some dialects the rest of the query knows them too."""
-
-
 class Resolver:
     """One walk over one statement; problems go to the notes."""
 
@@ -80,115 +66,16 @@ class Resolver:
     def statement(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Query | exp.Values):
             self.query(node, None, {})
-        elif isinstance(node, exp.Insert):
-            self._insert(node)
-        elif isinstance(node, exp.Update | exp.Delete):
-            self._changed(node)
-        elif isinstance(node, exp.Merge):
-            self._merge(node)
         elif isinstance(node, exp.Create | exp.Describe):
             inner = node.args.get("expression") if isinstance(node, exp.Create) else node.this
             if isinstance(inner, exp.Query):
                 self.query(inner, None, {})
 
-    def _insert(self, node: exp.Expr) -> None:
-        ctes = self._ctes(node, None, {})
-        target = node.this
-        table = target.this if isinstance(target, exp.Schema) else target
-        if not isinstance(table, exp.Table):
-            return
-        source = self._table(table, ctes)
-        names = target.expressions if isinstance(target, exp.Schema) else []
-        for name in names:
-            self._known(name.name, source, name)
-        width = len(names) or (0 if source.is_open else len(source.columns))
-        families = [source.columns.get(name.name.lower(), Family.OTHER) for name in names]
-        self._inserted(node.args.get("expression"), width, families or list(source.columns.values()), ctes)
-        conflict = node.args.get("conflict")
-        if conflict is not None or node.args.get("returning") is not None:
-            scope = Scope(None, ctes)
-            scope.sources[table.alias_or_name.lower()] = source
-            scope.outputs = dict(source.columns)
-            for part in filter(None, (conflict, node.args.get("returning"))):
-                self._upserted(part, scope, source)
-
-    def _upserted(self, part: exp.Expr, scope: Scope, source: Source) -> None:
-        inner = Scope(scope, scope.ctes)
-        inner.sources["excluded"] = source
-        inner.sources["new"] = source
-        inner.merged = set(source.columns)
-        inner.outputs = dict(source.columns)
-        self._expression(part, inner, visible=inner.outputs)
-
-    def _inserted(self, values: Any, width: int, families: list[Family], ctes: dict[str, Source]) -> None:
-        if isinstance(values, exp.Values):
-            for row in values.expressions:
-                items = row.expressions if isinstance(row, exp.Tuple) else [row]
-                self._check_width(len(items), width, row)
-                for item, family in zip(items, families, strict=False):
-                    check_types(exp.EQ, family, item, lambda _: None, row, self.notes, declared=self.declared)
-                self._expression(row, Scope(None, ctes), visible=_NOTHING)
-        elif isinstance(values, exp.Query):
-            columns = self.query(values, None, ctes)
-            if columns is not None:
-                self._check_width(len(columns), width, values)
-
-    def _check_width(self, given: int, width: int, node: exp.Expr) -> None:
-        if width and given != width:
-            self.notes.incorrect("column_count", f"{given} values for {width} columns", node)
-
-    def _changed(self, node: exp.Expr) -> None:
-        """UPDATE and DELETE, with whatever FROM, USING and JOIN their dialect has."""
-        scope = Scope(None, self._ctes(node, None, {}))
-        target = node.this
-        sources = [target] if isinstance(target, exp.Table) else []
-        extra = node.args.get("using") or []
-        sources += extra if isinstance(extra, list) else []
-        clause = node.args.get("from_")
-        if clause is not None:
-            sources.append(clause.this)
-        self._sources(sources, scope)
-        for key, value in node.args.items():
-            if key not in ("this", "from_", "using", "with_", "tables"):
-                self._all_expressions(value, scope, visible=scope.outputs if key == "returning" else _NOTHING)
-
-    def _merge(self, node: exp.Expr) -> None:
-        scope = Scope(None, self._ctes(node, None, {}))
-        self._sources([node.this, node.args["using"]], scope)
-        self._expression(node.args["on"], scope, visible=_NOTHING)
-        target = (
-            self._table(node.this, scope.ctes)
-            if isinstance(node.this, exp.Table)
-            else Source({}, is_open=True)
-        )
-        for when in node.args["whens"].expressions if node.args.get("whens") else ():
-            self._when(when, target, scope)
-
-    def _when(self, when: exp.Expr, target: Source, scope: Scope) -> None:
-        inner = Scope(scope, scope.ctes)
-        # An assignment names a column of the target alone.
-        inner.outputs = dict(target.columns)
-        self._all_expressions(when.args.get("condition"), scope, visible=_NOTHING)
-        then = when.args.get("then")
-        if isinstance(then, exp.Update):
-            self._all_expressions(then.expressions, inner, visible=inner.outputs)
-        elif isinstance(then, exp.Insert):
-            names = then.this.expressions if isinstance(then.this, exp.Tuple) else []
-            for name in names:
-                self._known(name.name, target, name)
-            self._all_expressions(then.args.get("expression"), scope, visible=_NOTHING)
-
-    def _known(self, name: str, source: Source, node: exp.Expr) -> None:
-        if name and not source.is_open and name.lower() not in source.columns:
-            self.notes.incorrect("unknown_column", f"there is no column {name[:80]!r}", node)
-
     # Queries
 
-    def query(
-        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]
-    ) -> list[tuple[str, Family]] | None:
+    def query(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
         """The columns that it gives, in order; None where they cannot be known."""
-        ctes = self._ctes(node, parent, ctes)
+        ctes = self.ctes(node, parent, ctes)
         if isinstance(node, exp.Subquery):
             columns = self._subquery(node, parent, ctes)
         elif isinstance(node, exp.SetOperation):
@@ -198,14 +85,10 @@ class Resolver:
         else:
             columns = None
             if isinstance(node, exp.Values):
-                self._all_expressions(node.expressions, Scope(parent, ctes), visible=_NOTHING)
-            elif isinstance(node, exp.Insert | exp.Update | exp.Delete):
-                self.statement(node)
+                self.expressions(node.expressions, Scope(parent, ctes), visible=NOTHING)
         return columns
 
-    def _subquery(
-        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]
-    ) -> list[tuple[str, Family]] | None:
+    def _subquery(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
         if isinstance(node.this, exp.Table):
             return None
         columns = self.query(node.this, parent, ctes)
@@ -213,9 +96,7 @@ class Resolver:
             self._trailing(node, columns, parent, ctes)
         return columns
 
-    def _set_operation(
-        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]
-    ) -> list[tuple[str, Family]] | None:
+    def _set_operation(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
         arms: list[exp.Expr] = []
         operation: Any = node
         while isinstance(operation, exp.SetOperation):
@@ -238,7 +119,7 @@ class Resolver:
     def _trailing(
         self,
         node: exp.Expr,
-        columns: list[tuple[str, Family]] | None,
+        columns: Columns | None,
         parent: Scope | None,
         ctes: dict[str, Source],
     ) -> None:
@@ -250,9 +131,9 @@ class Resolver:
         scope.outputs = dict(columns)
         # Some dialects also know the names of the other arms.
         if all(name for name, _ in columns) and self.declared:
-            self._expression(order, scope, visible=scope.outputs)
+            self.expression(order, scope, visible=scope.outputs)
 
-    def _ctes(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> dict[str, Source]:
+    def ctes(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> dict[str, Source]:
         with_ = node.args.get("with_")
         if with_ is None:
             return ctes
@@ -267,7 +148,7 @@ class Resolver:
             ):
                 self._prepare_recursion(cte, name, declared, parent, known)
             columns = self.query(cte.this, parent, known)
-            known[name] = _source(columns, declared)
+            known[name] = source_of(columns, declared)
         return known
 
     def _prepare_recursion(
@@ -279,25 +160,23 @@ class Resolver:
         elif isinstance(cte.this, exp.SetOperation):
             known[name] = Source({}, is_open=True)
 
-    def _select(
-        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]
-    ) -> list[tuple[str, Family]] | None:
+    def _select(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
         scope = Scope(parent, ctes)
         clause = node.args.get("from_")
         joins = node.args.get("joins") or []
         if clause is not None:
-            self._sources([clause.this], scope)
+            self.source(clause.this, scope)
         self._joins(joins, scope)
         for lateral in node.args.get("laterals") or ():
             self._lateral(lateral, scope)
         columns = self._outputs(node, scope)
         for key, sees_outputs in _CLAUSES.items():
-            visible = scope.outputs if sees_outputs else scope.aliases if self.alias_in_where else _NOTHING
-            self._all_expressions(node.args.get(key), scope, visible=visible)
+            visible = scope.outputs if sees_outputs else scope.aliases if self.alias_in_where else NOTHING
+            self.expressions(node.args.get(key), scope, visible=visible)
         self._check_positions(node, columns)
         return columns
 
-    def _check_positions(self, node: exp.Expr, columns: list[tuple[str, Family]] | None) -> None:
+    def _check_positions(self, node: exp.Expr, columns: Columns | None) -> None:
         """`ORDER BY 7` of a query with three columns."""
         order = node.args.get("order")
         if order is None or columns is None:
@@ -311,12 +190,12 @@ class Resolver:
                 message = f"there are only {len(columns)} columns to order by"
                 self.notes.incorrect("column_count", message, item)
 
-    def _outputs(self, node: exp.Expr, scope: Scope) -> list[tuple[str, Family]] | None:
-        columns: list[tuple[str, Family]] | None = []
+    def _outputs(self, node: exp.Expr, scope: Scope) -> Columns | None:
+        columns: Columns | None = []
         # An alias is known to what stands after it, where dialects allow that at all.
-        visible = scope.aliases if not self.declared or self.notes.dialect in _STRUCTS else _NOTHING
+        visible = scope.aliases if not self.declared or self.notes.dialect in _STRUCTS else NOTHING
         for item in node.expressions:
-            self._expression(item, scope, visible=visible)
+            self.expression(item, scope, visible=visible)
             inner = item.this if isinstance(item, exp.Alias) else item
             if _is_star(inner):
                 expanded = self._star(inner, scope)
@@ -332,7 +211,7 @@ class Resolver:
                 columns.append((name, family))
         return columns
 
-    def _star(self, star: exp.Expr, scope: Scope) -> list[tuple[str, Family]] | None:
+    def _star(self, star: exp.Expr, scope: Scope) -> Columns | None:
         table = star.args.get("table")
         if table is not None:
             source = self._find_source(table.name.lower(), scope)
@@ -345,7 +224,7 @@ class Resolver:
             return None
         self._check_star(star, sources)
         seen: dict[str, Family] = {}
-        columns: list[tuple[str, Family]] = []
+        columns: Columns = []
         for source in sources:
             for name, family in source.columns.items():
                 if name in scope.merged and name in seen:
@@ -369,12 +248,12 @@ class Resolver:
         for join in joins:
             merges = join.args.get("using") or str(join.args.get("method") or "").upper() == "NATURAL"
             before = dict(scope.sources) if merges else scope.sources
-            self._sources([join.this], scope)
+            self.source(join.this, scope)
             if merges:
                 self._merge_columns(join, before, scope)
             on = join.args.get("on")
             if on is not None:
-                self._expression(on, scope, visible=_NOTHING)
+                self.expression(on, scope, visible=NOTHING)
 
     def _merge_columns(self, join: exp.Expr, before: dict[str, Source], scope: Scope) -> None:
         new = [source for alias, source in scope.sources.items() if before.get(alias) is not source]
@@ -388,11 +267,7 @@ class Resolver:
             names = [name for source in new for name in source.columns if name in left]
         scope.merged.update(names)
 
-    def _sources(self, nodes: list[Any], scope: Scope) -> None:
-        for node in nodes:
-            self._source(node, scope)
-
-    def _source(self, node: Any, scope: Scope) -> None:
+    def source(self, node: Any, scope: Scope) -> None:
         if isinstance(node, exp.Table):
             self._table_source(node, scope)
         elif isinstance(node, exp.Subquery):
@@ -400,28 +275,27 @@ class Resolver:
         elif isinstance(node, exp.Lateral):
             self._lateral(node, scope)
         elif isinstance(node, exp.Values):
-            names = [column.name.lower() for column in _alias_columns(node)]
+            names = [column.name.lower() for column in alias_columns(node)]
             scope.sources[node.alias.lower()] = Source(dict.fromkeys(names, Family.OTHER), is_open=not names)
         elif isinstance(node, exp.Paren):
-            self._source(node.this, scope)
+            self.source(node.this, scope)
         elif isinstance(node, exp.Expr):
-            self._expression(node, scope, visible=_NOTHING)
+            self.expression(node, scope, visible=NOTHING)
             scope.sources[node.alias_or_name.lower()] = Source({}, is_open=True)
 
     def _table_source(self, node: exp.Expr, scope: Scope) -> None:
-        renamed = [column.name.lower() for column in _alias_columns(node)]
-        source = self._table(node, scope.ctes, scope)
+        renamed = [column.name.lower() for column in alias_columns(node)]
+        source = self.table(node, scope.ctes, scope)
         if renamed:
             families = [*source.columns.values()]
             families += [Family.OTHER] * (len(renamed) - len(families))
             kept = list(source.columns.items())[len(renamed) :]
             source = Source(dict([*zip(renamed, families, strict=False), *kept]), is_open=source.is_open)
+        alias = node.alias_or_name.lower()
         if node.args.get("pivots"):
             source = Source(source.columns, is_open=True)
-            alias = node.args["pivots"][-1].alias
-            if alias:
-                scope.sources[alias.lower()] = source
-        scope.sources[node.alias_or_name.lower()] = source
+            alias = node.args["pivots"][-1].alias.lower() or alias
+        scope.sources[alias] = source
         self._joins(node.args.get("joins") or [], scope)
         for lateral in node.args.get("laterals") or ():
             self._lateral(lateral, scope)
@@ -433,8 +307,8 @@ class Resolver:
                 scope.sources[node.alias.lower()] = Source({}, is_open=True)
         else:
             columns = self.query(node, scope.parent, scope.ctes)
-            renamed = [column.name.lower() for column in _alias_columns(node)]
-            source = _source(columns, renamed)
+            renamed = [column.name.lower() for column in alias_columns(node)]
+            source = source_of(columns, renamed)
             if node.args.get("pivots"):
                 source = Source({}, is_open=True)
             scope.sources[node.alias.lower() or f"({len(scope.sources)})"] = source
@@ -444,16 +318,16 @@ class Resolver:
         inner = node.this
         source = Source({}, is_open=True)
         if isinstance(inner, exp.Subquery | exp.Query):
-            source = _source(self.query(inner, scope, scope.ctes), [])
+            source = source_of(self.query(inner, scope, scope.ctes), [])
         elif isinstance(inner, exp.Expr):
-            self._expression(inner, scope, visible=_NOTHING)
+            self.expression(inner, scope, visible=NOTHING)
         scope.sources[node.alias_or_name.lower() or f"({len(scope.sources)})"] = source
 
-    def _table(self, node: exp.Expr, ctes: dict[str, Source], scope: Scope | None = None) -> Source:
+    def table(self, node: exp.Expr, ctes: dict[str, Source], scope: Scope | None = None) -> Source:
         identifier = node.this
         if not isinstance(identifier, exp.Identifier):
             if isinstance(identifier, exp.Expr) and scope is not None:
-                self._expression(identifier, scope, visible=_NOTHING)
+                self.expression(identifier, scope, visible=NOTHING)
             return Source({}, is_open=True)
         name = identifier.name.lower()
         db = node.args.get("db")
@@ -471,12 +345,16 @@ class Resolver:
 
     # Expressions
 
-    def _all_expressions(self, value: Any, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def known(self, name: str, source: Source, node: exp.Expr) -> None:
+        if name and not source.is_open and name.lower() not in source.columns:
+            self.notes.incorrect("unknown_column", f"there is no column {name[:80]!r}", node)
+
+    def expressions(self, value: Any, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, exp.Expr):
-                self._expression(item, scope, visible=visible)
+                self.expression(item, scope, visible=visible)
 
-    def _expression(self, root: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def expression(self, root: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         stack = [root]
         while stack:
             node = stack.pop()
@@ -488,7 +366,7 @@ class Resolver:
                 self.query(node, scope, scope.ctes)
                 continue
             if kind is exp.Lambda:
-                scope = _with_lambda(node, scope)
+                scope = with_lambda(node, scope)
             elif kind in _COMPARISONS:
                 self._compared(node, scope)
             stack.extend(reversed(children(node)))
@@ -497,15 +375,8 @@ class Resolver:
         others = _COMPARISONS[type(node)](node)
         left = self._family(node.this, scope)
         for other in others:
-            check_types(
-                type(node),
-                left,
-                other,
-                lambda item: self._family(item, scope),
-                node,
-                self.notes,
-                declared=self.declared,
-            )
+            right = self._family(other, scope) if isinstance(other, exp.Column) else None
+            check_types(left, other, right, node, self.notes)
 
     def _family(self, node: Any, scope: Scope) -> Family:
         while isinstance(node, exp.Paren):
@@ -558,10 +429,11 @@ class Resolver:
             self.notes.incorrect("unknown_column", f"{alias[:60]!r} has no column {name[:80]!r}", node)
 
     def _unknown_alias(self, node: exp.Expr, alias: str, scope: Scope) -> None:
-        if (not self.declared or self.notes.dialect in _STRUCTS) and self._is_column(alias, scope):
+        qualifiers = [node.args[key].name.lower() for key in ("table", "db", "catalog") if node.args.get(key)]
+        if (not self.declared or self.notes.dialect in _STRUCTS) and self._is_column(qualifiers[-1], scope):
             return
         if (
-            any(source.is_open for level in _levels(scope) for source in level.sources.values())
+            any(source.is_open for level in levels(scope) for source in level.sources.values())
             and not self.declared
         ):
             return
@@ -573,12 +445,12 @@ class Resolver:
     def _is_column(self, name: str, scope: Scope) -> bool:
         return any(
             source.is_open or name in source.columns
-            for level in _levels(scope)
+            for level in levels(scope)
             for source in level.sources.values()
         )
 
     def _unqualified(self, node: exp.Expr, name: str, scope: Scope, *, visible: Mapping[str, Family]) -> None:
-        for level in _levels(scope):
+        for level in levels(scope):
             holders = [source for source in level.sources.values() if name in source.columns]
             if len(holders) > 1 and name not in level.merged:
                 if name not in visible or level is not scope:
@@ -588,7 +460,7 @@ class Resolver:
                 return
             if name in (visible if level is scope else level.aliases):
                 return
-        if name in _PSEUDO_COLUMNS or name in _levels_names(scope) or self._is_loose_string(node):
+        if name in _PSEUDO_COLUMNS or name in row_names(scope) or self._is_loose_string(node):
             return
         self.notes.incorrect("unknown_column", f"there is no column {name[:80]!r}", node)
 
@@ -598,7 +470,7 @@ class Resolver:
         return self.loose_strings and isinstance(start, int) and self.text[start : start + 1] == '"'
 
 
-_NOTHING: Final[Mapping[str, Family]] = {}
+NOTHING: Final[Mapping[str, Family]] = {}
 # Clauses of a SELECT, and whether they see its output.
 _CLAUSES: Final = {
     "where": False,
@@ -626,39 +498,3 @@ _COMPARISONS: Final[dict[type[exp.Expr], Any]] = {
 
 def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
-def _levels(scope: Scope) -> Iterator[Scope]:
-    level: Scope | None = scope
-    while level is not None:
-        yield level
-        level = level.parent
-
-
-def _levels_names(scope: Scope) -> set[str]:
-    """A whole row can be named by its table's alias."""
-    return {alias for level in _levels(scope) for alias in level.sources}
-
-
-def _source(columns: list[tuple[str, Family]] | None, renamed: list[str]) -> Source:
-    if renamed:
-        families = [family for _, family in columns or ()]
-        families += [Family.OTHER] * (len(renamed) - len(families))
-        return Source(dict(zip(renamed, families, strict=False)))
-    if columns is None:
-        return Source({}, is_open=True)
-    # How a dialect names a column without an alias is its own affair.
-    is_open = any(not name for name, _ in columns)
-    return Source({name: family for name, family in columns if name}, is_open=is_open)
-
-
-def _alias_columns(node: exp.Expr) -> list[exp.Expr]:
-    alias = node.args.get("alias")
-    return list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
-
-
-def _with_lambda(node: exp.Expr, scope: Scope) -> Scope:
-    inner = Scope(scope, scope.ctes)
-    names = {item.name.lower(): Family.OTHER for item in node.expressions}
-    inner.sources["->"] = Source(names)
-    return inner

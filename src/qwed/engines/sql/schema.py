@@ -40,7 +40,8 @@ class Schema(msgspec.Struct, frozen=True):
     tables: Mapping[str, Table]
 
     def find(self, name: str, qualified: str) -> Table | None:
-        return self.tables.get(qualified) or self.tables.get(name)
+        """By the name with its schema, without, or by the end of a name quoted as a whole (`p.d.t`)."""
+        return self.tables.get(qualified) or self.tables.get(name) or self.tables.get(name.rpartition(".")[2])
 
     def names(self, name: str) -> bool:
         """Whether a table or a column has this (lower-case) name."""

@@ -5,7 +5,6 @@ anything with anything, gets a warning instead.
 """
 
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
@@ -18,32 +17,23 @@ _STRICT: Final = frozenset({"postgres", "bigquery", "redshift"})
 _LOOSE: Final = frozenset({"sqlite"})
 
 
-def check_types(
-    operator: type[exp.Expr],
-    left: Family,
-    other: Any,
-    family_of: Callable[[exp.Expr], Family | None],
-    node: exp.Expr,
-    notes: Notes,
-    *,
-    declared: bool,
-) -> None:
+def check_types(left: Family, other: Any, right: Family | None, node: exp.Expr, notes: Notes) -> None:
+    """Whether `other` (of the family `right`, if it is a column) fits what `left` is."""
     while isinstance(other, exp.Paren | exp.Neg):
         other = other.this
-    message = (
-        _literal_mismatch(left, other, notes.dialect, declared) if isinstance(other, exp.Literal) else None
-    )
-    if message is None and isinstance(other, exp.Column) and declared and notes.dialect in _STRICT:
-        message = _column_mismatch(left, family_of(other))
+    dialect = notes.context.dialect
+    message = None
+    if isinstance(other, exp.Literal):
+        message = _literal_mismatch(left, other, dialect)
+    elif dialect in _STRICT:
+        message = _column_mismatch(left, right)
     if message is None:
         return
-    if declared and notes.dialect in _LOOSE:
-        notes.warn("type_mismatch", message, node)
-    else:
-        notes.incorrect("type_mismatch", message, node)
+    report = notes.warn if dialect in _LOOSE else notes.incorrect
+    report("type_mismatch", message, node)
 
 
-def _literal_mismatch(left: Family, literal: exp.Literal, dialect: str, declared: bool) -> str | None:
+def _literal_mismatch(left: Family, literal: exp.Literal, dialect: str | None) -> str | None:
     value = str(literal.this)
     if literal.is_string:
         if left is Family.NUMBER and not _NUMERIC_TEXT.fullmatch(value) and not _has_digits(value):
@@ -51,7 +41,7 @@ def _literal_mismatch(left: Family, literal: exp.Literal, dialect: str, declared
         if left is Family.TIME and value and not _has_digits(value) and value.lower() not in _TIME_WORDS:
             return f"a date or time is compared with the text {value[:60]!r}"
         return None
-    if left is Family.TEXT and declared and dialect in _STRICT:
+    if left is Family.TEXT and dialect in _STRICT:
         return f"a text is compared with the number {value[:60]}"
     return None
 

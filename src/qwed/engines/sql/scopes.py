@@ -1,0 +1,69 @@
+"""What a query can see at each of its levels."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from qwed.engines.sql.schema import Family
+
+Columns = list[tuple[str, Family]]
+
+
+class Source:
+    """What one alias of a FROM offers."""
+
+    __slots__ = ("columns", "is_open")
+
+    def __init__(self, columns: dict[str, Family], *, is_open: bool = False) -> None:
+        self.columns = columns
+        self.is_open = is_open
+
+
+class Scope:
+    __slots__ = ("aliases", "ctes", "merged", "outputs", "parent", "sources")
+
+    def __init__(self, parent: "Scope | None", ctes: dict[str, Source]) -> None:
+        self.parent = parent
+        self.ctes = ctes
+        self.sources: dict[str, Source] = {}
+        self.merged: set[str] = set()
+        self.outputs: dict[str, Family] = {}
+        """Every name that the query gives out; ORDER BY, GROUP BY and HAVING know them."""
+        self.aliases: dict[str, Family] = {}
+        """Those that it gives itself (`AS`); in some dialects the rest of the query knows them too."""
+
+
+def levels(scope: Scope) -> Iterator[Scope]:
+    level: Scope | None = scope
+    while level is not None:
+        yield level
+        level = level.parent
+
+
+def row_names(scope: Scope) -> set[str]:
+    """A whole row can be named by its table's alias."""
+    return {alias for level in levels(scope) for alias in level.sources}
+
+
+def source_of(columns: Columns | None, renamed: list[str]) -> Source:
+    if renamed:
+        families = [family for _, family in columns or ()]
+        families += [Family.OTHER] * (len(renamed) - len(families))
+        return Source(dict(zip(renamed, families, strict=False)))
+    if columns is None:
+        return Source({}, is_open=True)
+    # How a dialect names a column without an alias is its own affair.
+    is_open = any(not name for name, _ in columns)
+    return Source({name: family for name, family in columns if name}, is_open=is_open)
+
+
+def alias_columns(node: exp.Expr) -> list[exp.Expr]:
+    alias = node.args.get("alias")
+    return list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
+
+
+def with_lambda(node: exp.Expr, scope: Scope) -> Scope:
+    inner = Scope(scope, scope.ctes)
+    names = {item.name.lower(): Family.OTHER for item in node.expressions}
+    inner.sources["->"] = Source(names)
+    return inner
