@@ -152,6 +152,9 @@ def _is_claim(written: Node, left: Node, right: Node, correction: str) -> bool:
     """(x+1)^2 = x^2+1 claims an identity; 2x+3 = 7 and x^2 = x are equations to be solved."""
     if _has_derivative(written):
         return True
+    # C = 2πr names something.
+    if isinstance(left, Symbol) and left.name not in symbols(right):
+        return False
     if _variables(left) and not _variables(right):
         return not _variables(parsed(correction)) if correction else False
     try:

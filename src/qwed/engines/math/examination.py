@@ -18,11 +18,13 @@ from qwed.engines.math.nodes import Node, Symbol, substitute, symbols
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.math.reader import Span, Statement
-from qwed.engines.math.tokens import is_number, locate, plain
+from qwed.engines.math.tokens import is_number, is_plain, locate, plain
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
-_EITHER: Final = frozenset(Reading) - {Reading.TIGHT_PRODUCT, Reading.NOT_EQUAL}
+_EITHER: Final = frozenset(Reading) - {Reading.TIGHT_PRODUCT, Reading.NOT_EQUAL, Reading.SCALE}
+# A claim that is right only in one of these readings may have been meant so: a person decides.
+_DOUBTFUL: Final = frozenset({Reading.SCALE})
 _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 
@@ -36,7 +38,7 @@ class Examined(msgspec.Struct, frozen=True):
 
 def examine(text: str, variables: Variables) -> Examined:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
-    if not text.isascii() or "\\" in text or text[:1] == "$":
+    if not is_plain(text):
         text = plain(text)
     if not reader.is_formula(text):
         special = _special(text)
@@ -127,8 +129,11 @@ def _judged(statement: Statement, variables: Variables) -> _Judged:
     others = [(choice, _under(statement, variables, choice)[0]) for choice in choices]
     if first.chain is not None and not first.chain.relations:
         return _agreed(first, [other for _, other in others])
-    if ambiguous <= _EITHER:
-        return _any_verified(first, others)
+    if ambiguous <= _EITHER | _DOUBTFUL:
+        chosen = _any_verified(first, [other for other in others if not other[0] & _DOUBTFUL])
+        if chosen.outcome.status is not Status.VERIFIED and _any_verified(first, others) is not first:
+            return _Judged(_ambiguous(first, [other for _, other in others]), first.chain)
+        return chosen
     if any(other.outcome.status is not first.outcome.status for _, other in others):
         return _Judged(_ambiguous(first, [other for _, other in others]), first.chain)
     return first

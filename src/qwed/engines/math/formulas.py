@@ -40,13 +40,17 @@ from qwed.engines.math.nodes import (
     multiply,
     subtract,
 )
-from qwed.engines.math.problems import MAX_DEPTH, Malformed, Undecided
+from qwed.engines.math.problems import MAX_DEPTH, Malformed, MathProblem, Undecided
 from qwed.engines.math.tokens import is_number, number
 
 _DOZEN: Final = UNIT_MARK + "dozen"
 _AFTER_TERM: Final = frozenset({"", "+", "-", ")", "=", ","})
 _AFTER_NUMBER: Final = _AFTER_TERM | {"*", "/", "×", "÷"}
 _POSTFIX: Final = frozenset({"%", "!", "!=", "¢", "°"})
+_FLOORS: Final = {"⌊": ("floor", "⌋"), "⌈": ("ceil", "⌉")}
+_KNOWN_SIGNS: Final = (
+    TIMES | OVER | frozenset(PLUS_MINUS) | frozenset(RELATIONS) | frozenset("√∛π∫±⌊⌋⌈⌉€£¥₹¢°")
+)
 _OPENING: Final = {"(": ")", "{": "}"}
 _SUPERSCRIPTS: Final = str.maketrans(SUPERSCRIPT_DIGITS, "0123456789-")
 _FRACTIONS: Final = {
@@ -68,6 +72,7 @@ class FormulaParser(ABC):
         "ambiguous",
         "at",
         "depth",
+        "has_scale",
         "has_units",
         "in_result",
         "integrating",
@@ -85,6 +90,7 @@ class FormulaParser(ABC):
         self.readings = readings
         self.names = names
         self.ambiguous: set[Reading] = set()
+        self.has_scale = False
         self.has_units = False
         self.in_result = False
         self.integrating = 0
@@ -124,8 +130,10 @@ class FormulaParser(ABC):
         places = int(lexeme[2:])
         return Call("round", (node, Literal(places) if places >= 0 else Negation(Literal(-places))))
 
-    def unexpected(self) -> Malformed:
+    def unexpected(self) -> MathProblem:
         lexeme = self.tokens[self.at]
+        if lexeme in ("...", "…") or (not lexeme.isascii() and lexeme not in _KNOWN_SIGNS):
+            return Undecided(f"the sign {lexeme[:20]!r} is not understood")
         return Malformed(f"unexpected {lexeme[:40]!r}" if lexeme else "the expression ends too early")
 
     def expect(self, lexeme: str) -> None:
@@ -352,11 +360,20 @@ class FormulaParser(ABC):
                 node = self.dozens(node)
             elif lexeme[:2] == SCALE_MARK:
                 self.at += 1
-                node = Scaled(node, int(lexeme[2:]))
+                node = self.scaled(node, int(lexeme[2:]))
             else:
                 self.at += 1
                 self.has_units = True
                 node = Quantity(node, "cent" if lexeme == "¢" else lexeme[1:])
+
+    def scaled(self, node: Node, scale: int) -> Node:
+        """1.2 - 0.9 = 0.3 million may count in millions throughout."""
+        if self.in_result and not self.has_scale:
+            self.ambiguous.add(Reading.SCALE)
+            if Reading.SCALE in self.readings:
+                return node
+        self.has_scale = True
+        return Scaled(node, scale)
 
     def dozens(self, node: Node) -> Node:
         """84 / 12 = 7 dozen counts in dozens; 2 dozen = 24 does not."""
@@ -444,6 +461,11 @@ class FormulaParser(ABC):
             return Call("abs", (node,))
         if lexeme == "∫":
             return self.integral()
+        if lexeme in _FLOORS:
+            name, closing = _FLOORS[lexeme]
+            node = self.total()
+            self.expect(closing)
+            return Call(name, (node,))
         self.at -= 1
         raise self.unexpected()
 

@@ -18,6 +18,7 @@ class Reading(enum.StrEnum):
     SAMPLE = "the spread is that of a sample (divisor n - 1)"
     WIDE_OF = "'of' takes the whole sum after it"
     SHORT_LIST = "an operator after a list applies to the result"
+    SCALE = "the scale of the result is the unit of all the numbers"
     DOZENS = "a dozen is the unit the numbers count"
     NARROW_SCOPE = "the operator takes the next term alone"
 

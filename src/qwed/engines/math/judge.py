@@ -9,8 +9,9 @@ from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
 from qwed.engines.math.comparison import Link, Stated, compare, stated
+from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
-from qwed.engines.math.nodes import Node, Product, Symbol, walk
+from qwed.engines.math.nodes import Node, Product, Symbol, symbols, walk
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
 from qwed.engines.math.ratios import Ratio
 from qwed.engines.math.units import without_units
@@ -124,11 +125,21 @@ def _agreed_digits(interval: Interval) -> str:
 
 def _links(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> Outcome:
     notes: list[dict[str, Any]] = []
-    for index, relation in enumerate(relations):
-        outcome = _link(sides, index, relation, size, notes)
+    start = _first_computed(sides)
+    for index, relation in enumerate(relations[start:], start):
+        outcome = _link(sides, start, index, relation, size, notes)
         if outcome is not None:
             return outcome
     return Outcome(Status.VERIFIED, _summary(notes), {"relations": notes})
+
+
+def _first_computed(sides: tuple[Node, ...]) -> int:
+    """C = 2πr = 2 * π * 5 = 31.42: what stands before the numbers names them and gives the formula."""
+    if not isinstance(sides[0], Symbol) or sides[0].name in CONSTANTS:
+        return 0
+    computed = [index for index, side in enumerate(sides) if not symbols(side) - CONSTANTS]
+    is_tail = computed == list(range(len(sides) - len(computed), len(sides)))
+    return computed[0] if is_tail and len(computed) > 1 else 0
 
 
 def _summary(notes: list[dict[str, Any]]) -> str:
@@ -137,15 +148,21 @@ def _summary(notes: list[dict[str, Any]]) -> str:
 
 
 def _link(
-    sides: tuple[Node, ...], index: int, relation: str, size: Fraction, notes: list[dict[str, Any]]
+    sides: tuple[Node, ...],
+    start: int,
+    index: int,
+    relation: str,
+    size: Fraction,
+    notes: list[dict[str, Any]],
 ) -> Outcome | None:
     """The outcome of a relation that ends the chain; None when it holds."""
     left, right = sides[index], sides[index + 1]
     try:
         link = compare(left, relation, right)
         # 10/3 = 3.333 = 3.33: a result may be rounded again from the first side.
-        if not link.holds and index and relation == "=":
-            link = _from_first(sides, index, link)
+        if not link.holds and index > start and relation == "=":
+            again = compare(sides[start], "=", right)
+            link = again if again.holds else link
     except NotRational as problem:
         return _proven(left, relation, right, notes, problem)
     except Symbolic:
@@ -154,11 +171,6 @@ def _link(
     note = {"left": _text(link.left), "relation": relation, "right": _text(link.right), "how": how}
     notes.append(note)
     return None if link.holds else _wrong(sides, index, link, size, notes)
-
-
-def _from_first(sides: tuple[Node, ...], index: int, link: Link) -> Link:
-    again = compare(sides[0], "=", sides[index + 1])
-    return again if again.holds else link
 
 
 def _text(interval: Interval) -> Any:

@@ -35,6 +35,8 @@ from qwed.engines.math.tokens import is_number, number
 
 # "second derivative" as the sentence reader writes it; a text cannot hold such a token.
 _ORDERS: Final = {"#2": 2, "#3": 3}
+# C(10, 2) and P(5, 2)
+_COUNTING: Final = {"C": "binomial", "P": "permutations"}
 _LETTERS: Final = frozenset("abcdkmnpqrstuvwxyz")
 _SHORT_WORDS: Final = frozenset(
     {"as", "at", "am", "an", "us", "my", "by", "dx", "dy", "dt", "cm", "km", "mm", "kg", "ms"}
@@ -68,6 +70,8 @@ class Parser(FormulaParser):
         return self.symbol(lexeme)
 
     def symbol(self, lexeme: str) -> Node:
+        if lexeme in _COUNTING and self.tokens[self.at] == "(" and self.tokens[self.at + 2] == ",":
+            return self.call(_COUNTING[lexeme])
         if lexeme in ("f", "g", "h") and self.tokens[self.at] == "(":
             raise Undecided(f"the function {lexeme!r} is not defined")
         if len(lexeme) == 1:

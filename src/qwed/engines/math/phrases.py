@@ -216,6 +216,7 @@ _PHRASES: Final[dict[str, str]] = {
     "population variance of": "population_variance of",
     "sample variance of": "sample_variance of",
     "standard deviation of": "stdev of",
+    "std dev of": "stdev of",
     "population standard deviation of": "population_stdev of",
     "sample standard deviation of": "sample_stdev of",
     "percent change from": "percent_change from",

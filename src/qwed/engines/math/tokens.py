@@ -33,9 +33,25 @@ _LATEX_SPACING: Final = re.compile(r"\\[()\[\],;!: ]")
 _LATEX_INLINE: Final = re.compile(r"\s*(\$\$?)([^$]*[=+*/^\\][^$]*)\1\s*[.]?\s*")
 
 
+# Quotation marks, bullets and the number of an item, around a text or before it.
+_ORNAMENT: Final = re.compile(
+    r"""^[\s"'`*•“”‘’✓✔]+|[\s"'`*“”‘’✓✔]+$|^\s*(?:\d{1,3}\)|\(\d{1,3}\))\s+(?=[0-9$])"""
+)
+
+
+def is_plain(text: str) -> bool:
+    """Surely nothing in it that `plain` would change; cheap to ask."""
+    ends = text[:1] + text[-1:]
+    return text.isascii() and "\\" not in text and not _AT_ENDS.intersection(ends) and ")" not in text[:6]
+
+
+_AT_ENDS: Final = frozenset("$\"'`*")
+
+
 def plain(text: str) -> str:
-    """The text without typographic variants and delimiters, every character in its place."""
+    """The text without typographic variants, ornaments and delimiters, every character in its place."""
     text = text.translate(_FULL_WIDTH)
+    text = _ORNAMENT.sub(lambda match: " " * len(match.group()), text)
     text = _LATEX_SPACING.sub("  ", text).replace("\\%", " %").replace("\\$", " $")
     inline = _LATEX_INLINE.fullmatch(text)
     if inline is not None and "$" in text:
