@@ -1,0 +1,40 @@
+"""RFC 8785's public vectors: byte equality.
+
+They are data of a public suite, read where they lie: `QWED_VECTORS`, or `../shared/vectors` beside
+the repository.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from qwed.domain.canonical import encode
+
+REPOSITORY = Path(__file__).parents[2]
+VECTORS = (
+    Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "jcs" / "testdata"
+)
+FILES = sorted((VECTORS / "input").glob("*.json"))
+
+pytestmark = pytest.mark.skipif(not FILES, reason=f"the public vectors are not at {VECTORS}")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_canonical_bytes_are_those_of_the_vector(file):
+    written = encode(json.loads(file.read_text(encoding="utf-8")))
+
+    assert written == (VECTORS / "output" / file.name).read_bytes()
+    assert written == bytes.fromhex((VECTORS / "outhex" / f"{file.stem}.txt").read_text())
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_canonical_bytes_are_canonical_already(file):
+    output = (VECTORS / "output" / file.name).read_bytes()
+
+    assert encode(json.loads(output)) == output
+
+
+def test_the_whole_suite_is_here():
+    assert len(FILES) == 6
