@@ -197,7 +197,7 @@ class FormulaParser(ABC):
             return first
         factors = [first]
         inverse = [False]
-        while True:
+        while lexeme not in _AFTER_TERM:
             if lexeme in TIMES:
                 self.at += 1
                 factors.append(self.unary())
@@ -224,12 +224,15 @@ class FormulaParser(ABC):
                 factors.append(self.power())
                 inverse.append(False)
             else:
-                return _product(factors, inverse)
+                break
             lexeme = self.tokens[self.at]
+        return _product(factors, inverse)
 
     def divisor(self, dividend: list[Node]) -> Node:
         start = self.at
         divisor = self.unary(takes_of=False)
+        if self.tokens[self.at] in _AFTER_NUMBER:
+            return divisor
         # 2/3 of 60 is two thirds of it; 100 / half of 10 divides by 5.
         if self.tokens[self.at] == "of" and not (
             len(dividend) == 1 and type(dividend[0]) is Literal and type(divisor) is Literal
