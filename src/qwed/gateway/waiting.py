@@ -22,7 +22,9 @@ class Ticket(Generic[T]):
         self._error: BaseException | None = None
         self.loop = asyncio._get_running_loop()
         if self.loop is None:
-            self._arrived = threading.Event()
+            # A lock that is released when the answer is there: the cheapest thing a thread can wait on.
+            self._arrived = threading.Lock()
+            self._arrived.acquire()
         else:
             self._future: asyncio.Future[None] = self.loop.create_future()
 
@@ -36,7 +38,7 @@ class Ticket(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def block(self) -> None:
-        self._arrived.wait()
+        self._arrived.acquire()
 
     def bring(self, result: T | None, error: BaseException | None = None) -> None:
         """Store the answer; `wake` tells the waiter."""
@@ -53,7 +55,7 @@ def wake(tickets: Iterable[Ticket[Any]]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Ticket[Any]]] = {}
     for ticket in tickets:
         if ticket.loop is None:
-            ticket._arrived.set()
+            ticket._arrived.release()
         else:
             by_loop.setdefault(ticket.loop, []).append(ticket)
     for loop, waiting in by_loop.items():

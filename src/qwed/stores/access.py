@@ -111,7 +111,9 @@ class ThreadedAccess:
         """Under asyncio the writer is called once the loop has nothing else to do just now: requests that
         arrived together share a flush, and the two threads do not fight for the interpreter."""
         if loop is None:
-            self._work.set()
+            # A writer that was called and has not come yet will see this write too.
+            if not self._work.is_set():
+                self._work.set()
         elif not self._called:
             self._called = True
             loop.call_soon(self._call_now)
