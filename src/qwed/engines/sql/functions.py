@@ -59,6 +59,16 @@ FORBIDDEN: Final[Mapping[str, str]] = MappingProxyType(
     {name: rule for rule, names in _FORBIDDEN_NAMES.items() for name in names.split()}
 )
 
+# How to say so: `pg_sleep() makes the server wait`.
+WHY_FORBIDDEN: Final = {
+    "time_probe": "makes the server wait",
+    "error_probe": "is made to fail with a value in its message",
+    "file_access": "reaches the files of the server",
+    "network_access": "reaches the network",
+    "command_execution": "runs code or statements from a text",
+    "administration": "administers the server",
+}
+
 # Packages and prefixes whose members all reach outside.
 FORBIDDEN_PREFIXES: Final[tuple[tuple[str, str], ...]] = (
     ("xp_", "command_execution"),

@@ -64,3 +64,11 @@ def parent_beyond_parens(node: exp.Expr) -> exp.Expr | None:
     while type(parent) is exp.Paren:
         parent = parent.parent
     return parent
+
+
+def unaliased(item: exp.Expr) -> exp.Expr:
+    return item.this if type(item) is exp.Alias else item
+
+
+def is_number(node: Any) -> bool:
+    return type(node) is exp.Literal and not node.is_string

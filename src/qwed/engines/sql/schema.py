@@ -113,9 +113,6 @@ def _schema_of(tables: Iterator[Table]) -> Schema:
     return Schema(found)
 
 
-# JSON ---------------------------------------------------------------------------------------------
-
-
 def _json_tables(given: Any) -> Iterator[Table]:
     """`{table: [columns]}`, `{table: {column: type}}`, `{"tables": …}`, `[{"name", "columns"}]`."""
     if isinstance(given, Mapping) and set(given) & {"tables"} and not isinstance(given["tables"], str):
@@ -163,8 +160,6 @@ def _json_family(kind: Any) -> Family:
         kind = kind.get("type")
     return family_of(kind) if isinstance(kind, str) else Family.OTHER
 
-
-# DDL ----------------------------------------------------------------------------------------------
 
 _LEXEME: Final = re.compile(
     r"--[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|(?P<string>'(?:[^'\\]|''|\\.)*+'?)"

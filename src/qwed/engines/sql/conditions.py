@@ -1,5 +1,6 @@
-"""Injection, seen in its context: conditions, unions and calls that no honest query needs."""
+"""Conditions that no honest query needs: true of every row, or of none, whatever the rows are."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
@@ -11,17 +12,12 @@ from qwed.engines.sql.constants import (
     is_tautology,
     truth,
 )
-from qwed.engines.sql.functions import SERVER_FACTS
-from qwed.engines.sql.nodes import descendants, operands, parent_beyond_parens, unwrapped
+from qwed.engines.sql.nodes import is_number, operands, parent_beyond_parens, unaliased, unwrapped
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.sensitive import is_credential
+from qwed.engines.sql.probes import check_server_probe
 
-_FILTERS: Final = (exp.Where, exp.Having, exp.Qualify)
 _TAUTOLOGY: Final = "a condition that is true of every row stands beside the real one"
 _CONSTANT: Final = "a condition that depends on no row stands beside the real one"
-
-
-# Conditions ---------------------------------------------------------------------------------------
 
 
 def check_filter(node: exp.Expr, notes: Notes) -> None:
@@ -29,7 +25,7 @@ def check_filter(node: exp.Expr, notes: Notes) -> None:
     condition = unwrapped(node.this)
     kind = type(condition)
     if kind is exp.Or or kind is exp.And or not is_constant(condition):
-        _check_server_probe(condition, notes)
+        check_server_probe(condition, notes)
         return
     if type(node) is exp.Having or not _is_builder_stub(condition):
         notes.forbidden("tautology", "the whole condition is a constant", node)
@@ -48,7 +44,7 @@ def check_or(node: exp.Expr, notes: Notes) -> None:
         for rule, message, term in found:
             notes.forbidden(rule, message, term)
     for term in terms:
-        _check_server_probe(unwrapped(term), notes)
+        check_server_probe(unwrapped(term), notes)
 
 
 def _wrong_term(position: int, term: exp.Expr) -> tuple[str, str, exp.Expr] | None:
@@ -71,7 +67,7 @@ def check_and(node: exp.Expr, notes: Notes) -> None:
     found = []
     for position, term in enumerate(map(unwrapped, operands(node))):
         if not is_constant(term) and not _compares_string_with_itself(term):
-            _check_server_probe(term, notes)
+            check_server_probe(term, notes)
             continue
         harmless = _is_builder_stub(term) if position == 0 else type(term) is exp.Boolean and term.this
         if not (built and harmless):
@@ -122,7 +118,7 @@ def check_comparison(node: exp.Expr, notes: Notes) -> None:
         notes.forbidden("tautology", "the outcome of a comparison is compared with a literal", node)
     elif type(right) in _OUTCOMES and is_constant(right) and type(right) is not exp.Boolean:
         notes.forbidden("tautology", "a value is compared with a constant comparison", node)
-    elif type(right) in _CASTS and _is_number(left):
+    elif type(right) in _CASTS and is_number(left):
         _check_error_cast(right, node, notes)
     if type(left) is exp.Subquery and type(right) is exp.Literal:
         _check_subquery_probe(left.this, node, notes)
@@ -147,7 +143,7 @@ def check_exists(node: exp.Expr, notes: Notes) -> None:
 def _check_subquery_probe(query: Any, node: exp.Expr, notes: Notes) -> None:
     if type(query) is not exp.Select or query.args.get("from_") is None or len(query.expressions) != 1:
         return
-    shown = _unaliased(query.expressions[0])
+    shown = unaliased(query.expressions[0])
     if is_constant(shown):
         notes.forbidden("blind_probe", "a subquery that always gives the same value is compared", node)
     elif type(shown) in _EXTRACTIONS:
@@ -160,10 +156,6 @@ _EXTRACTIONS: Final = frozenset({exp.Substring, exp.Ascii, exp.Unicode})
 _CASTS: Final = frozenset({exp.Cast, exp.TryCast, exp.Convert})
 
 
-def _is_number(node: exp.Expr) -> bool:
-    return type(node) is exp.Literal and not node.is_string
-
-
 def _check_error_cast(cast: Any, node: exp.Expr, notes: Notes) -> None:
     source = unwrapped(cast.args.get("expression") if type(cast) is exp.Convert else cast.this)
     if type(source) is exp.Subquery and not source.find(exp.AggFunc):
@@ -172,7 +164,7 @@ def _check_error_cast(cast: Any, node: exp.Expr, notes: Notes) -> None:
 
 def check_division(node: exp.Expr, notes: Notes) -> None:
     divisor = unwrapped(node.args.get("expression"))
-    if _is_number(divisor) and not str(divisor.this).strip("0."):
+    if is_number(divisor) and not str(divisor.this).strip("0."):
         notes.forbidden("error_probe", "a division by zero is an error on purpose", node)
 
 
@@ -200,7 +192,7 @@ def check_concatenation(node: exp.Expr, notes: Notes) -> None:
     if type(node.parent) is exp.DPipe:
         return
     terms = operands(node)
-    numbers = any(map(_is_number, terms)) and all(type(term) is exp.Literal for term in terms)
+    numbers = any(map(is_number, terms)) and all(type(term) is exp.Literal for term in terms)
     if numbers or any(type(unwrapped(term)) in _OUTCOMES for term in terms):
         notes.forbidden("tautology", "what is no text is joined as if by OR", node)
     if sum(type(term) is exp.Chr for term in terms) >= _SPELLED_OUT:
@@ -208,170 +200,19 @@ def check_concatenation(node: exp.Expr, notes: Notes) -> None:
 
 
 def check_spelling(node: exp.Expr, notes: Notes) -> None:
-    if len(node.expressions) >= _SPELLED_OUT and all(map(_is_number, node.expressions)):
+    if len(node.expressions) >= _SPELLED_OUT and all(map(is_number, node.expressions)):
         notes.forbidden("obfuscation", "a string is spelled out by character codes", node)
 
 
 _SPELLED_OUT: Final = 3
 
 
-# Probes -------------------------------------------------------------------------------------------
-
-
-def _check_server_probe(term: exp.Expr, notes: Notes) -> None:
-    """A condition on the server (its version, its user) and on no column."""
-    if type(term) in (exp.EQ, exp.Like, exp.NEQ) and type(term.this) is exp.Column:
-        return
-    facts = False
-    for node in descendants(term):
-        kind = type(node)
-        if kind is exp.Column or kind is exp.From:
-            return
-        facts = facts or is_server_fact(node)
-    if facts:
-        notes.forbidden("blind_probe", "a condition on the server itself, not on the data", term)
-
-
-def is_server_fact(node: exp.Expr) -> bool:
-    kind = type(node)
-    if kind is exp.Anonymous:
-        return str(node.this).lower() in SERVER_FACTS
-    if kind is exp.Parameter:
-        return type(node.this) is exp.Parameter
-    return kind is exp.SessionParameter or kind in _FACT_TYPES
-
-
-_FACT_TYPES: Final = frozenset(
-    {exp.CurrentUser, exp.CurrentVersion, exp.CurrentSchema, exp.CurrentDatabase, exp.CurrentCatalog}
-    | {exp.SessionUser, exp.CurrentRole, exp.CurrentSchemas, exp.CurrentAccount}
-)
-
-
-def check_extraction(node: exp.Expr, notes: Notes) -> None:
-    """`SUBSTRING((SELECT …), 1, 1)`: a value read letter by letter."""
-    source = unwrapped(node.this)
-    if type(source) is exp.Subquery and _within_filter(node):
-        notes.forbidden("blind_probe", "a queried value is taken apart inside a condition", node)
-
-
-def _within_filter(node: exp.Expr) -> bool:
-    return node.find_ancestor(*_FILTERS, exp.Order) is not None
-
-
-def check_choice(node: exp.Expr, notes: Notes) -> None:
-    """`CASE WHEN 1=1 THEN …` in a condition or an order: a probe that answers by what it picks."""
-    case = node.parent
-    is_simple_case = isinstance(case, exp.Case) and case.this is not None
-    if not is_simple_case and is_constant(node.this) and _within_filter(node):
-        notes.forbidden("blind_probe", "a choice inside a condition is made by a constant", node)
-
-
-def check_cast(node: exp.Expr, notes: Notes) -> None:
-    """Casts that can only be meant to fail with the value in the message."""
-    target = node.this if type(node) is exp.Convert else node.args.get("to")
-    source = unwrapped(node.args.get("expression") if type(node) is exp.Convert else node.this)
-    if not (isinstance(target, exp.DataType) and target.this in _NUMERIC) or source is None:
-        return
-    if is_server_fact(source) or _is_fact_subquery(source):
-        notes.forbidden("error_probe", "a fact about the server is forced into a number", node)
-    elif isinstance(source, exp.DPipe | exp.Concat | exp.Add) and source.find(exp.Select):
-        notes.forbidden("error_probe", "a queried text is forced into a number", node)
-    elif type(node) is exp.Convert and type(source) is exp.Subquery and not source.find(exp.AggFunc):
-        notes.forbidden("error_probe", "a queried value is forced into a number", node)
-
-
-_NUMERIC: Final = frozenset(exp.DataType.NUMERIC_TYPES)
-
-
-def _is_fact_subquery(source: exp.Expr) -> bool:
-    query = source.this if type(source) is exp.Subquery else None
-    return type(query) is exp.Select and any(map(is_server_fact, query.expressions))
-
-
-def check_floor(node: exp.Expr, notes: Notes) -> None:
-    """`FLOOR(RAND(0)*2)` in a GROUP BY: the double-query error."""
-    product = unwrapped(node.this)
-    if type(product) is exp.Mul and any(
-        type(side) is exp.Rand and side.this for side in product.args.values()
-    ):
-        notes.forbidden("error_probe", "a seeded random number is rounded to provoke a duplicate key", node)
-
-
-# Unions -------------------------------------------------------------------------------------------
-
-
-def check_union(node: exp.Expr, notes: Notes) -> None:
-    """An arm that is no query of its own: padding, facts about the server, credentials."""
-    if type(node.parent) is exp.Union and node.parent.this is node:
-        return
-    arms = [arm for arm in map(_select_of, operands(node)) if arm is not None]
-    if len(arms) < 2:
-        return
-    first = arms[0]
-    if first.args.get("from_") is None:
-        return
-    for arm in arms[1:]:
-        reason = _smuggled(first, arm)
-        if reason:
-            notes.forbidden("union_smuggling", reason, arm)
-
-
-def _select_of(arm: Any) -> exp.Expr | None:
-    while type(arm) in (exp.Paren, exp.Subquery):
-        arm = arm.this
-    return arm if type(arm) is exp.Select else None
-
-
-def _smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
-    shown = [_unaliased(item) for item in arm.expressions]
-    has_source = arm.args.get("from_") is not None
-    if not has_source and (_is_padding(shown) or any(item.find(exp.Column) for item in shown)):
-        return "the arm is padding: values that belong to no table"
-    if any(is_server_fact(node) for item in shown for node in descendants(item)):
-        return "the arm tells facts about the server"
-    expected = first.expressions
-    if has_source and _is_numbered(arm.expressions, expected):
-        return "the arm is filled up with numbers to fit the number of columns"
-    wanted = {column.name.lower() for item in expected for column in item.find_all(exp.Column)}
-    for item in shown:
-        for column in item.find_all(exp.Column):
-            if is_credential(column.name) and column.name.lower() not in wanted:
-                return f"the arm adds the credential column {column.name[:60]!r}"
-    return None
-
-
-def _unaliased(item: exp.Expr) -> exp.Expr:
-    return item.this if type(item) is exp.Alias else item
-
-
-def _is_padding(shown: list[exp.Expr]) -> bool:
-    """Only NULLs and numbers, or NULLs among constants; `0, 'All'` is an honest extra row."""
-    kinds = [type(item) for item in shown]
-    if not all(map(is_constant, shown)):
-        return False
-    numbers = all(kind is exp.Null or _is_number(item) for kind, item in zip(kinds, shown, strict=True))
-    return numbers or exp.Null in kinds
-
-
-def _is_numbered(shown: list[exp.Expr], expected: list[exp.Expr]) -> bool:
-    """`SELECT 1, username, 3`: literals equal to their own position, where the first arm has columns."""
-    numbered = 0
-    for position, item in enumerate(shown, 1):
-        if _is_number(item) and str(item.this) == str(position):
-            beside = expected[position - 1] if position <= len(expected) else None
-            if beside is not None and _is_number(_unaliased(beside)):
-                return False
-            numbered += 1
-    return numbered >= 2 or (numbered == 1 and len(shown) <= 2)
-
-
-VISITS: Final[dict[type[exp.Expr], Any]] = {
+VISITS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Notes], None]]] = {
     exp.Where: check_filter,
     exp.Having: check_filter,
     exp.Or: check_or,
     exp.Xor: check_or,
     exp.And: check_and,
-    exp.Union: check_union,
     exp.Div: check_division,
     exp.Sub: check_arithmetic,
     exp.Add: check_addition,
@@ -384,15 +225,7 @@ VISITS: Final[dict[type[exp.Expr], Any]] = {
     exp.BitwiseXor: check_arithmetic,
     exp.DPipe: check_concatenation,
     exp.Chr: check_spelling,
-    exp.Substring: check_extraction,
-    exp.Ascii: check_extraction,
-    exp.Length: check_extraction,
-    exp.If: check_choice,
     exp.Exists: check_exists,
     exp.Is: check_is,
-    exp.Cast: check_cast,
-    exp.TryCast: check_cast,
-    exp.Convert: check_cast,
-    exp.Floor: check_floor,
     **dict.fromkeys(_COMPARISONS, check_comparison),
 }
