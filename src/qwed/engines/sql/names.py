@@ -113,7 +113,10 @@ class Resolver:
             if first is not None and columns is not None and len(columns) != len(first):
                 message = f"this part has {len(columns)} columns, the first has {len(first)}"
                 self.notes.incorrect("column_count", message, arm)
-        self._trailing(node, first, parent, ctes)
+        # SQLite looks for the name in every arm, the others in the first alone.
+        seen = results if self.notes.dialect == "sqlite" else results[:1]
+        if all(columns is not None for columns in seen):
+            self._trailing(node, [column for columns in seen for column in columns or ()], parent, ctes)
         return first
 
     def _trailing(
@@ -129,7 +132,6 @@ class Resolver:
             return
         scope = Scope(parent, ctes)
         scope.outputs = dict(columns)
-        # Some dialects also know the names of the other arms.
         if all(name for name, _ in columns) and self.declared:
             self.expression(order, scope, visible=scope.outputs)
 
