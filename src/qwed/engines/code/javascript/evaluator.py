@@ -265,6 +265,8 @@ class Evaluator:
         for child in node.named_children:
             if child.type == "pair":
                 key = child.child_by_field_name("key")
+                if key.type == "computed_property_name":
+                    self._children(key)
                 value = self.eval(child.child_by_field_name("value"))
                 self.rules.assigned(self, self.text(key).strip("'\""), value, self.line(child))
             else:
@@ -284,7 +286,14 @@ class Evaluator:
         self.bind(node.child_by_field_name("name"), value)
         return value
 
+    def _default_values(self, pattern: Any) -> None:
+        """`a = f()` in a parameter or pattern runs when nothing is given."""
+        for child in _descendants(pattern, ("assignment_pattern", "object_assignment_pattern")):
+            self.eval(child.child_by_field_name("right"))
+
     def bind(self, target: Any, value: Value) -> None:
+        if target.type in ("object_pattern", "array_pattern"):
+            self._default_values(target)
         match target.type:
             case "identifier" | "shorthand_property_identifier_pattern":
                 name = self.text(target)
@@ -352,6 +361,8 @@ class Evaluator:
                 self.names[text] = Value(
                     taint=(Origin("parameter", self.line(identifier), f"parameter {text}"),)
                 )
+        if parameters is not None:
+            self._default_values(parameters)
         self.functions.append(name)
         body = node.child_by_field_name("body")
         if body is not None:
@@ -444,9 +455,18 @@ class Evaluator:
 def _parameter_names(parameters: Any) -> list[Any]:
     if parameters is None:
         return []
-    if parameters.type == "identifier":
-        return [parameters]
-    return _descendants(parameters, ("identifier", "shorthand_property_identifier_pattern"))
+    found: list[Any] = []
+    waiting = [parameters]
+    while waiting:
+        current = waiting.pop(0)
+        if current.type in ("identifier", "shorthand_property_identifier_pattern"):
+            found.append(current)
+        elif current.type in ("assignment_pattern", "object_assignment_pattern"):
+            # The default's own names are used, not bound.
+            waiting.append(current.child_by_field_name("left"))
+        else:
+            waiting.extend(current.named_children)
+    return found
 
 
 def _descendants(node: Any, types: tuple[str, ...]) -> list[Any]:

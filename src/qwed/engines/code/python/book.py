@@ -1,7 +1,5 @@
 """All rules of the Python inspector, gathered once."""
 
-from typing import Any
-
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import RuleBook
 from qwed.engines.code.python.rules import databases, execution, files, network, processes, weaknesses, web
@@ -20,10 +18,6 @@ def returned(run: Interpreter, function: str, value: Value, line: int) -> None:
     web.returned(run, function, value, line)
     if not isinstance(value, Const):
         run.escaping(value, line)
-
-
-def defined(run: Interpreter, node: Any) -> None:
-    """Nothing is judged of a definition alone; its body runs later."""
 
 
 RULE_BOOK = RuleBook(
@@ -50,7 +44,6 @@ RULE_BOOK = RuleBook(
     attribute_set=attribute_set,
     imported=weaknesses.imported,
     compared=weaknesses.compared,
-    defined=defined,
     element=files.walked,
     binary=files.divide_paths,
 )

@@ -41,6 +41,8 @@ class Branches(Calls):
 
     def _assert(self, node: ast.Assert) -> None:
         self.eval(node.test)
+        if node.msg is not None:
+            self.eval(node.msg)
         self.believe(guards.when_true(node.test, self.is_validator))
 
     def is_validator(self, name: str) -> bool:

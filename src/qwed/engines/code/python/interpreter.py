@@ -293,6 +293,8 @@ class Interpreter(Branches):
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self.scope.names.pop(target.id, None)
+            else:
+                self.eval(target)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -338,11 +340,20 @@ class Interpreter(Branches):
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = self.make_function(node)
+        self._annotations(node)
         value: Value = function
         for decorator in reversed(node.decorator_list):
             value = self._decorated(decorator, value, function)
-        self.rules.defined(self, node)
         self.scope.set(node.name, value)
+
+    def _annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Annotations are expressions like any other, and run when the function is defined."""
+        arguments = node.args
+        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        given += [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+        for annotation in [*(argument.annotation for argument in given), node.returns]:
+            if annotation is not None and not isinstance(annotation, (ast.Name, ast.Constant, ast.Attribute)):
+                self.eval(annotation)
 
     def make_function(self, node: Any) -> Function:
         function = Function(node, self.scope, self._defaults(node.args))

@@ -136,7 +136,6 @@ class RuleBook:
         attribute_set: Watch,
         imported: Callable[[Any, str, int], None],
         compared: Callable[[Any, ast.Compare, list[Value]], None],
-        defined: Callable[[Any, Any], None],
         element: Callable[[Any, Ref], Value | None],
         binary: Callable[[Any, ast.operator, Value, Value, int], Value | None],
     ) -> None:
@@ -148,7 +147,6 @@ class RuleBook:
         self.attribute_set = attribute_set
         self.imported = imported
         self.compared = compared
-        self.defined = defined
         self.element = element
         self.binary = binary
 

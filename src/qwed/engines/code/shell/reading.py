@@ -154,6 +154,9 @@ def change_directory(run: Runner, argv: list[str], stdin: Stream, line: int) -> 
 
 def read_variables(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     names = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    if argv[0] != "read" and stdin.text is not None:
+        for name in names:
+            run.arrays[name] = stdin.text.rstrip("\n").split("\n")[: words.MAX_FIELDS]
     known = stdin.text.split(None, max(len(names) - 1, 0)) if stdin.text and HOLE not in stdin.text else []
     for index, name in enumerate(names):
         run.variables[name] = known[index].strip() if index < len(known) else HOLE

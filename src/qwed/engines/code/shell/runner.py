@@ -311,6 +311,8 @@ class Runner:
                 continue
             before = dict(self.variables)
             patterns = {value.id for value in child.children_by_field_name("value")}
+            for pattern in child.children_by_field_name("value"):
+                self._run_hidden(pattern)
             for statement in child.named_children:
                 if statement.id not in patterns:
                     made = joined(made, self.run(statement, stdin))
@@ -347,6 +349,8 @@ class Runner:
         name_node = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
         name = self.text(name_node).partition("[")[0] if name_node is not None else ""
+        if name_node is not None:
+            self._run_hidden(name_node)
         marks, self.word_marks = self.word_marks, frozenset()
         if value is not None and value.type == "array":
             self.arrays[name] = [field for child in value.named_children for field in self.fields(child)]
@@ -400,6 +404,7 @@ class Runner:
         first, *rest = self._lines(node)
         for child in first:
             name = self.text(child)
+            self._run_hidden(child)
             self.variables.pop(name, None)
             if name in _HISTORY_VARIABLES:
                 self.harm("covers-tracks", self.line(node))
@@ -558,9 +563,7 @@ class Runner:
         return _WHOLE.get(name, HOLE)
 
     def _expansion(self, node: Any) -> str:
-        for child in node.named_children:
-            if child.type in ("command_substitution", "process_substitution", "string", "concatenation"):
-                self.word(child)
+        self._run_hidden(node)
         text = self.text(node)[2:-1]
         indirect = re.fullmatch(r"!(\w+)", text)
         if indirect:
@@ -579,6 +582,26 @@ class Runner:
         if name not in self.variables:
             base = _WELL_KNOWN.get(name, base)
         return self._modified(name, base, rest, node, known=known)
+
+    def _run_hidden(self, node: Any) -> None:
+        """Substitutions run wherever they stand: in an index, a pattern, a default that is not used."""
+        text = self.text(node)
+        if "$(" not in text and "`" not in text and "<(" not in text:
+            return
+        found = False
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if current.type in ("command_substitution", "process_substitution"):
+                found = True
+                self._substituted(current)
+            else:
+                waiting.extend(current.named_children)
+        if not found:
+            # The grammar took it for plain text; between double quotes it is what it is.
+            start = min(index for index in (text.find("$("), text.find("`"), text.find("<(")) if index != -1)
+            inner = text[start:].rstrip("}]'\"")
+            self.run_text(f': "{inner}"', EMPTY, self.line(node))
 
     def _indexed(self, name: str, index: str | None) -> str:
         if index is None:

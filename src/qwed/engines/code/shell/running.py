@@ -60,7 +60,7 @@ def shell(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     while index < len(args) and args[index].startswith(("-", "+")) and args[index] != "-":
         option = args[index]
         if not option.startswith("--") and "c" in option:
-            return _with_positional(run, argv[1:][index + 3 :], args[index + 1 : index + 2], stdin, line)
+            return _with_positional(run, argv[1:][index + 2 :], args[index + 1 : index + 2], stdin, line)
         index += 2 if option in _SHELL_OPTIONS_WITH_VALUE else 1
     rest = [arg for arg in args[index:] if arg not in ("-", "/dev/stdin")]
     return run_file(run, rest[0], line) if rest and "-s" not in args else run_stream(run, stdin, line)
@@ -69,11 +69,13 @@ def shell(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 def _with_positional(run: Runner, args: list[str], text: list[str], stdin: Stream, line: int) -> Stream:
     if not text:
         return UNREAD
-    positional, run.positional = run.positional, args
+    positional, run.positional = run.positional, args[1:]
+    variables = dict(run.variables)
+    run.variables["0"] = words.plain(args[0]) if args else "sh"
     try:
         return run_string(run, text[0], stdin, line)
     finally:
-        run.positional = positional
+        run.positional, run.variables = positional, variables
 
 
 def evaluate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -82,6 +84,8 @@ def evaluate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 
 def source(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if argv[1:2] and words.plain(argv[1]) in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        return run_stream(run, stdin, line)
     return run_file(run, words.plain(argv[1]), line) if len(argv) > 1 else EMPTY
 
 
@@ -276,9 +280,10 @@ def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if not rest:
         return stdin
     if any(placeholder in words.plain(arg) for arg in rest):
-        first = given[0] if given else ""
-        rest = [words.plain(arg).replace(placeholder, first) for arg in rest]
-        return run.execute(rest, EMPTY, line)
+        lines = stdin.text.strip("\n").split("\n") if stdin.text is not None else [HOLE]
+        for given_line in lines[: words.MAX_FIELDS]:
+            run.execute([words.plain(arg).replace(placeholder, given_line) for arg in rest], EMPTY, line)
+        return UNREAD
     return run.execute([*rest, *given[: words.MAX_FIELDS]], EMPTY, line)
 
 
