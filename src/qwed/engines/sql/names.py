@@ -28,20 +28,9 @@ from qwed.engines.sql.type_checks import check_types
 from qwed.engines.sql.words import words
 
 _ALIAS_IN_WHERE: Final = frozenset({"sqlite", "snowflake", "duckdb", "redshift", "teradata", "clickhouse"})
-_STRUCTS: Final = frozenset(
-    {
-        "bigquery",
-        "snowflake",
-        "databricks",
-        "spark",
-        "hive",
-        "duckdb",
-        "trino",
-        "presto",
-        "clickhouse",
-        "redshift",
-    }
-)
+_STRUCTS: Final = words("bigquery snowflake databricks spark hive duckdb trino presto clickhouse redshift")
+# A CTE may speak of itself without being called RECURSIVE.
+_SILENT_RECURSION: Final = frozenset({"tsql", "oracle", "sqlite"})
 _PSEUDO_COLUMNS: Final = words(
     """
     rowid oid _rowid_ ctid xmin xmax cmin cmax tableoid rownum level sysdate _partitiontime _partitiondate
@@ -143,18 +132,14 @@ class Resolver:
         for cte in with_.expressions:
             name = cte.alias.lower()
             declared = [column.name.lower() for column in (cte.args["alias"].args.get("columns") or ())]
-            if (
-                with_.args.get("recursive")
-                or not self.declared
-                or self.notes.dialect in ("tsql", "oracle", "bigquery")
-            ):
-                self._prepare_recursion(cte, name, declared, parent, known)
+            if with_.args.get("recursive") or not self.declared or self.notes.dialect in _SILENT_RECURSION:
+                self._prepare_recursion(cte, name, declared, known)
             columns = self.query(cte.this, parent, known)
             known[name] = source_of(columns, declared)
         return known
 
     def _prepare_recursion(
-        self, cte: exp.Expr, name: str, declared: list[str], parent: Scope | None, known: dict[str, Source]
+        self, cte: exp.Expr, name: str, declared: list[str], known: dict[str, Source]
     ) -> None:
         """Inside its own definition the name stands for the columns of the first arm."""
         if declared:
@@ -221,10 +206,9 @@ class Resolver:
         else:
             sources = list(scope.sources.values())
         changed = star.this if isinstance(star, exp.Column) else star
-        if any(source.is_open for source in sources) or not sources or any(changed.args.values()):
-            self._check_star(star, sources)
-            return None
         self._check_star(star, sources)
+        if any(source.is_open for source in sources) or not sources or any(changed.args.values()):
+            return None
         seen: dict[str, Family] = {}
         columns: Columns = []
         for source in sources:
