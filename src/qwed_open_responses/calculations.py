@@ -22,7 +22,7 @@ Object = Mapping[str, Any]
 class Number(msgspec.Struct, frozen=True):
     """A stated number: its value, whether it came as a float, and how many decimals it was written with."""
 
-    value: Fraction
+    value: Fraction | int
     is_float: bool
     decimals: int
 
@@ -31,17 +31,21 @@ class Claim(msgspec.Struct, frozen=True):
     """`formula` as a person writes it; `results` are the readings under which the claim would be right."""
 
     formula: str
-    results: tuple[Fraction, ...]
+    results: tuple[Fraction | int, ...]
     stated: Number
     has_floats: bool
 
 
+HOLDS: Final = Claim("", (0,), Number(0, False, 0), False)
+
+
 def number(value: Any) -> Number | None:
     """The number that a JSON value is; a bool is none, a numeric string is one."""
-    if isinstance(value, bool):
+    kind = type(value)
+    if kind is int:
+        return Number(value, False, 0)
+    if kind is bool:
         return None
-    if isinstance(value, int):
-        return Number(Fraction(value), False, 0)
     if isinstance(value, float):
         return _decimal(Decimal(repr(value)), True) if math.isfinite(value) else None
     if isinstance(value, Decimal):
@@ -65,7 +69,7 @@ def _numeric_text(text: str) -> Number | None:
     return _decimal(Decimal(bare), False)
 
 
-def shown(value: Fraction) -> str:
+def shown(value: Fraction | int) -> str:
     """A number as it is written: exact where that is finite, else rounded to six decimals."""
     if value.denominator == 1:
         return str(value.numerator)
@@ -116,13 +120,29 @@ _RESULT_KEYS: Final = (
 def _operation(value: Object) -> Iterator[Claim]:
     name = next((value[key] for key in _OPERATION_KEYS if isinstance(value.get(key), str)), "")
     sign = _SIGN_OF.get(name.strip().lower().replace(" ", "_"), _SIGN_OF.get(name.strip().lower()))
+    if sign is None:
+        return
     stated = _first(value, _RESULT_KEYS)
     operands = _operands(value)
-    if sign is None or stated is None or operands is None:
+    if stated is None or operands is None:
+        return
+    if sign in _WHOLE and _is_whole_and_right(sign, operands, stated):
+        yield HOLDS
         return
     formula = f" {sign} ".join(shown(operand.value) for operand in operands)
     results = tuple(_fold(sign, [operand.value for operand in operands]))
     yield Claim(formula, results, stated, _has_floats(*operands, stated))
+
+
+# Signs whose results are whole numbers where the operands are.
+_WHOLE: Final = frozenset("+−×")
+
+
+def _is_whole_and_right(sign: str, operands: list[Number], stated: Number) -> bool:
+    """The quick answer to most claims, which need neither fractions nor a formula to show."""
+    if len(operands) != 2 or stated.decimals or operands[0].decimals or operands[1].decimals:
+        return False
+    return bool(_APPLY[sign](operands[0].value, operands[1].value) == stated.value)
 
 
 def _operands(value: Object) -> list[Number] | None:
@@ -140,7 +160,7 @@ def _all_numbers(values: Any) -> list[Number] | None:
     return [each for each in numbers if each is not None] if None not in numbers else None
 
 
-def _fold(sign: str, operands: list[Fraction]) -> Iterator[Fraction]:
+def _fold(sign: str, operands: list[Fraction | int]) -> Iterator[Fraction | int]:
     """The result, or nothing where there is none, such as a division by zero."""
     total = operands[0]
     for operand in operands[1:]:
@@ -150,25 +170,25 @@ def _fold(sign: str, operands: list[Fraction]) -> Iterator[Fraction]:
     yield total
 
 
-def _is_sane_power(base: Fraction, exponent: Fraction) -> bool:
-    if exponent.denominator != 1 or abs(exponent) > _MAX_EXPONENT or (base == 0 and exponent < 0):
+def _is_sane_power(base: Fraction | int, exponent: Fraction | int) -> bool:
+    if exponent.denominator != 1 or not -_MAX_EXPONENT <= exponent <= _MAX_EXPONENT or (base == 0 > exponent):
         return False
     digits = len(str(base.numerator)) + len(str(base.denominator))
     return digits * abs(int(exponent)) <= _MAX_DIGITS
 
 
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    return Fraction(base ** int(exponent))
+def _power(base: Any, exponent: Any) -> Fraction:
+    return Fraction(base) ** int(exponent)
 
 
-_APPLY: Final[dict[str, Callable[[Fraction, Fraction], Fraction]]] = {
+_APPLY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda left, right: left + right,
     "−": lambda left, right: left - right,
     "×": lambda left, right: left * right,
-    "÷": lambda left, right: left / right,
+    "÷": lambda left, right: Fraction(left) / right,
     "^": _power,
     "mod": lambda left, right: left % right,
-    "% of": lambda left, right: left * right / 100,
+    "% of": lambda left, right: Fraction(left * right) / 100,
 }
 
 
@@ -251,7 +271,7 @@ def _totals(value: Object) -> Iterator[Claim]:
     yield Claim(formula, tuple(_sums(base, signed)), total, True)
 
 
-def _sums(base: Fraction, charges: list[tuple[int, Number]]) -> Iterator[Fraction]:
+def _sums(base: Fraction | int, charges: list[tuple[int, Number]]) -> Iterator[Fraction | int]:
     """All charges as amounts; and those between 0 and 1 as the parts of the base that they may be."""
     yield base + sum(sign * each.value for sign, each in charges)
     parts = [each.value * base if 0 < each.value < 1 else each.value for _, each in charges]
@@ -263,11 +283,11 @@ def _tax(value: Object) -> Iterator[Claim]:
     tax = _first(value, ("tax", "tax_amount", "vat", "vat_amount"))
     if base is None or rate is None or tax is None:
         return
-    readings = (base.value * rate.value / 100, base.value * rate.value)
+    readings = (Fraction(base.value * rate.value) / 100, base.value * rate.value)
     yield Claim(f"{shown(rate.value)}% of {shown(base.value)}", readings, tax, True)
 
 
-def _items_sum(value: Object) -> tuple[Fraction, str] | None:
+def _items_sum(value: Object) -> tuple[Fraction | int, str] | None:
     items = next((value[key] for key in _ITEM_KEYS if isinstance(value.get(key), list)), None)
     if not items or not all(isinstance(item, Mapping) for item in items):
         return None
@@ -278,7 +298,7 @@ def _items_sum(value: Object) -> tuple[Fraction, str] | None:
     return sum(amounts, Fraction(0)), " + ".join(shown(part) for part in amounts[:6])
 
 
-def _item_amount(item: Object) -> Fraction | None:
+def _item_amount(item: Object) -> Fraction | int | None:
     price, quantity = _first(item, _PRICE_KEYS), _first(item, _QUANTITY_KEYS)
     line = _first(item, _LINE_KEYS)
     if _has_unclear(item, frozenset()):
@@ -300,7 +320,9 @@ def _percentage(value: Object) -> Iterator[Claim]:
     if percent is None or base is None or part is None or not _OPERATION_SET.isdisjoint(value):
         return
     formula = f"{shown(percent.value)}% of {shown(base.value)}"
-    yield Claim(formula, (percent.value * base.value / 100,), part, _has_floats(percent, base, part))
+    yield Claim(
+        formula, (Fraction(percent.value * base.value) / 100,), part, _has_floats(percent, base, part)
+    )
 
 
 def _discounted(value: Object) -> Iterator[Claim]:
@@ -309,7 +331,7 @@ def _discounted(value: Object) -> Iterator[Claim]:
     final = _first(value, ("final_price", "sale_price", "discounted_price", "new_price", "price_after"))
     if original is None or percent is None or final is None:
         return
-    result = original.value * (100 - percent.value) / 100
+    result = Fraction(original.value * (100 - percent.value)) / 100
     yield Claim(f"{shown(original.value)} − {shown(percent.value)}%", (result,), final, True)
 
 
@@ -319,7 +341,7 @@ def _change(value: Object) -> Iterator[Claim]:
     stated = _first(value, ("percent_change", "percentage_change", "change_percent", "growth_percent"))
     if old is None or new is None or stated is None or old.value == 0:
         return
-    result = (new.value - old.value) * 100 / abs(old.value)
+    result = Fraction((new.value - old.value) * 100) / abs(Fraction(old.value))
     yield Claim(
         f"({shown(new.value)} − {shown(old.value)}) ÷ {shown(old.value)} in %", (result,), stated, True
     )

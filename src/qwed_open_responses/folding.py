@@ -12,24 +12,26 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import without_invisible
 
 MAX_LEVELS: Final = 2
-RUN: Final = "folding:run"
 # What has to stand in a text for one of the decoders to change it. RE2 syntax, for the common scan.
 SIGNALS: Final = {
     "folding:percent": r"%[0-9A-Fa-f]{2}",
     "folding:entity": r"&(?:#[xX]?[0-9A-Fa-f]{1,7}|[A-Za-z]{2,8});?",
     "folding:escape": r"\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2,6}|[0-3]?[0-7]{2})",
-    RUN: r"[A-Za-z0-9+/_-]{12,}|[A-Za-z0-9+/]{6,}=",
+    "folding:run": r"[A-Za-z0-9+/_-]{12,}|[A-Za-z0-9+/]{6,}=",
     "folding:control": r"[\x00-\x08\x0e-\x1f\x7f]",
 }
 
 _NON_ASCII_DIGIT = lazy_pattern(r"(?![0-9])\d")
 _ESCAPE = lazy_pattern(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-3]?[0-7]{2}))")
+_ESCAPED = lazy_pattern(
+    r"%[0-9A-Fa-f]{2}|&(?:#[xX]?[0-9A-Fa-f]|[A-Za-z]{2})|\\(?:x[0-9A-Fa-f]|u[{0-9A-Fa-f]|[0-7]{2})"
+)
 _BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}|[A-Za-z0-9+/]{6,}={1,2}")
 _HEX_RUN = lazy_pattern(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
 _PRINTABLE = lazy_pattern(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
@@ -54,18 +56,26 @@ def decodings(text: str) -> Iterator[str]:
         deeper: list[str] = []
         for reading in level:
             for decode in _DECODERS:
-                for decoded in decode(reading):
-                    decoded = canonical(decoded)
-                    if decoded not in seen:
-                        seen.add(decoded)
-                        deeper.append(decoded)
-                        yield decoded
+                decoded = canonical(decode(reading))
+                if decoded and decoded not in seen:
+                    seen.add(decoded)
+                    deeper.append(decoded)
+                    yield decoded
         level = deeper
+
+
+def is_disguised(text: str) -> bool:
+    """Whether reading the text again, decoded, could show anything else."""
+    if _ESCAPED.search(text) is not None or _has_controls(text):
+        return True
+    return any(may_be_encoded(match.group()) for match in _BASE64_RUN.finditer(text))
 
 
 def may_be_encoded(run: str) -> bool:
     """Base64 of a text mixes capitals and small letters, hexadecimal mixes letters and digits."""
     run = run.rstrip("=")
+    if run.lower() == run.upper():
+        return False
     if run.islower() or run.isupper():
         return not run.isalpha() and _HEX_RUN.fullmatch(run) is not None
     return not run.isdigit()
@@ -78,34 +88,31 @@ def _has_controls(text: str) -> bool:
 _CONTROLS = lazy_pattern(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def _escapes(text: str) -> Iterator[str]:
+def _unescaped(text: str) -> str:
     """All escape families at once: an attacker may mix them, a decoder applies its own."""
-    decoded = text
-    if "%" in decoded:
-        decoded = unquote(decoded)
-        if decoded != text and "+" in decoded:
-            yield decoded.replace("+", " ")
-    if "&" in decoded:
-        decoded = html.unescape(decoded)
-    if "\\" in decoded:
-        decoded = _ESCAPE.sub(_unescaped, decoded)
-    if decoded != text:
-        yield decoded
+    if "%" in text:
+        text = unquote_to_bytes(text).decode("utf-8", "replace")
+    if "&" in text:
+        text = html.unescape(text)
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescaped_form(text: str) -> str:
+    """As in a web form, where a plus is a blank."""
+    return _unescaped(text.replace("+", " ")) if "+" in text and "%" in text else ""
+
+
+def _character(match: re.Match[str]) -> str:
     byte, short, long, octal = match.groups()
     code = int(octal, 8) if octal else int(byte or short or long, 16)
     return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else "\ufffd"
 
 
-def _base64_runs(text: str) -> Iterator[str]:
-    if len(text) < 12:
-        return
-    for match in _BASE64_RUN.finditer(text):
-        run = match.group().rstrip("=")
-        if may_be_encoded(run) and (decoded := _readable(_base64_bytes(run))) is not None:
-            yield decoded
+def _base64_runs(text: str) -> str:
+    if len(text) < 7:
+        return ""
+    runs = (match.group().rstrip("=") for match in _BASE64_RUN.finditer(text))
+    return "\n".join(filter(None, (_readable(_base64_bytes(run)) for run in runs if may_be_encoded(run))))
 
 
 def _base64_bytes(run: str) -> bytes:
@@ -118,12 +125,9 @@ def _base64_bytes(run: str) -> bytes:
         return b""
 
 
-def _hex_runs(text: str) -> Iterator[str]:
-    for match in _HEX_RUN.finditer(text):
-        if not match.group(1).isdigit():
-            decoded = _readable(bytes.fromhex(match.group(1)))
-            if decoded is not None:
-                yield decoded
+def _hex_runs(text: str) -> str:
+    runs = (match.group(1) for match in _HEX_RUN.finditer(text))
+    return "\n".join(filter(None, (_readable(bytes.fromhex(run)) for run in runs if not run.isdigit())))
 
 
 def _readable(raw: bytes) -> str | None:
@@ -139,4 +143,4 @@ def _readable(raw: bytes) -> str | None:
     return text if _PRINTABLE.fullmatch(text) else None
 
 
-_DECODERS: Final[tuple[Callable[[str], Iterator[str]], ...]] = (_escapes, _base64_runs, _hex_runs)
+_DECODERS: Final[tuple[Callable[[str], str], ...]] = (_unescaped, _unescaped_form, _base64_runs, _hex_runs)

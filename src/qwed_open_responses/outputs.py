@@ -127,6 +127,7 @@ class _Unreadable(Exception):
     """Reading stops here; the message says why."""
 
 
+_SILENT: Final = frozenset({bool, type(None), Decimal})
 _JSON_STARTS: Final = ("{", "[", " ", "\n", "\t")
 _TEXT_FIELDS: Final = (
     "text",
@@ -454,6 +455,10 @@ class _Reader:
                 raise _Unreadable(f"a key of {path or 'the output'} is {describe_type(name)}, not a string")
             if not name.isidentifier():
                 self._text(name, f"{prefix}{name[:40]}", key, in_call)
+            # Most values of a record are small numbers and flags, which hold nothing to look at.
+            kind = type(item)
+            if kind in _SILENT or (kind is int and item < _LONG_INTEGER):
+                continue
             self._walk(item, f"{prefix}{name}", name, depth + 1, in_call)
 
     def _enter(self, members: int, depth: int) -> None:

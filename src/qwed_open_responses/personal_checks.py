@@ -24,8 +24,13 @@ Check = Callable[[Place], bool]
 
 def words(pattern: str) -> Callable[[str], bool]:
     """Whether one of the words stands in a text; `_` separates words, as in names of fields."""
-    compiled = lazy_pattern(rf"(?i)(?<![a-z])(?:{pattern})(?![a-z])")
-    return lambda text: compiled.search(text) is not None
+    compiled = functools.cache(lambda: _re2().compile(rf"(?i)(?:^|[^a-z])(?:{pattern})(?:[^a-z]|$)"))
+    return lambda text: compiled().search(text) is not None
+
+
+@functools.cache
+def _re2() -> Any:
+    return importlib.import_module("re2")
 
 
 def always(place: Place) -> bool:
@@ -134,20 +139,34 @@ _DATE_LIKE = lazy_pattern(
 _REGIONS: Final = ("GB", "DE", "FR", "ES", "IT", "NL", "IN", "AU", "BR", "JP", "CN", "CH", "AT", "SE", "PL")
 
 
-def is_phone(place: Place) -> bool:
+def may_be_phone(place: Place) -> bool:
+    """Worth a look at the numbering plans: international, named as a phone, or written as one."""
     raw = place.match
     digits = _digits(raw)
-    if not 7 <= len(digits) <= 15 or _DATE_LIKE.search(raw):
+    if not 7 <= len(digits) <= 15:
         return False
-    if _names_a_thing(place) and not _speaks_of_phones(place.before[-20:]):
+    # Without a word beside it, only the way phone numbers are written in North America is telling.
+    is_written = _WRITTEN_AS_PHONE.match(raw) is not None and _NANP.match(digits) is not None
+    if not is_written and not raw.startswith(("+", "00")) and not _is_named_phone(place):
         return False
+    if _DATE_LIKE.search(raw):
+        return False
+    return not _names_a_thing(place) or _speaks_of_phones(place.before[-20:])
+
+
+def is_phone(place: Place) -> bool:
+    """In a numbering plan; a number that is called a phone may also be made up, as in examples."""
+    raw = place.match
+    digits = _digits(raw)
     if raw.startswith(("+", "00")):
         return _is_in_plan("+" + digits.removeprefix("00"), None)
-    if _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16]):
+    if _is_named_phone(place):
         return len(digits) in (10, 11) or _is_in_some_plan(raw)
-    # Without a word beside it, only the way phone numbers are written in North America is telling.
-    is_written_so = _WRITTEN_AS_PHONE.match(raw) is not None and _NANP.match(digits) is not None
-    return is_written_so and _is_in_plan(raw, "US")
+    return _is_in_plan(raw, "US")
+
+
+def _is_named_phone(place: Place) -> bool:
+    return _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16])
 
 
 def _is_in_plan(text: str, region: str | None) -> bool:
@@ -201,11 +220,11 @@ def is_itin(place: Place) -> bool:
 
 
 def passes_luhn(digits: str) -> bool:
-    total = 0
-    for index, digit in enumerate(reversed(digits)):
-        value = int(digit) * (2 if index % 2 else 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
+    doubled = sum(map(_DOUBLED.__getitem__, digits[-2::-2]))
+    return (sum(map(int, digits[::-2])) + doubled) % 10 == 0
+
+
+_DOUBLED: Final = {str(digit): digit * 2 - 9 if digit > 4 else digit * 2 for digit in range(10)}
 
 
 def is_card(place: Place) -> bool:
@@ -236,14 +255,12 @@ _ISSUERS: Final = (
         for first in (5018, 5020, 5038, 5893, 6304, 6759, 6761)
     ),
 )
+_LENGTHS: Final = {str(first): lengths for firsts, lengths in _ISSUERS for first in firsts}
 
 
 def _is_issued(digits: str) -> bool:
     """Whether an issuer has the range and uses this length."""
-    return any(
-        int(digits[: len(str(first.start))]) in first and len(digits) in lengths
-        for first, lengths in _ISSUERS
-    )
+    return any(len(digits) in _LENGTHS.get(digits[:size], ()) for size in (1, 2, 3, 4))
 
 
 _IBAN_LENGTHS: Final = {

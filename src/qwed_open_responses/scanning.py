@@ -17,7 +17,7 @@ from qwed_open_responses import folding, injections, personal_data, sql_fragment
 from qwed_open_responses.outputs import Output, Text
 
 # A superset of what `qwed.domain.secrets` looks for; a test holds the two together.
-_SECRET_SIGNALS: Final = {
+SECRET_SIGNALS: Final = {
     "secret:vendor": (
         r"AKIA|ASIA|gh[pousr]_|github_pat_|gl(?:pat|ptt|rt|dt|cbt|soat|ft|imt|agent)-|glsa_|glc_"
         r"|xox[abeoprs]-|xapp-"
@@ -59,14 +59,23 @@ class Scan(msgspec.Struct, frozen=True):
         index = bisect_right(self.starts, position) - 1
         return self.lines[index], self.starts[index]
 
-    def find(self, name: str, shape: str | None = None) -> Iterator[tuple[Line, int, Any]]:
-        """If the signal occurs: every match of it, or of the shape that it announces, with its line and that
-        line's beginning."""
+    def find(self, name: str, shape: Any) -> Iterator[tuple[Line, int, Any]]:
+        """If the signal occurs: every match of the pattern that it announces, with its line and that line's
+        beginning."""
         if name not in self.signals:
             return
-        for match in compiled(shape if shape is not None else signals()[name]).finditer(self.blob):
+        for match in shape.finditer(self.blob):
             line, start = self.line_at(match.start())
             yield line, start, match
+
+    def lines_with(self, name: str) -> Iterator[tuple[Line, int]]:
+        """Each line in which the signal occurs, once, with its beginning."""
+        last = -1
+        if name in self.signals:
+            for line, start, _ in self.find(name, compiled(signals()[name])):
+                if start != last:
+                    last = start
+                    yield line, start
 
 
 def scan(view: Output) -> Scan:
@@ -81,25 +90,15 @@ def scan(view: Output) -> Scan:
 
 
 def _folded(raw: Scan, is_ascii: bool) -> Iterator[Line]:
-    """Each line in its canonical form, then what is encoded in it. Plain lines cost nothing here."""
-    disguised = None if not is_ascii else _disguised(raw)
-    for index, line in enumerate(raw.lines):
-        if disguised is not None and index not in disguised:
+    """Each line in its canonical form, then what is encoded in it."""
+    for line in raw.lines:
+        if is_ascii and not folding.is_disguised(line.value):
             yield line
             continue
         value = folding.canonical(line.value)
         yield line if value == line.value else Line(line.text, value)
         for decoded in folding.decodings(value):
             yield Line(line.text, decoded, decoded=True)
-
-
-def _disguised(raw: Scan) -> set[int]:
-    return {
-        bisect_right(raw.starts, match.start()) - 1
-        for name in raw.signals & _FOLDING_NAMES
-        for match in compiled(signals()[name]).finditer(raw.blob)
-        if name != folding.RUN or folding.may_be_encoded(match.group())
-    }
 
 
 def _scanned(lines: list[Line]) -> Scan:
@@ -123,7 +122,10 @@ def _signals_in(blob: str) -> frozenset[str]:
         found = matcher.Match(encoded)
         # A set gives up, without a word, on a text that needs too many states. The empty pattern that every
         # set begins with is there to notice that; then every detector runs.
-        present += [names[index] for index in found] if found else names
+        if not found:
+            present += names
+        elif len(found) > 1:
+            present += [names[index] for index in found]
     return frozenset(present)
 
 
@@ -132,7 +134,7 @@ def signals() -> Mapping[str, str]:
     """What the scan looks for. A signal announces a shape and is simpler than it: words and short runs."""
     return {
         **folding.SIGNALS,
-        **_SECRET_SIGNALS,
+        **SECRET_SIGNALS,
         **personal_data.SIGNALS,
         **injections.SIGNALS,
         **sql_fragments.SIGNALS,
@@ -140,6 +142,7 @@ def signals() -> Mapping[str, str]:
     }
 
 
+_ONE_FAMILY: Final = {"folding": "secret", "sql": "secret"}
 _FOLDING_NAMES: Final = frozenset(folding.SIGNALS)
 _MEMORY: Final = 64 << 20
 
@@ -150,7 +153,8 @@ def _matchers() -> list[tuple[list[str], Any]]:
     those of every other."""
     families: dict[str, list[str]] = {}
     for name in signals():
-        families.setdefault(name.partition(":")[0], []).append(name)
+        family = name.partition(":")[0]
+        families.setdefault(_ONE_FAMILY.get(family, family), []).append(name)
     return [_matcher(names) for names in families.values()]
 
 

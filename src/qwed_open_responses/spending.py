@@ -53,6 +53,8 @@ class Spending:
 
 def charge_of(context: Mapping[str, Any], usage: Any, cost_per_call: Decimal) -> Charge:
     """The cost the caller names, else the one the usage names, else the fixed cost of a call."""
+    if not context and usage is None:
+        return Charge(cost_per_call, 0)
     usage = context.get("usage", usage)
     usage = usage if isinstance(usage, Mapping) else {}
     named = context.get("cost_usd", _first(usage, _COSTS))

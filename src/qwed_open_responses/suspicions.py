@@ -103,7 +103,7 @@ def judge(argument: Argument, signals: frozenset[str]) -> Iterator[Suspicion]:
 def command_lines(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Commands given as a list, or as a program and its arguments: (key, the line that would run)."""
     for key, item in value.items():
-        if slot_of("", str(key)) is not Slot.SHELL and key not in _PROGRAM_KEYS:
+        if not _names_a_command(key):
             continue
         arguments = next((value[name] for name in _ARGUMENT_KEYS if name in value and name != key), None)
         if _is_words(item):
@@ -112,6 +112,11 @@ def command_lines(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield str(key), f"{item} {_line(arguments)}"
         elif isinstance(item, str) and isinstance(arguments, str):
             yield str(key), f"{item} {arguments}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_a_command(key: str) -> bool:
+    return key in _PROGRAM_KEYS or slot_of("", key) is Slot.SHELL
 
 
 _PROGRAM_KEYS: Final = ("program", "executable", "binary", "process", "args", "arguments")

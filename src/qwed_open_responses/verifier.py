@@ -132,11 +132,12 @@ def _run(guard: BaseGuard, view: Output, context: Context | None) -> GuardResult
 
 
 def _claimed_name(view: Output) -> str | None:
-    name = view.get("tool_name")
+    name = view.raw.get("tool_name") if isinstance(view.raw, dict) else None
     return name if isinstance(name, str) else None
 
 
 def _claimed_arguments(view: Output) -> Any:
-    if view.get("type") == "tool_call" and "arguments" in view:
-        return plain_arguments(view["arguments"])
+    raw = view.raw
+    if type(raw) is dict and raw.get("type") == "tool_call" and "arguments" in raw:
+        return plain_arguments(raw["arguments"])
     return view.tool_calls[0].arguments if view.tool_calls else None

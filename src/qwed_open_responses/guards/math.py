@@ -121,12 +121,14 @@ class MathGuard(BaseGuard):
     def _holds(self, claim: Claim) -> bool:
         return any(self._agree(result, claim) for result in claim.results)
 
-    def _agree(self, result: Fraction, claim: Claim) -> bool:
-        difference = abs(result - claim.stated.value)
+    def _agree(self, result: Fraction | int, claim: Claim) -> bool:
+        if result == claim.stated.value:
+            return True
+        difference = abs(Fraction(result) - Fraction(claim.stated.value))
         tolerance = self._tolerance
         if tolerance is None:
             tolerance = FLOAT_TOLERANCE if claim.has_floats else Fraction(0)
-        if difference <= tolerance * abs(result):
+        if difference <= tolerance * abs(Fraction(result)):
             return True
         # 8.249175 stated as 8.25: rounded to the decimals it is written with.
         return claim.stated.decimals >= 2 and difference * 2 * 10**claim.stated.decimals <= 1
@@ -168,7 +170,7 @@ def _plain_claim(match: re.Match[str]) -> Claim | None:
     if any(each is None for each in numbers):
         return None
     first, second, third = (each for each in numbers if each is not None)
-    result = _APPLY[sign.translate(_SIGNS)](first.value, second.value)
+    result = _APPLY[sign.translate(_SIGNS)](Fraction(first.value), second.value)
     formula = f"{left} {sign} {right}"
     return Claim(formula, () if result is None else (result,), third, False)
 

@@ -10,14 +10,15 @@ import msgspec
 from qwed.domain.secrets import find_secrets, preview
 from qwed_open_responses import injections, personal_data, settings, sql_fragments
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
-from qwed_open_responses.personal_checks import Place
-from qwed_open_responses.personal_data import DETECTORS, WINDOW
+from qwed_open_responses.personal_checks import Place, may_be_phone
+from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import Line, Scan, scan
+from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, compiled, scan
 from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
 
 RECIPIENTS: Final = frozenset({"to", "cc", "bcc", "recipient", "recipients", "email"})
 _MAX_FINDINGS: Final = 100
+_MAX_OF_ONE_KIND: Final = 20
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -117,7 +118,7 @@ class SafetyGuard(BaseGuard):
 
 
 def secrets_in(scanned: Scan) -> Iterator[Finding]:
-    if not any(name.startswith("secret:") for name in scanned.signals):
+    if scanned.signals.isdisjoint(SECRET_SIGNALS):
         return
     for secret in find_secrets(scanned.blob):
         line, _ = scanned.line_at(secret.start)
@@ -125,38 +126,57 @@ def secrets_in(scanned: Scan) -> Iterator[Finding]:
 
 
 def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> Iterator[Finding]:
-    phones = 0
+    if scanned.signals.isdisjoint(personal_data.SIGNALS):
+        return
+    left = personal_data.MAX_PHONES
     for detector in DETECTORS:
-        if detector.kind in allowed:
+        if detector.kind in allowed or not _may_occur(detector, scanned):
             continue
-        for line, start, match in scanned.find(personal_data.signal(detector), detector.shape):
+        found = 0
+        for line, start, match in scanned.find(personal_data.signal(detector.signal), pattern_of(detector)):
+            place = _place(scanned.blob, line, start, match)
             if detector.kind == "phone":
-                phones += 1
-                if phones > personal_data.MAX_PHONES:
+                if not may_be_phone(place):
+                    continue
+                left -= 1
+                if left < 0:
                     many = f"more than {personal_data.MAX_PHONES} candidates"
                     yield Finding("phone", line.text.path, many, "pii")
                     break
-            place = _place(scanned.blob, line, start, match)
             if detector.accept(place) and not _is_allowed(line, detector.kind, place.match, allowed):
                 shown = personal_data.masked(detector.kind, place.match)
                 yield Finding(detector.kind, line.text.path, shown, "pii")
+                found += 1
+                if found == _MAX_OF_ONE_KIND:
+                    break
+
+
+def _may_occur(detector: Detector, scanned: Scan) -> bool:
+    return not detector.also or personal_data.signal(detector.also) in scanned.signals
 
 
 def injections_in(scanned: Scan) -> Iterator[Finding]:
-    seen: set[int] = set()
+    if scanned.signals.isdisjoint(_INJECTION_SIGNALS):
+        return
+    judged: set[int] = set()
     for index, injection in enumerate(injections.INJECTIONS):
-        for line, start, match in scanned.find(injections.signal(index), injection.shape):
-            seen.add(start)
-            shown = scanned.blob[start : start + _name_length(line) + len(line.value)]
-            if injection.accept(shown, match.start() - start, match.end() - start):
+        found = 0
+        for line, start, match in scanned.find(injections.signal(index), compiled(injection.shape)):
+            judged.add(start)
+            if injection.accept(scanned.blob, match.start(), match.end()):
                 yield Finding(injection.kind, line.text.path, "", "injection")
-    for line, start, _ in scanned.find(injections.SPELLED):
-        if start not in seen and injections.hides_an_order(line.value):
+                found += 1
+                if found == _MAX_OF_ONE_KIND:
+                    break
+    for line, start in scanned.lines_with(injections.SPELLED):
+        if start not in judged and injections.hides_an_order(line.value):
             yield Finding("prompt_injection", line.text.path, "", "injection")
-    for line, start, _ in scanned.find(sql_fragments.SIGNAL):
-        if start not in seen and sql_fragments.breaks_out(line.value):
-            seen.add(start)
+    for line, start in scanned.lines_with(sql_fragments.SIGNAL):
+        if start not in judged and sql_fragments.breaks_out(line.value):
             yield Finding("sql_injection", line.text.path, "", "injection")
+
+
+_INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *sql_fragments.SIGNALS))
 
 
 def _name_length(line: Line) -> int:

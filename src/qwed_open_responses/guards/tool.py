@@ -1,9 +1,10 @@
 """Refuses dangerous tools, unknown tools where they are not allowed, and hostile arguments."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from qwed.domain.skeleton import compact_skeleton, skeleton
+from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses import suspicions
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.outputs import Output, ToolCall
@@ -96,17 +97,16 @@ class ToolGuard(BaseGuard):
 
     def _is_blocked(self, name: str) -> bool:
         """The whole name, or what follows the server or namespace in front of it."""
-        if compact_skeleton(name) in self._blocked:
-            return True
-        return any(compact_skeleton(part) in self._blocked for part in _inner_names(name))
+        return not self._blocked.isdisjoint(_looks(name[:_MAX_NAME]))
 
 
-def _inner_names(name: str) -> Iterator[str]:
-    for mark in ("__", ".", "/", ":"):
-        if mark in name:
-            yield name.rpartition(mark)[2]
-    if "_" not in name and not name.isascii():
-        yield skeleton(name)
+_MAX_NAME: Final = 500
+
+
+@functools.lru_cache(maxsize=4096)
+def _looks(name: str) -> frozenset[str]:
+    inner = (name.rpartition(mark)[2] for mark in ("__", ".", "/", ":") if mark in name)
+    return frozenset(map(compact_skeleton, (name, *inner)))
 
 
 def _suspicions(view: Output) -> Iterator[Suspicion]:
