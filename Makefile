@@ -4,12 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup serve test check lint types contracts bench conformance clean
+.PHONY: help setup serve test test-frameworks check lint types contracts bench conformance clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve        start the gateway on 127.0.0.1:8000 (QWED_HOST, QWED_PORT, QWED_DATABASE change that)"
 	@echo "make test         run the whole test suite"
+	@echo "make test-frameworks  run the middleware inside the real agent frameworks"
 	@echo "make check        lint, types, import contracts, tests: what CI runs"
 	@echo "make bench        measure, and print one report"
 	@echo "make conformance  run the public vectors and the documents' snippets"
@@ -33,6 +34,10 @@ serve: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Two cached environments: everything but CrewAI, and CrewAI alone.
+test-frameworks:
+	scripts/test-frameworks
 
 lint: $(READY)
 	$(BIN)/ruff check src tests bench

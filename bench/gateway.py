@@ -79,8 +79,10 @@ def on_sqlite() -> list[Figure]:
 
 
 def _disk() -> str:
-    """A real directory: /tmp may be memory."""
-    return str(Path.cwd())
+    """A folder on the project's own disk: the system's temporary one may be memory."""
+    folder = Path.cwd() / ".bench"
+    folder.mkdir(exist_ok=True)
+    return str(folder)
 
 
 def _threads(gateway: object, agent: str, callers: int, each: int, name: str) -> float:
