@@ -127,7 +127,7 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             503, "The store or ledger cannot record, so nothing is decided", "Retry; then see /ready"
         ),
         Code.ATTESTATION_UNSIGNED: _row(
-            503, "An attestation was due and could not be signed", "Check the signing key with qwed doctor"
+            200, "An attestation was due and could not be signed", "Check the signing key with qwed doctor"
         ),
         Code.ATTESTATION_REJECTED: _row(422, "The attestation is not valid", "Ask its issuer for a new one"),
         Code.APPROVAL_UNKNOWN: _row(404, "No such approval, or it is not yours", "Check the id"),

@@ -817,12 +817,14 @@ def test_a_pending_action_has_no_attestation_even_when_asked_for(world):
 def test_what_cannot_be_attested_is_denied_and_uses_no_step():
     world = World(signer=BrokenSigner())
     agent = world.register(type="trusted")
-    answer = world.verify(agent, options={"require_attestation": True})
+    response = world.verify_response(agent, options={"require_attestation": True})
+    answer = response.json()
     spent = world.budget(agent)["cost"]["current_daily_usd"]
     plain = world.verify(agent)
     world.close()
 
-    assert (answer["decision"], code_of(answer)) == ("DENIED", "QWED-ATTESTATION-001")
+    assert (response.status_code, answer["decision"]) == (200, "DENIED")
+    assert code_of(answer) == "QWED-ATTESTATION-001"
     assert "attestation" not in answer
     assert spent == 0
     assert plain["decision"] == "APPROVED"

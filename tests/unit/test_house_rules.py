@@ -1,0 +1,144 @@
+"""Rules about the source itself, read from its syntax: what is never called, and who may do what."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+#: Agent text must never be run, and nothing may be unpickled.
+FORBIDDEN_CALLS = {
+    "eval",
+    "exec",
+    "sympify",
+    "sympy.sympify",
+    "parse_expr",
+    "os.system",
+    "os.popen",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "urlopen",
+    "urllib.request.urlopen",
+}
+FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "shelve", "marshal", "requests", "urllib.request", "yaml"}
+ENVIRONMENT_READERS = {
+    "qwed/settings.py",
+    "qwed_open_responses/settings.py",
+    "qwed_sdk/connection.py",
+    # PYTHONPATH is no setting of ours: it is what this guard inspects.
+    "qwed/guards/startup/guard.py",
+}
+ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in MODULES:
+        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return ""
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def test_the_source_is_here():
+    assert len(MODULES) > 100
+
+
+def test_nothing_runs_agent_text_or_fetches_by_itself():
+    found = [
+        f"{name}:{node.lineno} calls {dotted(node.func)}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and dotted(node.func) in FORBIDDEN_CALLS
+    ]
+
+    assert found == []
+
+
+def test_nothing_imports_what_could_run_or_fetch_for_it():
+    found = [
+        f"{name}:{node.lineno} imports {module}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        for module in imported(node)
+        if module in FORBIDDEN_IMPORTS or module.startswith(("pickle.", "requests."))
+    ]
+
+    assert found == []
+
+
+def test_no_process_is_started_through_a_shell():
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword)
+        and node.arg == "shell"
+        and not (isinstance(node.value, ast.Constant) and node.value.value is False)
+    ]
+
+    assert found == []
+
+
+def test_one_module_of_each_package_reads_the_environment():
+    readers = {
+        name
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if dotted(node) in ENVIRONMENT or any(module in ENVIRONMENT for module in imported(node))
+    }
+
+    assert readers <= ENVIRONMENT_READERS
+
+
+def test_schema_validators_never_fetch():
+    users = [path for path in MODULES if "jsonschema_rs" in path.read_text(encoding="utf-8")]
+
+    assert users
+    for path in users:
+        text = path.read_text(encoding="utf-8")
+        assert '"offline": True' in text or "offline=True" in text, path
+
+
+def test_a_schema_that_points_elsewhere_is_refused_without_asking_for_it():
+    from qwed_open_responses.guards.schema import compiled
+
+    with pytest.raises(ValueError, match="not valid"):
+        compiled({"$ref": "http://127.0.0.1:9/schema.json"}, "2020-12", True, {})
+
+
+def test_no_broad_except_without_a_reason():
+    """`except Exception` and its like say why, on their own line."""
+    found = []
+    for path in MODULES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            broad = node.type is None or dotted(node.type) in ("Exception", "BaseException")
+            raises_again = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+            if broad and not raises_again and "#" not in lines[node.lineno - 1]:
+                found.append(f"{path}:{node.lineno}")
+
+    assert found == []
+
+
+def test_there_is_no_drawer_for_odds_and_ends():
+    names = {path.stem for path in MODULES}
+
+    assert not names & {"utils", "util", "helpers", "helper", "misc", "common"}
