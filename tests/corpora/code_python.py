@@ -445,6 +445,16 @@ IMPURE = (
     "max(range(10**14))",
     "class A:\n    def __add__(self, o):\n        return self + o\nA() + A()",
     "x = [1]\nfor y in x:\n    x += [y]",
+    "a = list(range(10 ** 6))\n" + "a = a * 10\n" * 9,
+    "a = ''\nfor c in range(900000):\n    a += 'x'\n" + "a = a + a\n" * 40,
+    "a = ''\nfor c in range(900000):\n    a += 'x'\n" + "a = f'{a}{a}'\n" * 40,
+    "a = ''\nfor c in range(900000):\n    a += 'x'\n" + "a = a.replace('x', 'xxxxxxxxx')\n" * 40,
+    "def f(n):\n    for i in range(n):\n        pass\nf(10 ** 12)",
+    "sum(i for i in range(10 ** 6) for j in range(10 ** 6))",
+    "a = []\nfor i in range(900000):\n    a.append(i)\n" + "a = a + a\n" * 40,
+    "a = []\nfor i in range(900000):\n    a.append(i)\n" + "a.extend(a)\n" * 40,
+    "a = [*range(900000)]\n" + "a = [*a, *a]\n" * 40,
+    "a = (1,)\nfor i in range(900000):\n    a = (i,)\n" + "a = (a, a)\n" * 40 + "print(a)",
 )
 
 

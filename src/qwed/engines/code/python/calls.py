@@ -42,6 +42,7 @@ from qwed.engines.code.python.values import (
     merge_taint,
 )
 
+_COMBINERS: Final = frozenset({"join", "replace", "format", "translate", "extend", "update"})
 _MUTATORS: Final = frozenset({"append", "extend", "insert", "remove", "sort", "clear"})
 # Callables are what these are for, and what they do with them is modelled or harmless.
 _TRUSTED_WITH_FUNCTIONS: Final = frozenset(
@@ -104,6 +105,8 @@ class Calls(Expressions):
             judged = rule(self, call)
             if judged is not None:
                 return judged
+        if name in _COMBINERS:
+            self.note_combination(node.lineno)
         if not isinstance(receiver, (Const, Text)):
             self.calls_made.add("." + name)
             self._hand_over(call)
@@ -162,6 +165,7 @@ class Calls(Expressions):
                     parts.extend((separator.data,) if index else ())
                     parts.extend(parts_of(member))
                 return self.text_of(parts, taint)
+        self.note_combination(0)
         if (
             isinstance(argument, Items)
             and argument.items

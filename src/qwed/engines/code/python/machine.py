@@ -38,6 +38,7 @@ MAX_STEPS: Final = 60_000
 MAX_UNROLLED: Final = 600
 MAX_CALL_DEPTH: Final = 5
 MAX_INLINED: Final = 4
+MAX_COMBINATIONS: Final = 8
 MAX_PARTS: Final = 64
 MAX_PATH: Final = 160
 # How a block of statements ends: it runs on, leaves the loop's body, or leaves the function.
@@ -223,6 +224,7 @@ class Machine:
         self.growth = ""
         self.standalone = False
         self.unbounded_loops = 0
+        self.combinations = 0
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps
@@ -244,6 +246,13 @@ class Machine:
         origin = taint[0]
         start = f"line {origin.line}: {origin.kind} data from {origin.text}"
         return (start, *origin.steps, f"line {line}: {excerpt(self.text(line))}")
+
+    def note_combination(self, line: int) -> None:
+        """Two values of unknown size become one: each time may double it, so only a few are let pass."""
+        if not self.standalone:
+            self.combinations += 1
+            if self.combinations > MAX_COMBINATIONS:
+                self.note_growth("values of unknown size are combined too often to bound them", line)
 
     def note_growth(self, what: str, line: int) -> None:
         self.growth = self.growth or f"line {line}: {what}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from qwed.engines.code.python.interpreter import Interpreter
 
 MAX_ROUNDS: Final = 1_000_000
-MAX_EXPONENT: Final = 64
+MAX_COMBINATIONS: Final = 12
 MAX_WIDTH: Final = 10_000
 
 PURE_MODULES: Final = frozenset(
@@ -232,6 +232,7 @@ _HARMLESS_DUNDERS: Final = frozenset(
 )
 _WIDE: Final = re.compile(r"\d{5,}|\*")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -242,7 +243,7 @@ class NotPure(Exception):
 def judge_purity(tree: ast.Module, run: Interpreter) -> tuple[bool, str]:
     try:
         _no_effects(run)
-        for step in (_known_calls, _plain_shape, _no_recursion, _bounded_loops):
+        for step in (_known_calls, _plain_shape, _no_recursion, _bounded_loops, _few_combinations):
             step(tree, run)
     except NotPure as obstacle:
         return False, str(obstacle)
@@ -438,6 +439,28 @@ def _reaches(mentions: dict[str, set[str]], start: str) -> bool:
         if name not in seen:
             seen.add(name)
             waiting.extend(mentions.get(name, ()))
+    return False
+
+
+# -- containers ----------------------------------------------------------------------------------------
+
+
+def _few_combinations(tree: ast.Module, run: Interpreter) -> None:
+    """Containers put into containers, again and again, grow or print exponentially: few are let pass."""
+    combined = [node for node in ast.walk(tree) if _combines(node)]
+    if len(combined) > MAX_COMBINATIONS:
+        raise _at(combined[-1], "containers are put into one another too often to bound them")
+
+
+def _combines(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple()):
+            return False
+        case ast.Assign(value=value) | ast.AugAssign(value=value):
+            displays = [each for each in ast.walk(value) if isinstance(each, _DISPLAYS)]
+            return any(len(_names_in(display)) > 1 for display in displays)
+        case ast.Call(func=ast.Attribute(attr="extend" | "update", value=owner), args=args):
+            return any(name.id == _root_name(owner) for arg in args for name in _names_in(arg))
     return False
 
 

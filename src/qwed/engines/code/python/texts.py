@@ -75,13 +75,19 @@ class Texts(Access):
             if not (isinstance(right, Const) and isinstance(right.data, int) and right.data <= 64):
                 self.note_growth("a power or shift whose size is not known", line)
         elif isinstance(op, ast.Mult):
-            sides = (left, right)
-            sized = any(isinstance(side, (Items, Text)) or is_text(side) for side in sides)
-            plain = any(
-                isinstance(side, Const) and isinstance(side.data, int) and side.data <= 1000 for side in sides
+            sized = any(isinstance(side, (Items, Text)) or is_text(side) for side in (left, right))
+            numbers = is_number(left) and is_number(right)
+            scaled = any(
+                isinstance(side, Const) and is_number(side) and side.data <= 1000 for side in (left, right)
             )
-            if not plain and (sized or not self.standalone) and not (is_number(left) and is_number(right)):
+            if sized or not (numbers or scaled or self.standalone):
                 self.note_growth("a product whose size is not known", line)
+            elif not numbers:
+                self.note_combination(line)
+        elif isinstance(op, ast.Add) and not any(
+            isinstance(side, Const) or is_number(side) for side in (left, right)
+        ):
+            self.note_combination(line)
 
     def _structured(self, op: ast.operator, left: Value, right: Value, taint: Taint) -> Value | None:
         match op, left, right:
@@ -116,6 +122,8 @@ class Texts(Access):
                 merged[-1] += part
             elif part != "":
                 merged.append(part)
+        if sum(isinstance(part, Value) and not is_number(part) for part in merged) > 1:
+            self.note_combination(0)
         if len(merged) > MAX_PARTS:
             return Unknown(taint)
         if not merged:
