@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed.domain.skeleton import compact_skeleton
+from qwed.domain.skeleton import look_alikes
 
 # Whether what matched line[start:end] is meant.
 Accept = Callable[[str, int, int], bool]
@@ -382,5 +382,8 @@ _STRIPPED_ORDERS = lazy_pattern(
 
 def hides_an_order(value: str) -> bool:
     """Whether the letters alone spell an order that the text as written does not."""
-    letters = "".join(filter(str.isalpha, compact_skeleton(value.translate(_LEET))))
+    letters = _NOT_LETTERS.sub("", look_alikes(value.translate(_LEET)).lower())
     return _STRIPPED_ORDERS.search(letters) is not None
+
+
+_NOT_LETTERS = lazy_pattern("[^a-z]+")

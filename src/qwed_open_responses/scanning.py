@@ -7,6 +7,7 @@ a disguise occurs, the texts are folded first and what they hide is scanned as l
 
 import functools
 import importlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -38,6 +39,9 @@ SECRET_SIGNALS: Final = {
 }  # fmt: skip
 
 
+_MANY: Final = 200
+
+
 class Line(msgspec.Struct, frozen=True, gc=False):
     """A reading of one text; `decoded` when it is what an encoding hides."""
 
@@ -59,23 +63,32 @@ class Scan(msgspec.Struct, frozen=True):
         index = bisect_right(self.starts, position) - 1
         return self.lines[index], self.starts[index]
 
-    def find(self, name: str, shape: Any) -> Iterator[tuple[Line, int, Any]]:
-        """If the signal occurs: every match of the pattern that it announces, with its line and that line's
-        beginning."""
+    def find(
+        self, name: str, shape: str, dense: re.Pattern[str] | None = None
+    ) -> Iterator[tuple[Line, int, Any]]:
+        """If the signal occurs: every match of the shape that it announces, with its line and that line's
+        beginning.
+
+        RE2 reads a text without matches ten times faster than the standard library, and hands out matches ten
+        times more slowly: where there are many, `dense`, the same shape, goes on from there.
+        """
         if name not in self.signals:
             return
-        for match in shape.finditer(self.blob):
-            line, start = self.line_at(match.start())
-            yield line, start, match
+        for count, match in enumerate(compiled(shape).finditer(self.blob)):
+            if count == _MANY and dense is not None:
+                for rest in dense.finditer(self.blob, match.start()):
+                    yield *self.line_at(rest.start()), rest
+                return
+            yield *self.line_at(match.start()), match
 
     def lines_with(self, name: str) -> Iterator[tuple[Line, int]]:
         """Each line in which the signal occurs, once, with its beginning."""
-        last = -1
-        if name in self.signals:
-            for line, start, _ in self.find(name, compiled(signals()[name])):
-                if start != last:
-                    last = start
-                    yield line, start
+        if name not in self.signals:
+            return
+        pattern = compiled(signals()[name])
+        for line, start in zip(self.lines, self.starts, strict=True):
+            if pattern.search(line.value):
+                yield line, start
 
 
 def scan(view: Output) -> Scan:
@@ -142,7 +155,7 @@ def signals() -> Mapping[str, str]:
     }
 
 
-_ONE_FAMILY: Final = {"folding": "secret", "sql": "secret"}
+_SET_OF: Final = {"folding": "secret", "suspicion:shell": "shell", "sql": "suspicion"}
 _FOLDING_NAMES: Final = frozenset(folding.SIGNALS)
 _MEMORY: Final = 64 << 20
 
@@ -154,7 +167,9 @@ def _matchers() -> list[tuple[list[str], Any]]:
     families: dict[str, list[str]] = {}
     for name in signals():
         family = name.partition(":")[0]
-        families.setdefault(_ONE_FAMILY.get(family, family), []).append(name)
+        if family == "personal" and "[0-9]" in name:
+            family = "digits"
+        families.setdefault(_SET_OF.get(name, _SET_OF.get(family, family)), []).append(name)
     return [_matcher(names) for names in families.values()]
 
 

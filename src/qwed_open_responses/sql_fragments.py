@@ -6,12 +6,14 @@ with apostrophes breaks the parse; an injection keeps it and adds conditions, un
 
 import functools
 import importlib
+import itertools
 import re
 from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
 
-MAX_LENGTH: Final = 4_096
+MAX_LENGTH: Final = 1_000
+MAX_WINDOWS: Final = 6
 SIGNAL: Final = "sql:"
 SIGNALS: Final = {
     SIGNAL: (
@@ -81,9 +83,22 @@ def is_statement_shaped(text: str) -> bool:
 
 
 def breaks_out(value: str) -> bool:
-    """Whether the value would escape from a literal and be read as SQL."""
-    if len(value) > MAX_LENGTH:
-        value = value[:MAX_LENGTH]
+    """Whether the value would escape from a literal and be read as SQL.
+
+    Of a long value the places that look like SQL are read, each with what stands around it.
+    """
+    if len(value) <= MAX_LENGTH:
+        return _breaks_out(value)
+    found = itertools.islice(_signal().finditer(value), MAX_WINDOWS)
+    return any(_breaks_out(value[max(0, match.start() - 60) : match.start() + 400]) for match in found)
+
+
+@functools.cache
+def _signal() -> Any:
+    return importlib.import_module("re2").compile(SIGNALS[SIGNAL])
+
+
+def _breaks_out(value: str) -> bool:
     plain = _COMMENT.sub(" ", _VERSION_COMMENT.sub(r" \1 ", value))
     joined = _COMMENT.sub("", value)
     opened, comment, _ = value.rpartition("/*")

@@ -136,7 +136,9 @@ class _Vendor(msgspec.Struct, frozen=True):
 
 
 def _vendor(kind: str, marker: str, pattern: str, accept: _Check = _is_lively) -> _Vendor:
-    return _Vendor(kind, marker, lazy_pattern(r"(?<![A-Za-z0-9])" + pattern), accept)
+    # A pattern that begins with a literal is found by plain search; its boundary is looked at afterwards.
+    boundary = "" if pattern[0].isalpha() else r"(?<![A-Za-z0-9])"
+    return _Vendor(kind, marker, lazy_pattern(boundary + pattern), accept)
 
 
 _VENDORS: Final = (
@@ -203,7 +205,8 @@ def _vendor_keys(text: str) -> Iterator[Secret]:
         if vendor.marker not in text:
             continue
         for match in vendor.pattern.finditer(text):
-            if vendor.accept(match.group()):
+            starts_inside = match.start() > 0 and text[match.start() - 1].isalnum()
+            if not starts_inside and vendor.accept(match.group()):
                 yield Secret(vendor.kind, match.start(), match.end())
 
 

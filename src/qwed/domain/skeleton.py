@@ -110,6 +110,12 @@ def skeleton(name: str) -> str:
     return folded.strip("_")
 
 
+def look_alikes(text: str) -> str:
+    """The text with each letter that is drawn like a Latin one as that letter: one quick pass, for long texts
+    whose compatibility forms are folded already."""
+    return text.translate(_FOLDING)
+
+
 def compact_skeleton(name: str) -> str:
     """The skeleton without separators: `dropTable`, `drop-table` and `DROP TABLE` are one name."""
     return skeleton(name).replace("_", "")

@@ -13,7 +13,7 @@ from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.personal_checks import Place, may_be_phone
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, compiled, scan
+from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, scan
 from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
 
 RECIPIENTS: Final = frozenset({"to", "cc", "bcc", "recipient", "recipients", "email"})
@@ -133,7 +133,9 @@ def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> It
         if detector.kind in allowed or not _may_occur(detector, scanned):
             continue
         found = 0
-        for line, start, match in scanned.find(personal_data.signal(detector.signal), pattern_of(detector)):
+        for line, start, match in scanned.find(
+            personal_data.signal(detector.signal), detector.shape, pattern_of(detector)
+        ):
             place = _place(scanned.blob, line, start, match)
             if detector.kind == "phone":
                 if not may_be_phone(place):
@@ -161,7 +163,7 @@ def injections_in(scanned: Scan) -> Iterator[Finding]:
     judged: set[int] = set()
     for index, injection in enumerate(injections.INJECTIONS):
         found = 0
-        for line, start, match in scanned.find(injections.signal(index), compiled(injection.shape)):
+        for line, start, match in scanned.find(injections.signal(index), injection.shape):
             judged.add(start)
             if injection.accept(scanned.blob, match.start(), match.end()):
                 yield Finding(injection.kind, line.text.path, "", "injection")
