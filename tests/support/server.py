@@ -47,7 +47,7 @@ class Server:
             self.process = subprocess.Popen(
                 [*COMMAND, "serve", "--port", "0", "--database", str(self.database), *self._arguments],
                 cwd=self.folder,
-                env=clean_environment(QWED_OPERATOR_KEY=OPERATOR_KEY, **self._environment),
+                env=clean_environment(**{"QWED_OPERATOR_KEY": OPERATOR_KEY, **self._environment}),
                 stdout=subprocess.PIPE,
                 stderr=log,
             )
