@@ -74,7 +74,6 @@ def test_canonical_bytes_are_json_and_a_fixed_point(value):
         1j,
         Unrepresentable("NaN"),
     ],
-    ids=repr,
 )
 def test_what_has_no_canonical_form_is_refused_by_one_error(value):
     for wrapped in (value, [value], {"a": [value]}):

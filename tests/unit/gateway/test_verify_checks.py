@@ -259,7 +259,6 @@ def test_a_lone_surrogate_in_parameters_is_not_deterministic(world):
         {"a": b"x"},
         {"a": object()},
     ],
-    ids=repr,
 )
 def test_in_process_callers_meet_the_same_refusal(world, parameters):
     agent = world.register()
