@@ -81,7 +81,8 @@ def _integer(literal: str) -> int | Unrepresentable:
     return int(literal)
 
 
-def _decimal(literal: str) -> Decimal | Unrepresentable:
+def decimal_of(literal: str) -> Decimal | Unrepresentable:
+    """A number with a point or an exponent, exactly, within bounds."""
     if len(literal) > MAX_NUMBER_LENGTH:
         return Unrepresentable(f"a number of {len(literal)} characters")
     exponent = literal.lower().partition("e")[2]
@@ -92,7 +93,7 @@ def _decimal(literal: str) -> Decimal | Unrepresentable:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=Unrepresentable
+    object_pairs_hook=_object, parse_int=_integer, parse_float=decimal_of, parse_constant=Unrepresentable
 )
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

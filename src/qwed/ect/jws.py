@@ -52,22 +52,22 @@ def verify(token: str, jwk: Mapping[str, Any], algorithms: Collection[str]) -> b
     The key decides: the header's `alg` has to be one of `algorithms` *and* one the key serves.
     """
     key = _key(jwk)
-    parts = _split(token, MAX_FOREIGN_TOKEN_BYTES)
-    header = _members(parts.header)
+    segment, payload, signing_input, signature = _split(token, MAX_FOREIGN_TOKEN_BYTES)
+    header = _members(segment)
     _refuse_what_changes_verification(header)
     _refuse_other_keys(header, key)
     algorithm = header.get("alg")
     if not isinstance(algorithm, str) or not _is_allowed(algorithm, algorithms):
         raise InvalidToken("the algorithm is not one of those allowed")
-    if not key.verifies(algorithm, parts.signature, parts.signing_input):
+    if not key.verifies(algorithm, signature, signing_input):
         raise InvalidToken("wrong signature")
-    return parts.payload
+    return payload
 
 
 def parse(token: str, max_bytes: int = MAX_TOKEN_BYTES) -> Unverified:
     """A token of ours: the header's members are exactly `alg`, `kid` and `typ`. Raises `InvalidToken`."""
-    parts = _split(token, max_bytes)
-    return Unverified(_strict_header(parts.header), parts.payload, parts.signing_input, parts.signature)
+    segment, payload, signing_input, signature = _split(token, max_bytes)
+    return Unverified(_strict_header(segment), payload, signing_input, signature)
 
 
 def verify_signature(
@@ -103,6 +103,9 @@ def compose(header_segment: bytes, payload: bytes) -> bytes:
 
 def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
     """A payload that is one JSON object without repeated members. Raises `InvalidToken`."""
+    value = _plain_object(payload)
+    if value is not None:
+        return value
     try:
         value = json_text.loads(payload, max_depth=max_depth)
     except json_text.JsonError as error:
@@ -112,6 +115,43 @@ def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
     if holds_unrepresentable(value):
         raise InvalidToken("a number or string that JSON can't hold")
     return value
+
+
+_PLAIN: Final = msgspec.json.Decoder(dict[str, Any], float_hook=json_text.decimal_of)
+_PLAIN_INTEGER: Final = 2**63
+#: How a colon that ends a member's name may be preceded.
+_BEFORE_COLON: Final = (b'":', b" :", b"\n:", b"\t:", b"\r:")
+
+
+def _plain_object(payload: bytes) -> dict[str, Any] | None:
+    """The fast way, for an object that is easily seen to be strict; None says nothing.
+
+    The colons that may end a name are at least as many as the members written, and those are at least as
+    many as the members read: where the ends are equal, none was written twice.
+    """
+    if payload.count(b"{") + payload.count(b"[") > 8 or b"\\u" in payload:
+        return None
+    try:
+        value: dict[str, Any] = _PLAIN.decode(payload)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    if sum(map(payload.count, _BEFORE_COLON)) != _count_members(value):
+        return None
+    return value
+
+
+def _count_members(value: Any) -> int:
+    """One too few for every number that is not plain: the strict reader looks at those."""
+    count, items = (len(value), value.values()) if type(value) is dict else (0, value)
+    for item in items:
+        kind = type(item)
+        if kind is dict or kind is list:
+            count += _count_members(item)
+        elif kind is json_text.Unrepresentable or (
+            kind is int and not -_PLAIN_INTEGER < item < _PLAIN_INTEGER
+        ):
+            count -= 1
+    return count
 
 
 def holds_unrepresentable(value: Any) -> bool:
@@ -133,17 +173,11 @@ def _is_allowed(algorithm: str, algorithms: Collection[str]) -> bool:
     # A string is a collection too, of letters: "ES256" would then allow "ES".
     if isinstance(algorithms, str):
         raise TypeError("algorithms is a list of names")
-    return jwk.canonical_name(algorithm) in {jwk.canonical_name(name) for name in algorithms}
+    return algorithm in algorithms or jwk.canonical_name(algorithm) in map(jwk.canonical_name, algorithms)
 
 
-class _Parts(msgspec.Struct, frozen=True):
-    header: str
-    payload: bytes
-    signing_input: bytes
-    signature: bytes
-
-
-def _split(token: str, max_bytes: int) -> _Parts:
+def _split(token: str, max_bytes: int) -> tuple[str, bytes, bytes, bytes]:
+    """The header as it stands, the payload, what was signed, and the signature."""
     if not isinstance(token, str):
         raise InvalidToken("not text")
     if len(token) > max_bytes:
@@ -156,7 +190,7 @@ def _split(token: str, max_bytes: int) -> _Parts:
         raise InvalidToken("no header, or no signature")
     try:
         signing_input = token[: len(header) + 1 + len(payload)].encode("ascii")
-        return _Parts(header, base64url.decode(payload), signing_input, base64url.decode(signature))
+        return header, base64url.decode(payload), signing_input, base64url.decode(signature)
     except (base64url.NotBase64Url, UnicodeEncodeError):
         raise InvalidToken("not base64url") from None
 

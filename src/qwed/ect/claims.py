@@ -1,0 +1,160 @@
+"""The claims of an execution context token: what each may be, in either dialect.
+
+Revision 00 says `par` and `ext`, revision 01 `pred` and `ect_ext`; inside it is always `par` and `ext`.
+"""
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+MAX_PARENTS: Final = 100
+MAX_EXT_BYTES: Final = 4_096
+MAX_EXT_DEPTH: Final = 5
+_MAX_TIME: Final = 2**53 - 1
+#: The dialects' names for the same claim.
+DIALECTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "00": {"typ": "wimse-exec+jwt", "par": "par", "ext": "ext"},
+    "01": {"typ": "exec+jwt", "par": "pred", "ext": "ect_ext"},
+}
+TYPES: Final = frozenset(dialect["typ"] for dialect in DIALECTS.values())
+
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
+# 32 bytes are 43 letters, of which the last has two bits to spare: only these are canonical.
+_HASH: Final = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
+_ext_encoder: Final = msgspec.json.Encoder(decimal_format="number")
+_NO_EXT: Final[Mapping[str, Any]] = {}
+
+
+class InvalidClaims(ValueError):
+    """A claim breaks its rule; the message names it."""
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """Claims that follow every rule; ids are in lower case, whoever wrote them."""
+
+    iss: str
+    aud: tuple[str, ...]
+    iat: int
+    exp: int
+    jti: str
+    exec_act: str
+    par: tuple[str, ...]
+    wid: str | None = None
+    inp_hash: str | None = None
+    out_hash: str | None = None
+    ext: Mapping[str, Any] = _NO_EXT
+
+
+def read(claims: Mapping[str, Any]) -> Claims:
+    """Raises `InvalidClaims`. Claims that the drafts do not name are let through, and say nothing."""
+    get = claims.get
+    return read_rest(claims, audience(get("aud")), times(get("iat"), get("exp")))
+
+
+def read_rest(claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, int]) -> Claims:
+    """`read`, for who has read the audience and the times already."""
+    get = claims.get
+    jti = identifier(get("jti"), "jti")
+    return Claims(
+        issuer(get("iss")),
+        aud,
+        span[0],
+        span[1],
+        jti,
+        action(get("exec_act")),
+        parents(_either(claims, "par", "pred"), jti),
+        identifier(claims["wid"], "wid") if "wid" in claims else None,
+        sha256(claims["inp_hash"], "inp_hash") if "inp_hash" in claims else None,
+        sha256(claims["out_hash"], "out_hash") if "out_hash" in claims else None,
+        extensions(_either(claims, "ext", "ect_ext")),
+    )
+
+
+def issuer(value: Any) -> str:
+    if not isinstance(value, str) or not _is_uri(value):
+        raise InvalidClaims("iss is a URI")
+    return value
+
+
+# Few issuers, many tokens.
+@functools.lru_cache(maxsize=256)
+def _is_uri(text: str) -> bool:
+    return len(text) <= 2_048 and _URI.fullmatch(text) is not None
+
+
+def audience(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) and value:
+        return (value,)
+    if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
+        return tuple(value)
+    raise InvalidClaims("aud is a string or an array of strings")
+
+
+def times(iat: Any, exp: Any) -> tuple[int, int]:
+    # A bool is an int to Python, and not to JSON.
+    if type(iat) is not int or type(exp) is not int or not 0 <= iat < exp <= _MAX_TIME:
+        raise InvalidClaims("iat and exp are integers, and exp is later")
+    return iat, exp
+
+
+def _either(claims: Mapping[str, Any], old: str, new: str) -> Any:
+    if new not in claims:
+        return claims.get(old, msgspec.UNSET)
+    if old in claims and claims[old] != claims[new]:
+        raise InvalidClaims(f"{old} and {new} differ")
+    return claims[new]
+
+
+def identifier(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not _UUID.fullmatch(value):
+        raise InvalidClaims(f"{name} is a UUID")
+    # Upper and lower case are one id: told apart, they would be a way to come twice.
+    return value.lower()
+
+
+def action(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidClaims("exec_act is a non-empty string")
+    return value
+
+
+def parents(value: Any, jti: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_PARENTS:
+        raise InvalidClaims(f"par is an array of at most {MAX_PARENTS} ids")
+    if not value:
+        return ()
+    ids = tuple([identifier(item, "each of par") for item in value])
+    if len(set(ids)) != len(ids) or jti in ids:
+        raise InvalidClaims("par names a token twice, or its own")
+    return ids
+
+
+def sha256(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        raise InvalidClaims(f"{name} is a SHA-256 in unpadded base64url")
+    return value
+
+
+def extensions(value: Any) -> Mapping[str, Any]:
+    if value is msgspec.UNSET:
+        return _NO_EXT
+    if not isinstance(value, dict):
+        raise InvalidClaims("ext is an object")
+    if not _is_within(value, MAX_EXT_DEPTH):
+        raise InvalidClaims(f"ext is nested deeper than {MAX_EXT_DEPTH} levels")
+    if len(_ext_encoder.encode(value)) > MAX_EXT_BYTES:
+        raise InvalidClaims(f"ext takes more than {MAX_EXT_BYTES} bytes")
+    return value
+
+
+def _is_within(value: dict[str, Any] | list[Any], depth: int) -> bool:
+    if not depth:
+        return False
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list) and not _is_within(item, depth - 1):
+            return False
+    return True

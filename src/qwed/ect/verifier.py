@@ -1,0 +1,416 @@
+"""Verification of execution context tokens, in the order of the specification.
+
+ 1. size and strict parsing      8. audience
+ 2. `typ`                        9. times (at first receipt only: an expired token stays evidence)
+ 3. `alg`                       10. the other claims
+ 4. the key for (`iss`, `kid`)  11. replay: the same bytes again are known, other bytes are refused
+ 5. the signature               12. hashes, against the bytes at hand
+ 6. the key is not revoked      13. the graph
+ 7. `iss` is bound to the key   14. level, and the ledger
+
+Any failure refuses the token, and with it everything presented together with it.
+"""
+
+import enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from qwed.ect import claims as rules
+from qwed.ect import dag, jwk, jws, tokens
+from qwed.ect.claims import TYPES, Claims, InvalidClaims
+from qwed.ect.dag import CLOCK_SKEW_SECONDS, MAX_ANCESTORS, BrokenDag, Node
+from qwed.ect.jwk import PublicKey
+from qwed.ect.keys import KeyRing
+from qwed.ect.tokens import Ect, Level, UnverifiedToken
+
+MAX_AGE_SECONDS: Final = 900
+DEFAULT_ALGORITHMS: Final = frozenset({"ES256"})
+SUPPORTED_ALGORITHMS: Final = frozenset({"ES256", "ES384", "Ed25519", "PS256"})
+#: All that the sender of a refused token is told.
+GENERIC_REFUSAL: Final = "the execution context was not accepted"
+
+
+class Reason(enum.StrEnum):
+    """Why, for the log."""
+
+    MALFORMED = "malformed"
+    TYPE = "type"
+    ALGORITHM = "algorithm"
+    KEY_UNKNOWN = "key_unknown"
+    SIGNATURE = "signature"
+    KEY_REVOKED = "key_revoked"
+    ISSUER = "issuer"
+    AUDIENCE = "audience"
+    EXPIRED = "expired"
+    TOO_OLD = "too_old"
+    NOT_YET = "not_yet"
+    CLAIMS = "claims"
+    REPLAY = "replay"
+    HASH = "hash"
+    PARENT_UNKNOWN = "parent_unknown"
+    PARENT_LATER = "parent_later"
+    OTHER_WORKFLOW = "other_workflow"
+    CYCLE = "cycle"
+    TOO_MANY_ANCESTORS = "too_many_ancestors"
+    LEVEL = "level"
+
+
+class KnownKey(msgspec.Struct, frozen=True):
+    """A key and the one identity that may sign with it. `low_s_only`: its owner signs as we do."""
+
+    public: PublicKey
+    issuer: str
+    is_revoked: bool = False
+    low_s_only: bool = False
+
+
+class Keys(Protocol):
+    def find(self, iss: str, kid: str) -> KnownKey | None: ...
+
+
+class ReplayMemory(Protocol):
+    """Tokens accepted so far. Both raise `EvidenceUnavailable` only."""
+
+    def recall(self, jti: str) -> str | None:
+        """The hash of the token accepted under this id."""
+        ...
+
+    def remember(self, token_hash: str, node: Node) -> str:
+        """The hash kept under the node's id: this one, unless another came first; of the same token the
+        highest level is kept. Atomic for all who share the memory."""
+        ...
+
+
+class Parents(Protocol):
+    def node(self, jti: str) -> Node | None:
+        """An accepted token. Raises `EvidenceUnavailable` only."""
+        ...
+
+
+class LedgerConfirmation(Protocol):
+    def holds(self, jti: str, token_hash: str) -> bool:
+        """Whether the ledger holds exactly these bytes. Raises `EvidenceUnavailable` only."""
+        ...
+
+
+class EvidenceUnavailable(Exception):
+    """What has to be asked does not answer."""
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    ect: Ect
+    level: Level
+    #: The weakest of the token and all its ancestors.
+    chain_level: Level
+    #: Accepted before, byte for byte.
+    is_known: bool
+    #: The hash claims that were compared with bytes at hand: of `inp_hash`, `out_hash`.
+    matched: frozenset[str] = frozenset()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """`reason` and `says` are for the log; the sender reads `GENERIC_REFUSAL`."""
+
+    reason: Reason
+    says: str
+
+
+class Unavailable(msgspec.Struct, frozen=True):
+    """Neither: what would confirm the token does not answer (503)."""
+
+    says: str
+
+
+class _Refusal(Exception):
+    def __init__(self, reason: Reason, says: str) -> None:
+        super().__init__(says)
+        self.refused = Refused(reason, says)
+
+
+class _Checked(msgspec.Struct, frozen=True):
+    """A token that stood steps 1 to 12."""
+
+    ect: Ect
+    level: Level
+    is_known: bool
+    matched: frozenset[str]
+
+
+class Verifier:
+    def __init__(
+        self,
+        audiences: Collection[str],
+        keys: Keys,
+        memory: ReplayMemory,
+        parents: Parents,
+        ledger: LedgerConfirmation | None = None,
+        *,
+        minimum: Level = Level.L2,
+        algorithms: Collection[str] = DEFAULT_ALGORITHMS,
+        max_ancestors: int = MAX_ANCESTORS,
+    ) -> None:
+        names = {jwk.canonical_name(name) for name in algorithms}
+        if isinstance(algorithms, str) or not names <= SUPPORTED_ALGORITHMS:
+            raise ValueError(f"algorithms are among {', '.join(sorted(SUPPORTED_ALGORITHMS))}")
+        if isinstance(audiences, str) or not audiences:
+            raise ValueError("audiences are the names this verifier answers to: at least one")
+        if minimum is Level.L3 and ledger is None:
+            raise ValueError("level L3 needs a ledger that confirms")
+        self._audiences = frozenset(audiences)
+        self._keys = keys
+        self._memory = memory
+        self._parents = parents
+        self._ledger = ledger
+        self._minimum = minimum
+        # Under each of its names.
+        self._algorithms = frozenset(names) | {old for old, new in jwk.OLD_NAMES.items() if new in names}
+        self._max_ancestors = max_ancestors
+
+    def verify(
+        self,
+        token: str,
+        now: int,
+        *,
+        alongside: Iterable[str] = (),
+        inp: bytes | None = None,
+        out: bytes | None = None,
+    ) -> Accepted | Refused | Unavailable:
+        """One token; `alongside` are others of the request, among which its parents may be."""
+        answer = self._answer([*alongside, token], now, {"inp_hash": inp, "out_hash": out})
+        return answer[-1] if isinstance(answer, list) else answer
+
+    def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | Refused | Unavailable:
+        """Every token of a request, in the order given, or the first reason to refuse them all."""
+        return self._answer(presented, now, {})
+
+    def _answer(
+        self, presented: Sequence[str], now: int, at_hand: Mapping[str, bytes | None]
+    ) -> list[Accepted] | Refused | Unavailable:
+        try:
+            last = len(presented) - 1
+            checked = [
+                self._check(token, now, at_hand if index == last else {})
+                for index, token in enumerate(presented)
+            ]
+            by_jti = self._joined(checked)
+            self._remember(by_jti.values())
+        except _Refusal as refusal:
+            return refusal.refused
+        except EvidenceUnavailable as error:
+            return Unavailable(str(error))
+        return [by_jti[item.ect.claims.jti] for item in checked]
+
+    def _check(self, raw: str, now: int, at_hand: Mapping[str, bytes | None]) -> _Checked:
+        """Steps 1 to 12."""
+        try:
+            token = tokens.parse(raw)
+        except jws.InvalidToken as error:
+            raise _Refusal(Reason.MALFORMED, str(error)) from None
+        if token.signed is not None:
+            self._check_signature(token)
+        aud = _audience(token)
+        if self._audiences.isdisjoint(aud):
+            raise _Refusal(Reason.AUDIENCE, "meant for others")
+        token_hash = tokens.hash_bytes(raw.encode("ascii"))
+        remembered = self._recall(token)
+        span = _times(token)
+        if remembered != token_hash:
+            _check_times(*span, now)
+        claims = _read(token, aud, span)
+        if remembered not in (None, token_hash):
+            raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token")
+        kid = None if token.signed is None else token.signed.header.kid
+        ect = Ect(claims, raw, token_hash, kid)
+        return _Checked(ect, token.level, remembered is not None, _matched(claims, at_hand))
+
+    def _recall(self, token: UnverifiedToken) -> str | None:
+        """Asked before the claims are checked: what is no id has no token."""
+        jti = token.claims.get("jti")
+        return self._memory.recall(jti.lower()) if isinstance(jti, str) else None
+
+    def _check_signature(self, token: UnverifiedToken) -> None:
+        """Steps 2 to 7."""
+        signed = token.signed
+        assert signed is not None
+        header = signed.header
+        if header.typ not in TYPES:
+            raise _Refusal(Reason.TYPE, f"typ is {header.typ!r}")
+        if header.alg not in self._algorithms:
+            raise _Refusal(Reason.ALGORITHM, f"alg is {header.alg!r}")
+        iss = token.claims.get("iss")
+        key = self._keys.find(iss, header.kid) if isinstance(iss, str) else None
+        if key is None:
+            raise _Refusal(Reason.KEY_UNKNOWN, f"no key {header.kid!r} of that issuer")
+        try:
+            jws.verify_signature(signed, key.public, self._algorithms, low_s_only=key.low_s_only)
+        except jws.InvalidToken as error:
+            raise _Refusal(Reason.SIGNATURE, str(error)) from None
+        if key.is_revoked:
+            raise _Refusal(Reason.KEY_REVOKED, f"{header.kid!r} is revoked")
+        if iss != key.issuer:
+            raise _Refusal(Reason.ISSUER, f"{header.kid!r} belongs to another identity")
+
+    def _joined(self, checked: Sequence[_Checked]) -> dict[str, Accepted]:
+        """Steps 13 and 14, parents first. The same token presented twice is one."""
+        by_jti: dict[str, _Checked] = {}
+        for item in checked:
+            other = by_jti.setdefault(item.ect.claims.jti, item)
+            if other.ect.token_hash != item.ect.token_hash:
+                raise _Refusal(Reason.REPLAY, f"{item.ect.claims.jti} was given to two tokens")
+            by_jti[item.ect.claims.jti] = item
+        order = dag.in_order(_node(item, item.level) for item in by_jti.values())
+        if order is None:
+            raise _Refusal(Reason.CYCLE, "the tokens presented are each other's ancestors")
+        accepted: dict[str, Accepted] = {}
+        presented: dict[str, Node] = {}
+        for node in order:
+            item = by_jti[node.jti]
+            answer = accepted[node.jti] = self._join(item, node, presented)
+            presented[node.jti] = _node(item, answer.level)
+        return accepted
+
+    def _join(self, item: _Checked, node: Node, presented: Mapping[str, Node]) -> Accepted:
+        try:
+            weakest = dag.join(
+                node, lambda jti: presented.get(jti) or self._parents.node(jti), self._max_ancestors
+            )
+        except BrokenDag as error:
+            raise _Refusal(Reason(error.rule), str(error)) from None
+        level = self._confirmed(item)
+        chain_level = min(level, weakest)
+        if chain_level < self._minimum:
+            raise _Refusal(Reason.LEVEL, f"{chain_level.name}, and {self._minimum.name} is asked for")
+        return Accepted(item.ect, level, chain_level, item.is_known, item.matched)
+
+    def _confirmed(self, item: _Checked) -> Level:
+        if item.level is Level.L1 or self._ledger is None:
+            return item.level
+        try:
+            return Level.L3 if self._ledger.holds(item.ect.claims.jti, item.ect.token_hash) else Level.L2
+        except EvidenceUnavailable:
+            if self._minimum is Level.L3:
+                raise
+            return Level.L2
+
+    def _remember(self, accepted: Iterable[Accepted]) -> None:
+        for item in accepted:
+            claims = item.ect.claims
+            node = Node(claims.jti, claims.iat, claims.par, claims.wid, item.level)
+            if self._memory.remember(item.ect.token_hash, node) != item.ect.token_hash:
+                raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token meanwhile")
+
+
+def _audience(token: UnverifiedToken) -> tuple[str, ...]:
+    try:
+        return rules.audience(token.claims.get("aud"))
+    except InvalidClaims as error:
+        raise _Refusal(Reason.AUDIENCE, str(error)) from None
+
+
+def _read(token: UnverifiedToken, aud: tuple[str, ...], span: tuple[int, int]) -> Claims:
+    try:
+        return rules.read_rest(token.claims, aud, span)
+    except InvalidClaims as error:
+        raise _Refusal(Reason.CLAIMS, str(error)) from None
+
+
+def _times(token: UnverifiedToken) -> tuple[int, int]:
+    try:
+        return rules.times(token.claims.get("iat"), token.claims.get("exp"))
+    except InvalidClaims as error:
+        raise _Refusal(Reason.CLAIMS, str(error)) from None
+
+
+def _check_times(iat: int, exp: int, now: int) -> None:
+    if iat > now + CLOCK_SKEW_SECONDS:
+        raise _Refusal(Reason.NOT_YET, f"issued {iat - now} s ahead")
+    if exp <= now:
+        raise _Refusal(Reason.EXPIRED, f"expired {now - exp} s ago")
+    if iat < now - MAX_AGE_SECONDS:
+        raise _Refusal(Reason.TOO_OLD, f"issued {now - iat} s ago")
+
+
+def _matched(claims: Claims, at_hand: Mapping[str, bytes | None]) -> frozenset[str]:
+    matched = set()
+    for name, data in at_hand.items():
+        claimed = getattr(claims, name)
+        if data is None or claimed is None:
+            continue
+        if tokens.hash_bytes(data) != claimed:
+            raise _Refusal(Reason.HASH, f"{name} is not that of the bytes at hand")
+        matched.add(name)
+    return frozenset(matched)
+
+
+def _node(item: _Checked, level: Level) -> Node:
+    claims = item.ect.claims
+    return Node(claims.jti, claims.iat, claims.par, claims.wid, level)
+
+
+class TrustedKeys:
+    """Keys of several issuers, from their key sets."""
+
+    def __init__(self, known: Mapping[tuple[str, str], KnownKey] | None = None) -> None:
+        self._known = dict(known or {})
+
+    def find(self, iss: str, kid: str) -> KnownKey | None:
+        return self._known.get((iss, kid))
+
+    @classmethod
+    def from_jwks(cls, sets: Mapping[str, Mapping[str, Any]]) -> "TrustedKeys":
+        """Issuer → JWKS. Raises `InvalidKey` for a key that can't be used or has no `kid`."""
+        known: dict[tuple[str, str], KnownKey] = {}
+        for issuer, key_set in sets.items():
+            keys = key_set.get("keys")
+            if not isinstance(keys, list):
+                raise jwk.InvalidKey("a JWKS has an array of keys")
+            for item in keys:
+                public = jwk.read(item)
+                if public.kid is None or (issuer, public.kid) in known:
+                    raise jwk.InvalidKey("each key of a JWKS has a kid of its own")
+                known[issuer, public.kid] = KnownKey(public, issuer)
+        return cls(known)
+
+    @classmethod
+    def of_ring(cls, ring: KeyRing) -> "TrustedKeys":
+        """The keys of our own signer, revoked ones included: they are known, and refused as such."""
+        known = {(ring.issuer, ring.kid): KnownKey(ring.active.public, ring.issuer, low_s_only=True)}
+        for old in ring.retired:
+            revoked = old.revoked_at is not None
+            known[ring.issuer, old.kid] = KnownKey(jwk.read(old.public), ring.issuer, revoked, True)
+        return cls(known)
+
+    def with_revoked(self, iss: str, kid: str) -> "TrustedKeys":
+        """Raises `KeyError`."""
+        key = self._known[iss, kid]
+        return TrustedKeys({**self._known, (iss, kid): msgspec.structs.replace(key, is_revoked=True)})
+
+    def joined(self, other: "TrustedKeys") -> "TrustedKeys":
+        return TrustedKeys({**self._known, **other._known})
+
+
+class TokenMemory:
+    """Accepted tokens, in this process: replay memory and parents in one."""
+
+    def __init__(self, limit: int = 1_000_000) -> None:
+        self._kept: dict[str, tuple[str, Node]] = {}
+        self._limit = limit
+
+    def recall(self, jti: str) -> str | None:
+        kept = self._kept.get(jti)
+        return kept[0] if kept else None
+
+    def remember(self, token_hash: str, node: Node) -> str:
+        # Forgetting would let a token come twice: a full memory takes no more.
+        if len(self._kept) >= self._limit and node.jti not in self._kept:
+            raise EvidenceUnavailable("the memory for tokens is full")
+        kept_hash, kept = self._kept.setdefault(node.jti, (token_hash, node))
+        if kept_hash == token_hash and kept.level < node.level:
+            self._kept[node.jti] = token_hash, node
+        return kept_hash
+
+    def node(self, jti: str) -> Node | None:
+        kept = self._kept.get(jti)
+        return kept[1] if kept else None
