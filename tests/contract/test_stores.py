@@ -30,12 +30,19 @@ from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Result
-from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits, Limits, Policy, PrincipalCeilings
+from qwed.domain.policy import (
+    DEFAULT_POLICY,
+    BudgetLimits,
+    Limits,
+    Policy,
+    PrincipalCeilings,
+    Retention,
+)
 from qwed.domain.webhooks import Webhook
 from qwed.gateway.ports import Admission, LeaseLost, Store, StoreUnavailable
 from qwed.gateway.records import ActivityQuery, Record, Remembered
 from qwed.gateway.waiting import run
-from qwed.stores import hot, open_memory, open_sqlite
+from qwed.stores import DatabaseInUse, hot, open_memory, open_sqlite
 from qwed.stores.sqlite import verify_ledger
 
 STORES: dict[str, Callable[[Path, Policy, FakeClock], Store]] = {
@@ -804,6 +811,51 @@ def test_a_restart_frees_what_was_in_flight_and_forgets_its_hold(shelve):
 
     assert shelf.spent(agent).cost == 0
     assert shelf.take(agent, an_attempt(1)) is None
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_a_restart_lets_no_request_leave_the_hour_early(shelve):
+    shelf = shelve()
+    agent = shelf.add(an_agent(budget=BudgetLimits(None, None, 1, None, None, None)))
+    shelf.clock.advance(999)
+    shelf.take(agent, an_attempt(1))
+    shelf.clock.advance(HOUR - 999)
+    shelf.reopen()
+
+    # 3 599.001 seconds have passed, in whole seconds 3 600.
+    assert code_of(shelf.take(agent, an_attempt(2))) is Code.BUDGET_REQUESTS
+    shelf.clock.advance(1_000)
+    assert shelf.take(agent, an_attempt(2)) is None
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_what_is_past_its_retention_goes_and_chain_steps_and_budgets_stay(shelve, tmp_path):
+    shelf = shelve(Policy(retention=Retention(activity_days=1)))
+    agent = shelf.add(an_agent())
+    for step in (1, 2):
+        shelf.take(agent, an_attempt(step))
+    shelf.clock.advance(2 * DAY)
+    # A little is removed now and then, not at every write.
+    written = 0
+    while shelf.page(agent, to_ms=shelf.now).summary and written < 200:
+        shelf.commit(Record(an_activity(agent, shelf.now)))
+        written += 1
+
+    assert shelf.page(agent, to_ms=shelf.now).entries == ()
+    assert len(shelf.page(agent, limit=1000).entries) == written
+    assert code_of(shelf.take(agent, an_attempt(2))) is Code.LOOP_REPLAY
+    assert verify_ledger(tmp_path / "store.db").seq == 3 + written
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_one_owner_at_a_time(shelve):
+    shelf = shelve()
+    with pytest.raises(DatabaseInUse, match="in use"):
+        shelve()
+
+    shelf.store.close()
+    shelve()
+    shelf.store.close()
 
 
 @pytest.mark.parametrize("kind", DURABLE)

@@ -8,7 +8,7 @@ from tests.support.fakes import DAY, HOUR, MINUTE, SECOND, BrokenSigner
 from tests.support.faults import EXCLUSIVE, FAULTS, STATE, Plan, disproved_and_too_risky
 from tests.support.world import World, calculate, code_of
 
-from qwed.domain.findings import Failure, Status
+from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.policy import Limits, LoopLimits, Policy, RateLimit
 from qwed.domain.risk import Risk
 
@@ -128,6 +128,28 @@ def test_a_corrected_step_is_used_up_because_the_corrected_action_runs(world):
 
     assert world.verify(agent, calculate("2+2=5"), 1)["decision"] == "CORRECTED"
     assert code_of(world.verify(agent, calculate("3+3=7"), 1)) == "QWED-AGENT-LOOP-002"
+
+
+def test_a_request_that_lost_its_step_while_it_was_at_work_is_denied_and_charged_nothing(world):
+    agent = world.register()
+    overtaking = []
+
+    def slow(engine, action):
+        if not overtaking:
+            overtaking.append(None)
+            world.clock.advance(30_000)
+            context = {"conversation_id": "c", "step_number": 1}
+            overtaking[0] = world.gateway.verify_action(agent["agent_id"], calculate("quick"), context)
+        return Finding(Status.VERIFIED, Risk.LOW, engine)
+
+    world.prover.find = slow
+    late = world.verify(agent, calculate("slow"), 1)
+
+    assert overtaking[0]["decision"] == "APPROVED"
+    assert (late["decision"], code_of(late)) == ("DENIED", "QWED-AGENT-LOOP-002")
+    assert "attestation" not in late
+    assert world.budget(agent)["cost"]["current_daily_usd"] == 0.01
+    assert [entry["decision"] for entry in world.decisions(agent)] == ["DENIED", "APPROVED"]
 
 
 # --- checks 4 and 5: the context ---------------------------------------------------------------------
