@@ -1,13 +1,11 @@
 """Who is calling: authentication for every route, with limits on those who fail it."""
 
-from typing import Any
-
 from starlette.requests import Request
 
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
 from qwed.gateway.answers import RequestError, refuse
-from qwed.gateway.authenticate import authenticate
+from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.rate_limits import Limited, LocalLimiter, RateLimiter
 from qwed.gateway.services import Services
 from qwed.http.logs import EventLog
@@ -30,15 +28,20 @@ class Gatekeeper:
             None if each is None else LocalLimiter(each.limit, each.window_seconds, counter)
         )
 
-    async def caller(self, request: Request, body: Any = None) -> Caller:
+    async def caller(self, request: Request, credentials: Presented | None = None) -> Caller:
         """Raises 401, or 429 for an address that keeps failing and for a credential past its rate."""
-        caller = await authenticate(self._services, presented(request, body))
-        if caller is None:
-            raise self.failure(request)
+        caller = await self.recognised(request, presented(request) if credentials is None else credentials)
         if self._requests is not None:
             passed = self._requests.hit(caller.name)
             if isinstance(passed, Limited):
                 raise _limited(passed, "this credential sends too many requests")
+        return caller
+
+    async def recognised(self, request: Request, credentials: Presented) -> Caller:
+        """Whose they are, without counting a request."""
+        caller = await authenticate(self._services, credentials)
+        if caller is None:
+            raise self.failure(request)
         return caller
 
     def failure(self, request: Request) -> RequestError:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -28,7 +29,7 @@ from qwed.gateway.verify_tool import ToolRequest, verify_tool
 from qwed.gateway.walls import require_own_or_scope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
-from qwed.http.reading import idempotency_of, parse_json, read_body, read_json
+from qwed.http.reading import body_token, idempotency_of, parse_body, presented, read_body, read_json
 from qwed.http.responses import response_of
 from qwed.http.sse import event_stream, listening
 
@@ -58,47 +59,55 @@ class Api:
 
     async def verify(self, request: Request) -> Response:
         agent_id = AgentId(request.path_params["agent_id"])
-        raw, body = await self._body_or_unauthenticated(request)
-        caller = await self._acting(request, agent_id, body)
-        if isinstance(caller, Answer):
-            return self._decided(request, caller)
-        _check_agent_id(body, agent_id)
-        asked = read_verify(body, idempotency_of(request, raw))
-        answer = await verify_action(self._services, caller, agent_id, asked)
+        acting = await self._acting(request, agent_id)
+        if isinstance(acting, Answer):
+            return self._decided(request, acting)
+        asked = read_verify(acting.body, idempotency_of(request, acting.raw))
+        answer = await verify_action(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
     async def verify_tool(self, request: Request) -> Response:
         agent_id, tool = AgentId(request.path_params["agent_id"]), request.path_params["tool"]
-        _, raw = await self._body_or_unauthenticated(request)
-        caller = await self._acting(request, agent_id, raw)
-        if isinstance(caller, Answer):
-            return self._decided(request, caller)
-        _check_agent_id(raw, agent_id)
-        answer = await verify_tool(self._services, caller, agent_id, _tool_request(raw, tool))
+        acting = await self._acting(request, agent_id)
+        if isinstance(acting, Answer):
+            return self._decided(request, acting)
+        asked = _tool_request(acting.body, tool)
+        answer = await verify_tool(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer)
 
-    async def _body_or_unauthenticated(self, request: Request) -> tuple[bytes, Any]:
-        """The body may carry the credential; where it can't be read, the headers alone must do."""
+    async def _acting(self, request: Request, agent_id: AgentId) -> "_Acting | Answer":
+        """Check 1, answered as the denial it is; then the request of somebody who may ask."""
         try:
-            raw = await read_body(request, self._limits)
-            return raw, parse_json(raw, self._limits)
-        except RequestError:
-            await self._gatekeeper.caller(request)
-            raise
-
-    async def _acting(self, request: Request, agent_id: AgentId, body: Any) -> Caller | Answer:
-        """Check 1, answered as the denial it is."""
-        try:
-            caller = await self._gatekeeper.caller(request, body)
+            acting = await self._authenticated(request)
         except RequestError as error:
             if error.refusal.code is not Code.AUTH_MISSING:
                 raise
             return denied_unrecorded(Code.AGENT_TOKEN, "no valid credential for this agent")
+        caller = acting.caller
         if caller.agent_id is not None and caller.agent_id != agent_id:
             self._gatekeeper.failure(request)
             return denied_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
         require_own_or_scope(caller, Scope.VERIFY)
-        return caller
+        _check_agent_id(acting.body, agent_id)
+        return acting
+
+    async def _authenticated(self, request: Request) -> "_Acting":
+        """A credential in the headers is judged before the body is even read; only where there is none
+        may the body carry it. Where both do, they must agree."""
+        credentials = presented(request)
+        caller = await self._gatekeeper.caller(request, credentials) if credentials.credentials else None
+        try:
+            raw = await read_body(request, self._limits)
+            body = await parse_body(raw, self._limits)
+        except RequestError:
+            if caller is None:
+                raise self._gatekeeper.failure(request) from None
+            raise
+        if caller is None:
+            caller = await self._gatekeeper.caller(request, presented(request, body))
+        elif body_token(body) is not None:
+            caller = await self._gatekeeper.recognised(request, presented(request, body))
+        return _Acting(caller, raw, body)
 
     def _decided(self, request: Request, answer: Answer) -> Response:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
@@ -319,6 +328,14 @@ class Api:
                 raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
         text = await asyncio.to_thread(self._metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+class _Acting(msgspec.Struct, frozen=True):
+    """Who asks for a decision, and the body as it came and as it reads."""
+
+    caller: Caller
+    raw: bytes
+    body: Any
 
 
 def _wait_seconds(text: str | None) -> int:
