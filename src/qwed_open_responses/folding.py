@@ -33,14 +33,14 @@ _ESCAPED = lazy_pattern(
     r"%[0-9A-Fa-f]{2}|&(?:#[xX]?[0-9A-Fa-f]|[A-Za-z]{2})|\\(?:x[0-9A-Fa-f]|u[{0-9A-Fa-f]|[0-7]{2})"
 )
 _BASE64_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}|[A-Za-z0-9+/]{6,}={1,2}")
-_HEX_RUN = lazy_pattern(r"(?:0x)?((?:[0-9A-Fa-f]{2}){6,})")
+_HEX_RUN = lazy_pattern(r"[0-9A-Fa-f]{12,}+")
 _PRINTABLE = lazy_pattern(r"[\t\n\r\x20-\x7e\u00a1-\uffff]*")
 
 
 def canonical(text: str) -> str:
     """The text as a reader sees it."""
     if text.isascii():
-        return without_invisible(text) if _has_controls(text) else text
+        return _CONTROLS.sub("", text) if _has_controls(text) else text
     text = text.encode("utf-8", "replace").decode("utf-8")
     folded = without_invisible(unicodedata.normalize("NFKC", text))
     if _NON_ASCII_DIGIT.search(folded):
@@ -77,7 +77,7 @@ def may_be_encoded(run: str) -> bool:
     if run.lower() == run.upper():
         return False
     if run.islower() or run.isupper():
-        return not run.isalpha() and _HEX_RUN.fullmatch(run) is not None
+        return not run.isalpha() and _HEX_RUN.search(run) is not None
     return not run.isdigit()
 
 
@@ -99,7 +99,7 @@ def _unescaped(text: str) -> str:
 
 def _unescaped_form(text: str) -> str:
     """As in a web form, where a plus is a blank."""
-    return _unescaped(text.replace("+", " ")) if "+" in text and "%" in text else ""
+    return _unescaped(text.replace("+", " ")) if "+" in text and "%" in text and " " not in text else ""
 
 
 def _character(match: re.Match[str]) -> str:
@@ -126,8 +126,9 @@ def _base64_bytes(run: str) -> bytes:
 
 
 def _hex_runs(text: str) -> str:
-    runs = (match.group(1) for match in _HEX_RUN.finditer(text))
-    return "\n".join(filter(None, (_readable(bytes.fromhex(run)) for run in runs if not run.isdigit())))
+    runs = (match.group() for match in _HEX_RUN.finditer(text))
+    whole = (run[: len(run) // 2 * 2] for run in runs if not run.isdigit())
+    return "\n".join(filter(None, (_readable(bytes.fromhex(run)) for run in whole)))
 
 
 def _readable(raw: bytes) -> str | None:

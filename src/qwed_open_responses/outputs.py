@@ -357,7 +357,7 @@ class _Reader:
         key = next((key for key in _ARGUMENT_KEYS if key in call), None)
         if name is None:
             kind = call.get("type")
-            if not (isinstance(kind, str) and kind.endswith("_call")):
+            if not (isinstance(kind, str) and kind.endswith("_call")) or kind in _CALL_TYPES:
                 raise _Unreadable(f"{path or 'the tool call'} has no name")
             # Calls of a provider's own tools are named by their type: local_shell_call, computer_call, …
             name = kind.removesuffix("_call")

@@ -94,6 +94,8 @@ class Scan(msgspec.Struct, frozen=True):
 def scan(view: Output) -> Scan:
     """Use through `view.once(scan)`, so that the guards share it."""
     lines = [Line(text, text.value) for text in view.texts]
+    if all(is_word(line.value) for line in lines):
+        return _joined(lines, frozenset())
     first = _scanned(lines)
     is_ascii = first.blob.isascii()
     if is_ascii and not first.signals & _FOLDING_NAMES:
@@ -114,7 +116,19 @@ def _folded(raw: Scan, is_ascii: bool) -> Iterator[Line]:
             yield Line(line.text, decoded, decoded=True)
 
 
+def is_word(value: str) -> bool:
+    """One short word of letters: too little to be a secret, a person's data or an order, and not encoded."""
+    return (
+        len(value) <= 24 and value.isalpha() and value.isascii() and (value[1:].islower() or value.isupper())
+    )
+
+
 def _scanned(lines: list[Line]) -> Scan:
+    joined = _joined(lines, frozenset())
+    return msgspec.structs.replace(joined, signals=_signals_in(joined.blob))
+
+
+def _joined(lines: list[Line], signals: frozenset[str]) -> Scan:
     starts: list[int] = []
     parts: list[str] = []
     position = 0
@@ -125,7 +139,7 @@ def _scanned(lines: list[Line]) -> Scan:
         parts.append(part)
         position += len(part) + 1
     blob = "\n".join(parts)
-    return Scan(lines, starts, blob, _signals_in(blob))
+    return Scan(lines, starts, blob, signals)
 
 
 def _signals_in(blob: str) -> frozenset[str]:
@@ -155,7 +169,7 @@ def signals() -> Mapping[str, str]:
     }
 
 
-_SET_OF: Final = {"folding": "secret", "suspicion:shell": "shell", "sql": "suspicion"}
+_SET_OF: Final = {"folding": "secret", "sql": "suspicion", "suspicion:shell": "shell", "spelled": "personal"}
 _FOLDING_NAMES: Final = frozenset(folding.SIGNALS)
 _MEMORY: Final = 64 << 20
 

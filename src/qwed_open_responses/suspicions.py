@@ -93,8 +93,10 @@ def judge(argument: Argument, signals: frozenset[str]) -> Iterator[Suspicion]:
         reason = f"{len(argument.value)} characters are too large to check as {slot.value}"
         yield Suspicion(slot.value, argument.path, reason)
         return
+    # "status": "shutdown" is a word, not a command.
+    looked_at = signals if slot is not None or not argument.value.isalpha() else frozenset()
     for name, judges in _JUDGES.items():
-        if name in signals or slot in judges.slots:
+        if name in looked_at or slot in judges.slots:
             reason = judges.find(argument.value, slot)
             if reason is not None:
                 yield Suspicion(judges.kind, argument.path, reason)

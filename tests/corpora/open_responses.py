@@ -1,8 +1,8 @@
 """Evasions and benign look-alikes for the in-process guards, and the generator that multiplies them.
 
 Every base text is written by hand. Each evasion is also wrapped as an attacker would wrap it (deeper in the
-arguments, in a JSON string, in base64, percent or `\\u` escapes, with invisible or full-width characters); each
-benign text is wrapped in the ways in which a harmless output is nested and encoded.
+arguments, in a JSON string, in base64, percent or `\\u` escapes, with invisible or full-width characters);
+each benign text is wrapped in the ways in which a harmless output is nested and encoded.
 """
 
 import base64
@@ -689,7 +689,11 @@ EVASIONS: dict[str, tuple[tuple[str, str], list[str], tuple[str, ...]]] = {
     "path": (("read_document", "path"), PATHS, ("plain", "nested", "list", "json", "percent", "invisible")),
     "url": (("fetch_page", "url"), URLS, ("plain", "nested", "list", "json", "percent")),
     "personal": (("post_message", "text"), PERSONAL, _PLAIN),
-    "secret": (("post_message", "text"), SECRETS, ("plain", "nested", "list", "json", "base64", "percent", "invisible")),
+    "secret": (
+        ("post_message", "text"),
+        SECRETS,
+        ("plain", "nested", "list", "json", "base64", "percent", "invisible"),
+    ),
     "order": (("summarise", "document"), ORDERS, _PLAIN),
     "template": (("render", "body"), TEMPLATES, ("plain", "nested", "list", "json", "base64", "percent")),
 }
@@ -710,7 +714,9 @@ def evasions() -> Iterator[Sample]:
     for family, ((tool, key), texts, wrappings) in EVASIONS.items():
         for text in texts:
             for wrapping in wrappings:
-                yield Sample(family, wrapping, tool, _EVASIVE_WRAPPINGS[wrapping](key, text.replace("\\n", "\n")))
+                yield Sample(
+                    family, wrapping, tool, _EVASIVE_WRAPPINGS[wrapping](key, text.replace("\\n", "\n"))
+                )
 
 
 def benign() -> Iterator[Sample]:

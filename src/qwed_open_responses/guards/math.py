@@ -24,6 +24,7 @@ MAX_ENGINE_CLAIMS: Final = 50
 MAX_EXPRESSION: Final = 400
 _MAX_PROBLEMS: Final = 50
 _EXPRESSION_KEYS: Final = ("expression", "formula", "equation")
+_EXPRESSIONS: Final = frozenset(_EXPRESSION_KEYS)
 _RESULT_KEYS: Final = ("result", "answer", "output", "value")
 
 _AMOUNT = r"(?:[$€£]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
@@ -100,9 +101,10 @@ class MathGuard(BaseGuard):
         for path, value in view.objects:
             for claim in claims_in(value):
                 yield None if self._holds(claim) else Wrong(path, _said(claim))
-            yield from _expression(path, value, budget)
+            if not _EXPRESSIONS.isdisjoint(value):
+                yield from _expression(path, value, budget)
         for text in view.texts:
-            if _MAY_HOLD_A_CLAIM.search(text.value):
+            if _speaks_of_results(text.value) and _MAY_HOLD_A_CLAIM.search(text.value):
                 yield from self._text_outcomes(text.path, text.value, budget)
 
     def _text_outcomes(self, path: str, text: str, budget: "_Budget") -> Iterator[Wrong | None]:
@@ -134,9 +136,13 @@ class MathGuard(BaseGuard):
         return claim.stated.decimals >= 2 and difference * 2 * 10**claim.stated.decimals <= 1
 
 
+def _speaks_of_results(text: str) -> bool:
+    return "=" in text or " is " in text or "equals" in text
+
+
 def _fragment(stretch: str) -> str | None:
     """The claim that a stretch of signs and numbers is, or None."""
-    fragment = stretch.strip(" \t\r\n=+*/×÷^·-−")
+    fragment = stretch.strip(" \t=+*/×÷^·-−.,")
     fragment = fragment.removeprefix("is ").removeprefix("equals ").removesuffix(" is").strip()
     relation = _RELATION.search(fragment)
     if relation is None:
