@@ -139,7 +139,7 @@ def an_approval(agent: Agent, at_ms: int, ttl_ms: int = 900_000, **changes: Any)
         "activity_id": "act_x",
         "agent_id": agent.agent_id,
         "principal_id": agent.principal_id,
-        "requested_by": "key:k",
+        "requested_by": ("key:k",),
         "conversation_id": "c",
         "step": 1,
         "action": {"type": "calculate", "query": "2+2"},

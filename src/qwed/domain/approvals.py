@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -10,6 +10,8 @@ from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.risk import Risk
 from qwed.domain.times import iso
+
+NEVER_MS: Final = 2**62
 
 
 class ApprovalStatus(enum.StrEnum):
@@ -37,7 +39,7 @@ class Kind(enum.StrEnum):
 class Approval(msgspec.Struct, frozen=True):
     """Bound to the agent, conversation, step, exact action and policy that asked for it.
 
-    `requested_by` is the credential that made the request; it may never answer it. `version` rises
+    `requested_by` are the credentials that made the request; none of them may answer it. `version` rises
     with every change, so that of two changes made from the same state one is refused. Approved, it is
     a grant until `grant_expires_ms`, for exactly the action that `action_hash` names.
     """
@@ -46,7 +48,7 @@ class Approval(msgspec.Struct, frozen=True):
     activity_id: str
     agent_id: AgentId
     principal_id: PrincipalId
-    requested_by: str
+    requested_by: tuple[str, ...]
     conversation_id: str | None
     step: int | None
     action: Mapping[str, Any]
@@ -67,14 +69,22 @@ class Approval(msgspec.Struct, frozen=True):
     edited_by: str | None = None
     grant_expires_ms: int | None = None
     redeemed_ms: int | None = None
+    #: What the request would have cost; it is charged when the grant is used.
+    cost_nano: int = 0
+    tokens: int = 0
+
+    @property
+    def ends_ms(self) -> int:
+        """When it stops being what its status says."""
+        if self.status is ApprovalStatus.OPEN:
+            return self.expires_ms
+        if self.status is ApprovalStatus.APPROVED and self.kind is Kind.ACTION:
+            return self.grant_expires_ms or 0
+        return NEVER_MS
 
     def status_at(self, now_ms: int) -> ApprovalStatus:
         """Past its time an open approval, or an unused grant, has expired, whoever noted it."""
-        if self.status is ApprovalStatus.OPEN and now_ms >= self.expires_ms:
-            return ApprovalStatus.EXPIRED
-        if self.status is ApprovalStatus.APPROVED and now_ms >= (self.grant_expires_ms or 0):
-            return ApprovalStatus.EXPIRED if self.kind is Kind.ACTION else self.status
-        return self.status
+        return ApprovalStatus.EXPIRED if now_ms >= self.ends_ms else self.status
 
     def to_wire(self, now_ms: int) -> dict[str, Any]:
         return {
@@ -153,7 +163,7 @@ def _open_refusal(approval: Approval, now_ms: int) -> Refusal | None:
 
 
 def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...]) -> Refusal | None:
-    if vote.by == approval.requested_by:
+    if vote.by in approval.requested_by:
         return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request: it takes another key")
     if any(earlier.by == vote.by for earlier in approval.votes):
         return Refusal(Code.APPROVAL_ANSWERED, "you answered already; somebody else has to")

@@ -49,6 +49,8 @@ class Caller(msgspec.Struct, frozen=True):
     key: ApiKey | None = None
     agent_id: AgentId | None = None
     principal_id: PrincipalId | None = None
+    #: The key that came along with an agent's token: it asked too, so it may not answer.
+    beside: str | None = None
 
     @property
     def is_operator(self) -> bool:
@@ -62,6 +64,11 @@ class Caller(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """How the audit trail calls the caller."""
         return f"key:{self.key.key_id}" if self.key else f"agent:{self.agent_id}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every credential that took part in the request."""
+        return (self.name,) if self.beside is None else (self.name, self.beside)
 
 
 def credential_hash(credential: str) -> bytes | None:

@@ -9,11 +9,12 @@ from qwed.domain.agents import Agent
 from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote, answered, redeemed
 from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.credentials import Caller, Scope
+from qwed.domain.contexts import StepContext
+from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.deciding import decide
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Finding, Status
-from qwed.domain.money import nano_of
+from qwed.domain.money import NanoUsd
 from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import DeniedCells
 from qwed.domain.trust import TrustLevel
@@ -61,18 +62,25 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
     approval = await visible_approval(services, caller, approval_id)
-    agent = await services.store.agent(approval.agent_id)
-    if agent is None:
-        raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
-    now_ms = services.clock.now_ms()
-    vote = Vote(caller.name, approves, now_ms, body.note)
+    vote = Vote(caller.name, approves, services.clock.now_ms(), shown(body.note))
+    # A vote can change its agent's trust, so it takes its turn among the changes of that agent.
+    async with services.turns.turn(approval.agent_id):
+        agent = await services.store.agent(approval.agent_id)
+        if agent is None:
+            raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+        result = _answered(services, caller.key, approval, vote)
+        if approves and body.action is not None:
+            approval = await _edited(services, caller, agent, approval, body.action)
+            result = _answered(services, caller.key, approval, vote)
+        return await _save(services, caller, agent, result, vote)
+
+
+def _answered(services: Services, key: ApiKey, approval: Approval, vote: Vote) -> Approval:
     ttl_ms = services.policy.approvals.ttl_seconds * 1000
-    if approves and body.action is not None:
-        approval = await _edited(services, caller, agent, approval, body.action)
-    result = answered(approval, vote, roles=caller.key.roles, ttl_ms=ttl_ms)
+    result = answered(approval, vote, roles=key.roles, ttl_ms=ttl_ms)
     if isinstance(result, Refusal):
         raise RequestError(result)
-    return await _save(services, caller, agent, result, vote)
+    return result
 
 
 async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
@@ -181,20 +189,31 @@ async def _charge_and_conclude(
         services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
         now_ms=now_ms, require_attestation=True,
     )  # fmt: skip
+    proposal = msgspec.structs.replace(proposal, charge=Charge(NanoUsd(approval.cost_nano), approval.tokens))
     refusal = suspended(agent)
     if refusal is not None:
         return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
-    charge = Charge(nano_of(services.policy.cost_of(action.type)), 0)
-    held = await services.store.hold(agent, charge, now_ms)
+    held = await services.store.hold(agent, proposal.charge, now_ms)
     if isinstance(held, Refusal):
         return await conclude(proposal, Conclusion(decision_of(held), held))
     try:
         conclusion = Conclusion(
-            Decision.APPROVED, None, _granted(approval), admission=held, redeemed=approval
+            Decision.APPROVED,
+            None,
+            _granted(approval),
+            _context_of(approval),
+            held,
+            redeemed=approval,
         )
         return await conclude(proposal, conclusion)
     finally:
         await services.store.release(held)
+
+
+def _context_of(approval: Approval) -> StepContext | None:
+    if approval.conversation_id is None or approval.step is None:
+        return None
+    return StepContext(approval.conversation_id, approval.step)
 
 
 def _granted(approval: Approval) -> Examined:

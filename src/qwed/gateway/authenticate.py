@@ -53,4 +53,6 @@ def _agreed(callers: Sequence[Caller]) -> Caller | None:
     if len(keys) != 1 or len(agents) != 1:
         return None
     key, agent = keys[0], agents[0]
-    return agent if key.is_operator or key.principal_id == agent.principal_id else None
+    if not key.is_operator and key.principal_id != agent.principal_id:
+        return None
+    return msgspec.structs.replace(agent, beside=key.name)

@@ -13,12 +13,13 @@ from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.changes import noted
+from qwed.gateway.manage_agents import change
 from qwed.gateway.masking import shown
 from qwed.gateway.records import ActivityQuery, Record
 from qwed.gateway.register_agent import read_trust_level
 from qwed.gateway.requests import MAX_TEXT, convert
 from qwed.gateway.services import Services
-from qwed.gateway.walls import require_scope, required_agent
+from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 ELEVATION = "trust_elevation"
 
@@ -42,6 +43,7 @@ async def change_trust(services: Services, caller: Caller, agent_id: AgentId, ra
         if len(getattr(body, field) or "") > MAX_TEXT:
             raise malformed(field, f"is longer than {MAX_TEXT} characters")
     if body.request is not None:
+        require_own_or_scope(caller, Scope.REGISTER)
         return await _request(services, caller, agent, target, body)
     require_scope(caller, Scope.TRUST)
     return await _set(services, caller, agent, target, body)
@@ -54,20 +56,22 @@ async def _set(
         raise malformed("reason", "is missing: a change of trust says why")
     if target is TrustLevel.TRUSTED and not caller.is_operator:
         raise refuse(Code.AUTH_FORBIDDEN, "trust level 3 needs an operator's key")
-    changed = msgspec.structs.replace(agent, trust_level=target)
     details = {"from_level": int(agent.trust_level), "to_level": int(target), "reason": body.reason}
-    activity = noted(services, caller, "change_trust", details, agent=agent)
-    await services.store.commit(Record(activity, agent=changed))
+
+    def changed(present: Agent) -> Agent:
+        return msgspec.structs.replace(present, trust_level=target)
+
+    answer = await change(services, caller, agent.agent_id, "change_trust", changed, details)
     services.events.publish(
         {
             "type": "trust",
             "agent_id": agent.agent_id,
             "principal_id": agent.principal_id,
-            "activity_id": activity.activity_id,
+            "activity_id": answer.body["activity_id"],
             **details,
         }
     )
-    return Answer({**changed.to_wire(), "activity_id": activity.activity_id})
+    return answer
 
 
 async def _request(
@@ -121,7 +125,7 @@ async def _open(
         activity_id="",
         agent_id=agent.agent_id,
         principal_id=agent.principal_id,
-        requested_by=caller.name,
+        requested_by=caller.names,
         conversation_id=None,
         step=None,
         action=action,

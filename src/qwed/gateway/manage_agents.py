@@ -1,5 +1,6 @@
 """What a principal does with its agents after registering them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -52,31 +53,37 @@ async def show_budget(services: Services, caller: Caller, agent_id: AgentId) -> 
 
 async def change_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    agent = await required_agent(services, caller, agent_id)
+    await required_agent(services, caller, agent_id)
     body = convert(raw, ChangeBody)
     if body.permissions is not None:
         check_permissions(body.permissions)
     if body.description is not None and len(body.description) > MAX_TEXT:
         raise malformed("description", f"is longer than {MAX_TEXT} characters")
-    changed = msgspec.structs.replace(
-        agent,
-        permissions=body.permissions or agent.permissions,
-        budget=read_budget(agent.budget, body.budget),
-        description=agent.description if body.description is None else body.description,
-    )
-    return await _save(services, caller, "change_agent", changed, raw)
+
+    def changed(agent: Agent) -> Agent:
+        return msgspec.structs.replace(
+            agent,
+            permissions=body.permissions or agent.permissions,
+            budget=read_budget(agent.budget, body.budget),
+            description=agent.description if body.description is None else body.description,
+        )
+
+    return await change(services, caller, agent_id, "change_agent", changed, raw)
 
 
 async def deregister_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
     """Its token stops working; its history stays."""
     require_scope(caller, Scope.REGISTER)
-    agent = await required_agent(services, caller, agent_id)
-    if agent.status is AgentStatus.SUSPENDED and agent.suspended_for_violation and not caller.is_operator:
-        raise refuse(
-            Code.AUTH_FORBIDDEN, "the agent is suspended for a violation: an operator has to deregister it"
-        )
-    gone = msgspec.structs.replace(agent, status=AgentStatus.DEREGISTERED)
-    return await _save(services, caller, "deregister_agent", gone, {})
+
+    def gone(agent: Agent) -> Agent:
+        if agent.status is AgentStatus.SUSPENDED and agent.suspended_for_violation and not caller.is_operator:
+            raise refuse(
+                Code.AUTH_FORBIDDEN,
+                "the agent is suspended for a violation: an operator has to deregister it",
+            )
+        return msgspec.structs.replace(agent, status=AgentStatus.DEREGISTERED)
+
+    return await change(services, caller, agent_id, "deregister_agent", gone, {})
 
 
 async def suspend_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
@@ -93,43 +100,60 @@ async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: A
 async def _suspend(
     services: Services, caller: Caller, agent_id: AgentId, raw: Any, what: str, *, for_violation: bool
 ) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    await required_agent(services, caller, agent_id)
     reason = convert({} if raw is None else raw, ReasonBody).reason
     if reason is not None and len(reason) > MAX_TEXT:
         raise malformed("reason", f"is longer than {MAX_TEXT} characters")
-    suspended = msgspec.structs.replace(
-        agent,
-        status=AgentStatus.SUSPENDED,
-        status_reason=reason,
-        suspended_for_violation=agent.suspended_for_violation or for_violation,
-    )
-    return await _save(services, caller, what, suspended, {"reason": reason})
+
+    def suspended(agent: Agent) -> Agent:
+        return msgspec.structs.replace(
+            agent,
+            status=AgentStatus.SUSPENDED,
+            status_reason=reason,
+            suspended_for_violation=agent.suspended_for_violation or for_violation,
+        )
+
+    return await change(services, caller, agent_id, what, suspended, {"reason": reason})
 
 
 async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
     """After a violation this needs the scope `trust`: whoever can act through the agent usually lacks it."""
     require_scope(caller, Scope.REGISTER)
-    agent = await required_agent(services, caller, agent_id)
-    if agent.suspended_for_violation:
-        require_scope(caller, Scope.TRUST)
-    active = msgspec.structs.replace(
-        agent, status=AgentStatus.ACTIVE, status_reason=None, suspended_for_violation=False
-    )
-    return await _save(services, caller, "reactivate_agent", active, {})
+
+    def active(agent: Agent) -> Agent:
+        if agent.suspended_for_violation:
+            require_scope(caller, Scope.TRUST)
+        return msgspec.structs.replace(
+            agent, status=AgentStatus.ACTIVE, status_reason=None, suspended_for_violation=False
+        )
+
+    return await change(services, caller, agent_id, "reactivate_agent", active, {})
 
 
 async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    agent = await required_agent(services, caller, agent_id)
     token = services.ids.agent_token()
     token_hash = credential_hash(token)
     assert token_hash is not None
-    renewed = msgspec.structs.replace(agent, token_hash=token_hash)
-    answer = await _save(services, caller, "rotate_token", renewed, {})
+
+    def renewed(agent: Agent) -> Agent:
+        return msgspec.structs.replace(agent, token_hash=token_hash)
+
+    answer = await change(services, caller, agent_id, "rotate_token", renewed, {})
     return Answer({**answer.body, "agent_token": token})
 
 
-async def _save(services: Services, caller: Caller, what: str, agent: Agent, details: Any) -> Answer:
-    activity = noted(services, caller, what, details, agent=agent)
-    await services.store.commit(Record(activity, agent=agent))
+async def change(
+    services: Services,
+    caller: Caller,
+    agent_id: AgentId,
+    what: str,
+    changed: Callable[[Agent], Agent],
+    details: Any,
+) -> Answer:
+    """One change of an agent at a time, made from what it is now: no change undoes another."""
+    async with services.turns.turn(agent_id):
+        agent = changed(await required_agent(services, caller, agent_id))
+        activity = noted(services, caller, what, details, agent=agent)
+        await services.store.commit(Record(activity, agent=agent))
     return Answer({**agent.to_wire(), "activity_id": activity.activity_id})

@@ -24,6 +24,7 @@ class GatewayError(Exception):
     GatewayError
     ├── StoreUnavailable   the store cannot read or record
     ├── LeaseLost          somebody else took over the reserved step
+    ├── AgentChanged       the agent was suspended or trusted less while its request was at work
     └── SigningFailed      the key cannot sign
     """
 
@@ -33,6 +34,10 @@ class StoreUnavailable(GatewayError):
 
 
 class LeaseLost(GatewayError):
+    pass
+
+
+class AgentChanged(GatewayError):
     pass
 
 

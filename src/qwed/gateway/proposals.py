@@ -27,7 +27,7 @@ from qwed.domain.times import day_of, iso, parse_iso
 from qwed.gateway.answers import Answer
 from qwed.gateway.attestations import attest
 from qwed.gateway.masking import is_harmless, shown
-from qwed.gateway.ports import Admission, LeaseLost, SigningFailed
+from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
 from qwed.gateway.requests import NO_USAGE, Usage
 from qwed.gateway.services import Services
@@ -74,7 +74,7 @@ def propose(
     idempotency: bytes | None = None,
     require_attestation: bool = False,
 ) -> Proposal:
-    problem = parameters_problem(parameters) if parameters else None
+    problem = None if parameters == {} else parameters_problem(parameters)
     exact, folded = ("", "") if problem else hashes(action)
     charge = services.charges.get(action.type) if usage is NO_USAGE else None
     if charge is None:
@@ -133,8 +133,11 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     record = _record(proposal, conclusion, activity_id, attestation, approval, answer)
     try:
         refusal = await services.store.commit(record, conclusion.admission)
-    except LeaseLost:
-        refusal = Refusal(Code.LOOP_REPLAY, "the step was taken over while this request was at work")
+    except LeaseLost as lost:
+        refusal = Refusal(Code.LOOP_REPLAY, str(lost))
+        return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
+    except AgentChanged as changed:
+        refusal = Refusal(Code.AGENT_SUSPENDED, str(changed))
         return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
     if refusal is not None:
         decision = Decision.DENIED if conclusion.redeemed else Decision.BUDGET_EXCEEDED
@@ -175,10 +178,12 @@ def _attestation(proposal: Proposal, conclusion: Conclusion, activity_id: str) -
             activity_id=activity_id,
             now_ms=proposal.now_ms,
         )
-    except SigningFailed as error:
-        conclusion.decision = Decision.DENIED
+    # Whatever goes wrong in making or signing it: what must be attested and is not, is denied.
+    except Exception as error:  # noqa: BLE001
+        reason = str(error) if isinstance(error, SigningFailed) else type(error).__name__
+        conclusion.decision, conclusion.redeemed = Decision.DENIED, None
         conclusion.refusal = Refusal(
-            Code.ATTESTATION_UNSIGNED, f"the attestation could not be signed: {error}"
+            Code.ATTESTATION_UNSIGNED, f"the attestation could not be signed: {reason}"
         )
         return None
     return attestation_id, token
@@ -190,26 +195,29 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         return None
     agent, context, rules = proposal.agent, conclusion.context, proposal.services.policy.approvals
     wanted = examined.finding.corrected or proposal.action
-    intent = proposal.context.get("user_intent") if isinstance(proposal.context, Mapping) else None
+    given = proposal.context.get("user_intent") if isinstance(proposal.context, Mapping) else None
+    intent = given if isinstance(given, str) else None
     return Approval(
         approval_id=proposal.services.ids.approval(proposal.now_ms),
         activity_id=activity_id,
         agent_id=agent.agent_id,
         principal_id=agent.principal_id,
-        requested_by=proposal.caller.name,
+        requested_by=proposal.caller.names,
         conversation_id=context.conversation_id if context else None,
         step=context.step if context else None,
         action=shown(wanted.to_wire()),
         action_hash=action_hash(wanted) if examined.finding.corrected else proposal.action_hash,
         policy_version=proposal.services.policy.version,
         risk=examined.risk,
-        reason=conclusion.refusal.message if conclusion.refusal else "",
+        reason=shown(conclusion.refusal.message) if conclusion.refusal else "",
         evidence=shown(examined.finding.evidence),
         intent=shown(intent),
         created_ms=proposal.now_ms,
         expires_ms=proposal.now_ms + rules.ttl_seconds * 1000,
         approvers_needed=rules.approvers,
         role=rules.role,
+        cost_nano=proposal.charge.cost,
+        tokens=proposal.charge.tokens,
     )
 
 
@@ -312,7 +320,8 @@ def _record(
         payload=_payload(proposal, conclusion, activity_id, attestation, approval, charge),
     )
     step = None
-    if uses_step and context is not None and conclusion.admission is not None:
+    # A grant that is redeemed used its step when it was asked for: it has a context, but no reservation.
+    if uses_step and context is not None and _has_reservation(conclusion.admission):
         committed = Step(context.step, proposal.fingerprint, context.state, lets_act)
         step = CommittedStep(agent.agent_id, context.conversation_id, committed)
     return Record(
@@ -323,6 +332,10 @@ def _record(
         remembered=_remembered(proposal, answer),
         crossing=_crossing(proposal, conclusion) if step else None,
     )
+
+
+def _has_reservation(admission: Admission | None) -> bool:
+    return admission is not None and admission.reservation is not None
 
 
 def _payload(

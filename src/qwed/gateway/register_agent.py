@@ -64,6 +64,12 @@ class NestedBody(msgspec.Struct, forbid_unknown_fields=True):
 async def register_agent(services: Services, caller: Caller, raw: Any) -> Answer:
     require_scope(caller, Scope.REGISTER)
     body = _flattened(raw)
+    # The count and the new agent are one step: registrations of one principal take turns.
+    async with services.turns.turn(("register", caller.principal_id)):
+        return await _register(services, caller, body)
+
+
+async def _register(services: Services, caller: Caller, body: FlatBody) -> Answer:
     principal_id = await _principal(services, caller, body)
     permissions = body.permissions or Permissions()
     check_permissions(permissions)

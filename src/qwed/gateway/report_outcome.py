@@ -20,6 +20,8 @@ from qwed.gateway.requests import MAX_TEXT, OutcomeBody, convert, read_usage
 from qwed.gateway.services import Services
 from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
+#: More than any one action costs, and small enough that no sum of them overflows.
+MAX_SETTLED_USD: Final = 100_000
 _HASH: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 
 
@@ -118,6 +120,8 @@ def _settlement(services: Services, activity: Activity, body: OutcomeBody) -> Bo
     if body.usage is None:
         return None
     usage = read_usage(body.usage)
+    if usage.cost_usd > MAX_SETTLED_USD:
+        raise malformed("usage.cost_usd", f"is an amount from 0 to {MAX_SETTLED_USD}")
     actual = nano_of(services.policy.cost_of(activity.action_type, usage.cost_usd))
     return Booking(
         activity.agent_id,

@@ -8,6 +8,7 @@ from qwed.domain.budgets import Charge
 from qwed.domain.policy import Policy
 from qwed.gateway.events import EventHub
 from qwed.gateway.ports import Clock, Ids, Prover, Signer, Store
+from qwed.gateway.turns import Turns
 from qwed.gateway.waiting import SingleFlight
 
 
@@ -26,3 +27,5 @@ class Services(msgspec.Struct, frozen=True):
     state_required: bool = False
     #: Requests under one idempotency key that arrive while the first is still at work.
     repeats: SingleFlight = msgspec.field(default_factory=SingleFlight)
+    #: Changes of one agent, principal or kind of thing, one after the other.
+    turns: Turns = msgspec.field(default_factory=Turns)

@@ -7,7 +7,7 @@ A port that has to wait for another thread awaits a `Ticket`. Under asyncio it p
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -71,6 +71,9 @@ def _wake_all(tickets: list[Ticket[Any]]) -> None:
         ticket._wake_here()
 
 
+_ABANDONED: Final = object()
+
+
 class SingleFlight:
     """Work under one key is done by one caller at a time; the others wait for it and share its result."""
 
@@ -79,20 +82,16 @@ class SingleFlight:
         self._waiting: dict[object, list[Ticket[Any]]] = {}
 
     async def do(self, key: object, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        with self._lock:
-            waiting = self._waiting.get(key)
-            if waiting is None:
-                self._waiting[key] = []
-            else:
-                ticket: Ticket[T] = Ticket()
-                waiting.append(ticket)
-        if waiting is not None:
-            return await ticket
-        result: T | None = None
-        error: BaseException | None = None
+        while (ticket := self._join(key)) is not None:
+            shared: Any = await ticket
+            if shared is not _ABANDONED:
+                return shared  # type: ignore[no-any-return]
+        # A leader that is cancelled fails nobody else: one of those who wait takes over.
+        result: Any = _ABANDONED
+        error: Exception | None = None
         try:
             result = await work()
-        except BaseException as failure:
+        except Exception as failure:
             error = failure
             raise
         finally:
@@ -101,7 +100,18 @@ class SingleFlight:
             for waiter in waiters:
                 waiter.bring(result, error)
             wake(waiters)
-        return result
+        return result  # type: ignore[no-any-return]
+
+    def _join(self, key: object) -> Ticket[Any] | None:
+        """A ticket for the result of whoever is at work; None where nobody is, and this caller leads."""
+        with self._lock:
+            waiting = self._waiting.get(key)
+            if waiting is None:
+                self._waiting[key] = []
+                return None
+            ticket: Ticket[Any] = Ticket()
+            waiting.append(ticket)
+            return ticket
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

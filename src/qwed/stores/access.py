@@ -64,6 +64,14 @@ class _Write:
         self.record, self.applied = record, applied
         self.ticket: Ticket[None] = Ticket()
 
+    def end(self, error: BaseException | None) -> None:
+        try:
+            self.applied(error is None)
+        # The writer serves everybody: a defect in applying one record must not end it.
+        except Exception as defect:  # noqa: BLE001
+            error = error or defect
+        self.ticket.bring(None, error)
+
 
 class ThreadedAccess:
     """For tables on a disk: a few readers, and one writer that owns every change."""
@@ -105,6 +113,9 @@ class ThreadedAccess:
         write = _Write(record, applied)
         self._waiting.append(write)
         self._call_writer(write.ticket.loop)
+        if not self._writer.is_alive():
+            # Closed in between: nobody would ever come for it.
+            self._refuse_the_rest()
         await write.ticket
 
     def _call_writer(self, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -130,8 +141,7 @@ class ThreadedAccess:
                 [error] if error is None or len(group) == 1 else [self._write([write]) for write in group]
             )
             for write, error in zip(group, itertools.cycle(errors), strict=False):
-                write.applied(error is None)
-                write.ticket.bring(None, error)
+                write.end(error)
             wake(write.ticket for write in group)
 
     def _write(self, group: list[_Write]) -> BaseException | None:
@@ -150,6 +160,12 @@ class ThreadedAccess:
             self._work.clear()
         return [self._waiting.popleft() for _ in range(min(MAX_GROUP, len(self._waiting)))]
 
+    def _refuse_the_rest(self) -> None:
+        late = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        for write in late:
+            write.end(StoreUnavailable("the store is closed"))
+        wake(write.ticket for write in late)
+
     def close(self) -> None:
         """Finish what was accepted, then let go."""
         if self._closed:
@@ -157,5 +173,6 @@ class ThreadedAccess:
         self._closed = True
         self._work.set()
         self._writer.join()
+        self._refuse_the_rest()
         self._readers.shutdown()
         self.tables.close()

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from qwed.gateway.ports import StoreUnavailable
+
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
@@ -16,7 +18,10 @@ def encode(value: Any) -> bytes:
 
 
 def decode(kind: type[T], body: bytes) -> T:
-    value: T = _decoder(kind).decode(body)  # type: ignore[arg-type]
+    try:
+        value: T = _decoder(kind).decode(body)  # type: ignore[arg-type]
+    except msgspec.DecodeError as error:
+        raise StoreUnavailable(f"a stored {kind.__name__} can't be read: {error}") from error
     return value
 
 

@@ -21,7 +21,7 @@ from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
 from qwed.domain.times import DAY_MS, day_of, iso
 from qwed.domain.webhooks import Webhook
-from qwed.gateway.ports import Admission, Clock, LeaseLost
+from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost
 from qwed.gateway.records import Activity, ActivityPage, ActivityQuery, Record, Remembered
 from qwed.gateway.waiting import SingleFlight
 from qwed.stores.access import Access
@@ -32,6 +32,8 @@ V = TypeVar("V")
 MAX_AGENTS: Final = 10_000
 MAX_CONVERSATIONS: Final = 4_096
 MAX_KEYS: Final = 10_000
+#: Decisions that let the agent act, now or after an approval.
+_BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
 
 
 class _HotAgent:
@@ -93,6 +95,8 @@ class _Place(Admission, frozen=True, kw_only=True):
 
     hot: _HotAgent
     principal: Spending
+    #: As it was when the request was admitted, and decided upon.
+    agent: Agent
     conversation: Conversation | None = None
 
 
@@ -272,22 +276,17 @@ class HotStore:
             reservation,
             hot=hot,
             principal=principal,
+            agent=agent,
             conversation=conversation,
         )
 
     async def release(self, admission: Admission) -> None:
-        with self._lock:
-            self._release(admission)
-
-    def _release(self, admission: Admission) -> None:
         assert isinstance(admission, _Place)
-        if admission.serial not in self._live:
-            return
-        self._live.discard(admission.serial)
-        if admission.reservation is not None and admission.conversation is not None:
-            admission.conversation.release(admission.reservation)
-        admission.hot.spending.release(admission.charge)
-        admission.principal.release(admission.charge)
+        with self._lock:
+            # What is being written is ended by the write alone, whatever becomes of its caller.
+            if admission.serial in self._live:
+                self._live.discard(admission.serial)
+                _end(admission)
 
     # --- committing ----------------------------------------------------------------------------
 
@@ -297,11 +296,18 @@ class HotStore:
         place = await self._pin(record.activity) if admission is None else admission
         assert isinstance(place, _Place | None)
         with self._lock:
-            refusal = self._prepare(record, place)
+            try:
+                refusal = self._prepare(record, place)
+            except AgentChanged:
+                if admission is None and place is not None:
+                    self._let_go(place)
+                raise
             if refusal is not None:
                 if admission is None and place is not None:
-                    self._release(place)
+                    self._let_go(place)
                 return refusal
+            if place is not None:
+                self._live.discard(place.serial)
         await self._access.write(record, lambda ok: self._applied(record, place, ok))
         return None
 
@@ -328,9 +334,16 @@ class HotStore:
                         hot.spending,
                         hot=hot,
                         principal=principal,
+                        agent=hot.agent,
                     )
 
+    def _let_go(self, place: _Place) -> None:
+        self._live.discard(place.serial)
+        _end(place)
+
     def _prepare(self, record: Record, place: _Place | None) -> Refusal | None:
+        if place is not None and record.activity.decision in _BINDING:
+            _check_unchanged(place)
         if record.step is not None:
             self._seal(place)
         if record.outcome is not None:
@@ -379,6 +392,8 @@ class HotStore:
     def _approval_change(self, approval: Approval, hot: _HotAgent) -> Refusal | None:
         """Of two changes that were made from the same state, the first is taken."""
         if (self._approvals.get(approval.approval_id) or 0) >= approval.version:
+            if approval.status is ApprovalStatus.REDEEMED:
+                return Refusal(Code.APPROVAL_REDEEMED, "the grant was used at the same moment")
             return Refusal(Code.APPROVAL_ANSWERED, "somebody else answered at the same moment")
         self._approvals.put(approval.approval_id, approval.version)
         if approval.status is not ApprovalStatus.OPEN:
@@ -393,12 +408,16 @@ class HotStore:
             else:
                 self._undo(record, place)
             if place is not None:
-                self._release(place)
+                _end(place)
 
     def _undo(self, record: Record, place: _Place | None) -> None:
-        if record.approval is not None and place is not None:
-            place.hot.open_approvals.pop(record.approval.approval_id, None)
-            self._approvals.drop(record.approval.approval_id)
+        if (approval := record.approval) is not None and place is not None:
+            if approval.version:
+                # The change did not happen: it is open, as far as it was, and as old as before.
+                self._approvals.put(approval.approval_id, approval.version - 1)
+                place.hot.open_approvals[approval.approval_id] = approval.expires_ms
+            else:
+                place.hot.open_approvals.pop(approval.approval_id, None)
         if record.outcome is not None:
             self._outcomes.drop(record.outcome.activity_id)
 
@@ -480,6 +499,23 @@ class HotStore:
     async def _crossings(self, agent_id: AgentId, attempt: Attempt, now_ms: int) -> int:
         seen = await self._access.read(self._tables.crossings, agent_id, attempt.fingerprint, now_ms - DAY_MS)
         return len(seen - {attempt.conversation_id})
+
+
+def _end(place: _Place) -> None:
+    """Step and hold are free again."""
+    if place.reservation is not None and place.conversation is not None:
+        place.conversation.release(place.reservation)
+    place.hot.spending.release(place.charge)
+    place.principal.release(place.charge)
+
+
+def _check_unchanged(place: _Place) -> None:
+    """An agent that lost its standing while its request was at work does not profit from the old one."""
+    before, now = place.agent, place.hot.agent
+    if now.status is not before.status and now.status is not AgentStatus.ACTIVE:
+        raise AgentChanged(f"the agent was {now.status} while this request was at work")
+    if now.trust_level < before.trust_level:
+        raise AgentChanged("the agent's trust was lowered while this request was at work: ask again")
 
 
 def _note_outcome(hot: _HotAgent, outcome: Outcome) -> None:

@@ -6,6 +6,7 @@ with a single writer that cannot happen.) `synchronous=FULL`: what is acknowledg
 """
 
 import fcntl
+import itertools
 import os
 import sqlite3
 import threading
@@ -21,7 +22,7 @@ from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.outcomes import Outcome
-from qwed.domain.policy import Policy
+from qwed.domain.policy import DEFAULT_POLICY, Policy, Retention
 from qwed.domain.times import DAY_MS, day_of
 from qwed.domain.webhooks import Webhook
 from qwed.gateway.ports import Clock, StoreUnavailable
@@ -50,7 +51,9 @@ _TAIL: Final = 1_000
 _MAX_ROWS: Final = 32
 _ADD_DAYS: Final = (
     "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,"
-    " cost_nano = max(0, cost_nano + excluded.cost_nano), tokens = max(0, tokens + excluded.tokens)"
+    # Bounded below 2^63, where SQLite would go on in floating point.
+    " cost_nano = min(4611686018427387904, max(0, cost_nano + excluded.cost_nano)),"
+    " tokens = min(4611686018427387904, max(0, tokens + excluded.tokens))"
 )
 _ADD_SECONDS: Final = "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests"
 SALT_BYTES: Final = 16
@@ -71,7 +74,7 @@ def open_sqlite(path: Path, policy: Policy, clock: Clock) -> HotStore:
 
     Raises `DatabaseInUse`, `DatabaseUnusable`, or `BrokenChain` when the ledger's tail was tampered with.
     """
-    tables = SqliteTables(path, retention_days=policy.retention.activity_days)
+    tables = SqliteTables(path, retention=policy.retention)
     access = ThreadedAccess(tables, max_waiting=policy.limits.write_queue)
     return HotStore(access, policy, clock)
 
@@ -80,19 +83,22 @@ def open_sqlite(path: Path, policy: Policy, clock: Clock) -> HotStore:
 def _unavailable() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    # What cannot be bound (a lone surrogate, a number beyond 64 bits) is refused like what cannot be written.
+    except (sqlite3.Error, UnicodeError, OverflowError) as error:
         raise StoreUnavailable(f"the database cannot do this: {error}") from error
 
 
 class SqliteTables:
-    def __init__(self, path: Path, *, retention_days: int | None = None) -> None:
+    def __init__(self, path: Path, *, retention: Retention = DEFAULT_POLICY.retention) -> None:
+        # Under another name it would be another lock: a link leads to the file itself.
+        path = path.resolve()
         self._path = path
-        self._retention_days = retention_days
+        self._retention = retention
         self._owner = _own(path)
         try:
             self._writer = _connect_writer(path)
             _migrate(self._writer)
-            self._head = self._verified_head()
+            self._head: Head | None = self._verified_head()
         except sqlite3.Error as error:
             os.close(self._owner)
             raise DatabaseUnusable(f"{path} cannot be opened as a QWED store: {error}") from error
@@ -153,8 +159,8 @@ class SqliteTables:
             now_ms // 1000 - 3600,
         )
         approvals = self._rows(
-            "SELECT approval_id, expires_ms FROM approvals"
-            " WHERE agent_id = ? AND status = 'open' AND expires_ms > ?",
+            "SELECT approval_id, ends_ms FROM approvals"
+            " WHERE agent_id = ? AND status = 'open' AND ends_ms > ?",
             agent_id,
             now_ms,
         )
@@ -244,7 +250,9 @@ class SqliteTables:
 
     def _summary(self, where: str, values: list[Any]) -> dict[str, Any]:
         rows = self._rows(
-            f"SELECT decision, count(*), sum(cost_nano) FROM activities a WHERE {where} GROUP BY decision",  # noqa: S608
+            # total() goes on where sum() would overflow and fail the whole page.
+            "SELECT decision, count(*), CAST(total(cost_nano) AS INTEGER)"  # noqa: S608
+            f" FROM activities a WHERE {where} GROUP BY decision",
             *values,
         )
         return {decision: (count, cost) for decision, count, cost in rows}
@@ -278,11 +286,11 @@ class SqliteTables:
             if value is not None:
                 where.append(f"{column} = ?")
                 values.append(value)
-        if status == ApprovalStatus.OPEN:
-            where.append("status = 'open' AND expires_ms > ?")
-            values.append(now_ms)
+        if status in (ApprovalStatus.OPEN, ApprovalStatus.APPROVED):
+            where.append("status = ? AND ends_ms > ?")
+            values += [status, now_ms]
         elif status == ApprovalStatus.EXPIRED:
-            where.append("(status = 'expired' OR (status = 'open' AND expires_ms <= ?))")
+            where.append("ends_ms <= ?")
             values.append(now_ms)
         elif status is not None:
             where.append("status = ?")
@@ -311,21 +319,35 @@ class SqliteTables:
 
     def write(self, records: list[Record]) -> None:
         with _unavailable():
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                head = self._insert(records)
-                self._groups += 1
-                if self._groups % _KEEP_EVERY == 0:
-                    self._keep_house(records[-1].activity.at_ms, records)
-                self._writer.execute("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                raise
-        self._head = head
+            self._head = self._head or self._stored_head()
+            # Unknown until the end is known: an error in between is looked into before anything is added.
+            before, self._head = self._head, None
+            self._head = self._write(before, records)
 
-    def _insert(self, records: list[Record]) -> Head:
-        head, activities, entries = self._chain(records)
+    def _write(self, before: Head, records: list[Record]) -> Head:
+        head: Head | None = None
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            head = self._insert(before, records)
+            self._groups += 1
+            if self._groups % _KEEP_EVERY == 0:
+                self._keep_house(records[-1].activity.at_ms)
+            self._writer.execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            # A commit may fail after it was done: then the end of the chain is ours.
+            if head is not None and self._stored_head() == head:
+                return head
+            raise
+        return head
+
+    def _stored_head(self) -> Head:
+        row = self._writer.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
+        return Head(*row) if row else Head()
+
+    def _insert(self, before: Head, records: list[Record]) -> Head:
+        head, activities, entries = _chained(before, records)
         self._insert_rows("INSERT INTO activities VALUES", activities)
         self._insert_rows("INSERT INTO ledger VALUES", entries)
         self._insert_rows(
@@ -345,37 +367,6 @@ class SqliteTables:
             values = ",".join([f"({','.join('?' * len(block[0]))})"] * len(block))
             flat = [value for row in block for value in row]
             self._writer.execute(f"{insert} {values} {conflict}", flat)
-
-    def _chain(self, records: list[Record]) -> tuple[Head, list[Any], list[Any]]:
-        head, activities, entries = self._head, [], []
-        salts = os.urandom(SALT_BYTES * len(records))
-        for index, record in enumerate(records):
-            a = record.activity
-            salt = salts[index * SALT_BYTES : (index + 1) * SALT_BYTES]
-            entry = append(head, a.at_ms, a.activity_id, commit_to(a.payload, salt))
-            head = Head(entry.seq, entry.hash)
-            entries.append(
-                (entry.seq, entry.at_ms, entry.subject, entry.commitment, entry.previous, entry.hash)
-            )
-            activities.append(
-                (
-                    entry.seq,
-                    a.activity_id,
-                    a.agent_id,
-                    a.principal_id,
-                    a.at_ms,
-                    a.action_type,
-                    a.decision,
-                    a.error_code,
-                    a.conversation_id,
-                    a.cost_nano,
-                    a.tokens,
-                    a.fingerprint,
-                    salt,
-                    a.payload,
-                )
-            )
-        return head, activities, entries
 
     def _book(self, bookings: list[Booking]) -> None:
         """Bookings of one group that fall on one row become one statement."""
@@ -404,7 +395,7 @@ class SqliteTables:
             key = (approval.approval_id, approval.agent_id, approval.principal_id, approval.status.value)
             run(
                 "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*key, approval.created_ms, approval.expires_ms, encode(approval)),
+                (*key, approval.created_ms, approval.ends_ms, encode(approval)),
             )
         if (k := record.key) is not None:
             run(
@@ -434,21 +425,25 @@ class SqliteTables:
         if record.dropped_webhook is not None:
             run("DELETE FROM webhooks WHERE webhook_id = ?", (record.dropped_webhook,))
 
-    def _keep_house(self, now_ms: int, records: list[Record]) -> None:
+    def _keep_house(self, now_ms: int) -> None:
         """Drop what no window can see any more, a little at a time, on the writer's own transaction."""
         run = self._writer.execute
         run("DELETE FROM remembered WHERE expires_ms < ?", (now_ms,))
-        for agent_id in {record.activity.agent_id for record in records}:
-            run(
-                "DELETE FROM seconds WHERE agent_id = ? AND second < ?",
-                (agent_id, now_ms // 1000 - 7200),
-            )
-        if self._retention_days is not None:
-            run(
-                "DELETE FROM activities WHERE seq IN"
-                " (SELECT seq FROM activities WHERE at_ms < ? ORDER BY seq LIMIT 1000)",
-                (now_ms - self._retention_days * DAY_MS,),
-            )
+        run("DELETE FROM seconds WHERE second < ?", (now_ms // 1000 - 7200,))
+        run("DELETE FROM crossings WHERE at_ms < ?", (now_ms - DAY_MS,))
+        if self._retention.activity_days is not None:
+            self._forget_activities(now_ms - self._retention.activity_days * DAY_MS)
+        if self._retention.approval_days is not None:
+            # Ids begin with their time, so the old ones are the first of the key.
+            oldest = now_ms - self._retention.approval_days * DAY_MS
+            run("DELETE FROM approvals WHERE approval_id < ? AND status != 'open'", (f"apr_{oldest:012x}",))
+
+    def _forget_activities(self, before_ms: int) -> None:
+        """From the oldest on, and no further than the first that is young enough: never a scan."""
+        rows = self._writer.execute("SELECT seq, at_ms FROM activities ORDER BY seq LIMIT 1000").fetchall()
+        old = [seq for seq, at_ms in itertools.takewhile(lambda row: row[1] < before_ms, rows)]
+        if old:
+            self._writer.execute("DELETE FROM activities WHERE seq <= ?", (old[-1],))
 
     # --- the ledger ----------------------------------------------------------------------------
 
@@ -468,6 +463,37 @@ class SqliteTables:
             reader.close()
         self._writer.close()
         os.close(self._owner)
+
+
+def _chained(head: Head, records: list[Record]) -> tuple[Head, list[Row], list[Row]]:
+    activities: list[Row] = []
+    entries: list[Row] = []
+    salts = os.urandom(SALT_BYTES * len(records))
+    for index, record in enumerate(records):
+        a = record.activity
+        salt = salts[index * SALT_BYTES : (index + 1) * SALT_BYTES]
+        entry = append(head, a.at_ms, a.activity_id, commit_to(a.payload, salt))
+        head = Head(entry.seq, entry.hash)
+        entries.append((entry.seq, entry.at_ms, entry.subject, entry.commitment, entry.previous, entry.hash))
+        activities.append(
+            (
+                entry.seq,
+                a.activity_id,
+                a.agent_id,
+                a.principal_id,
+                a.at_ms,
+                a.action_type,
+                a.decision,
+                a.error_code,
+                a.conversation_id,
+                a.cost_nano,
+                a.tokens,
+                a.fingerprint,
+                salt,
+                a.payload,
+            )
+        )
+    return head, activities, entries
 
 
 def _step_row(committed: CommittedStep) -> Row:
@@ -514,6 +540,8 @@ def _activity_filter(query: ActivityQuery) -> tuple[list[str], list[Any]]:
 
 def _own(path: Path) -> int:
     """Lock the file next to the database: it stays locked while this process lives."""
+    if path.exists() and path.stat().st_nlink > 1:
+        raise DatabaseUnusable(f"{path} has a second name (a hard link), under which another could open it")
     lock = path.with_name(path.name + ".lock")
     try:
         owner = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

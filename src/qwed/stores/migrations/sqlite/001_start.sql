@@ -76,6 +76,7 @@ CREATE TABLE seconds (
     requests INTEGER NOT NULL,
     PRIMARY KEY (agent_id, second)
 ) WITHOUT ROWID;
+CREATE INDEX seconds_by_second ON seconds (second);
 
 CREATE TABLE approvals (
     approval_id  TEXT PRIMARY KEY,
@@ -83,10 +84,10 @@ CREATE TABLE approvals (
     principal_id TEXT NOT NULL,
     status       TEXT NOT NULL,
     created_ms   INTEGER NOT NULL,
-    expires_ms   INTEGER NOT NULL,
+    ends_ms      INTEGER NOT NULL,
     body         BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX approvals_open ON approvals (agent_id, expires_ms) WHERE status = 'open';
+CREATE INDEX approvals_open ON approvals (agent_id, ends_ms) WHERE status = 'open';
 CREATE INDEX approvals_by_principal ON approvals (principal_id, approval_id);
 
 CREATE TABLE outcomes (
@@ -115,6 +116,7 @@ CREATE TABLE crossings (
     at_ms           INTEGER NOT NULL,
     PRIMARY KEY (agent_id, fingerprint, conversation_id)
 ) WITHOUT ROWID;
+CREATE INDEX crossings_by_time ON crossings (at_ms);
 
 CREATE TABLE webhooks (
     webhook_id   TEXT PRIMARY KEY,
