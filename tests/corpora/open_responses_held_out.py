@@ -246,7 +246,8 @@ BENIGN: list[tuple[str, dict[str, Any]]] = [
     (
         "image",
         {
-            "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+            "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+            "awAAAABJRU5ErkJggg=="
         },
     ),
     ("cook", {"steps": "Kill the heat. Drop the pasta in; execute a gentle stir & rest."}),
