@@ -1,0 +1,1 @@
+"""The record that can't be changed unnoticed: chain, tree, checkpoints, receipts, offline verification."""

@@ -1,0 +1,169 @@
+"""An exported ledger: JSON lines that anyone verifies with the public keys alone.
+
+    {"format":"qwed-ledger/1","ledger":"…"}
+    {"seq":1,"at_ms":…,"subject":"…","commitment":"…","previous":"…","hash":"…","salt":"…","payload":"…"}
+    …
+    {"checkpoint":"<JWS>","cosignatures":["<JWS>"]}
+
+Hashes are base64. `salt` and `payload` are absent where they were erased or left out. A checkpoint stands
+right after the entries it covers, and the last line is one: nothing is exported unsigned.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from qwed.ect.jwk import PublicKey
+from qwed.ect.jws import InvalidToken
+from qwed.ledger.audit import Audited, Kind, Tampering, audit
+from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
+from qwed.ledger.entries import SALT_BYTES, Entry, commit_to
+
+FORMAT: Final = "qwed-ledger/1"
+MAX_LINE_BYTES: Final = 4_194_304
+
+
+class Preamble(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: str
+    ledger: str
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An entry, with its payload where that is still kept."""
+
+    seq: int
+    at_ms: int
+    subject: str
+    commitment: bytes
+    previous: bytes
+    hash: bytes
+    salt: bytes | None = None
+    payload: bytes | None = None
+
+
+class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    checkpoint: str
+    cosignatures: tuple[str, ...] = ()
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """The export holds: what was signed, and how many payloads were there to compare."""
+
+    ledger: str
+    audited: Audited
+    checkpoint: Checkpoint
+    is_witnessed: bool
+    payloads: int
+
+
+class NotAnExport(msgspec.Struct, frozen=True):
+    """Not in the format, or not signed by whom it should be; `line` counts from 1."""
+
+    line: int
+    says: str
+
+
+_preamble_decoder: Final = msgspec.json.Decoder(Preamble)
+_line_decoder: Final = msgspec.json.Decoder(Line)
+_signed_decoder: Final = msgspec.json.Decoder(Signed)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def write(ledger: str, items: Iterable[Line | Signed]) -> Iterator[bytes]:
+    """The lines, each with its line end."""
+    yield _encoder.encode(Preamble(FORMAT, ledger)) + b"\n"
+    for item in items:
+        yield _encoder.encode(item) + b"\n"
+
+
+def verify(
+    lines: Iterable[bytes],
+    keys: Mapping[str, PublicKey],
+    witness_keys: Mapping[str, PublicKey] | None = None,
+    known: Sequence[Checkpoint] = (),
+) -> Exported | Tampering | NotAnExport:
+    """Follow an export. With `witness_keys`, its last checkpoint has to be cosigned by one of them;
+    `known` are checkpoints from elsewhere with which it has to agree."""
+    reader = _Reader(keys, witness_keys or {})
+    audited = audit(reader.items(lines), known=known)
+    # A line that can't be read ends the entries: what follows from that is not the first problem.
+    if reader.problem is not None and (isinstance(audited, Audited) or audited.kind is Kind.TRUNCATED):
+        return reader.problem
+    return audited if isinstance(audited, Tampering) else reader.finished(audited)
+
+
+class _Reader:
+    """Lines in, entries and verified checkpoints out, until the first line with a problem."""
+
+    def __init__(self, keys: Mapping[str, PublicKey], witness_keys: Mapping[str, PublicKey]) -> None:
+        self.problem: Tampering | NotAnExport | None = None
+        self._keys = keys
+        self._witness_keys = witness_keys
+        self._ledger = ""
+        self._number = 0
+        self._payloads = 0
+        self._last: Checkpoint | None = None
+        self._is_witnessed = False
+
+    def items(self, lines: Iterable[bytes]) -> Iterator[Entry | Checkpoint]:
+        for self._number, raw in enumerate(lines, start=1):
+            item = self._read(raw)
+            if isinstance(item, Entry | Checkpoint):
+                yield item
+            elif item is not None:
+                self.problem = item
+                return
+        if self._number == 0:
+            self.problem = NotAnExport(1, "there is nothing")
+
+    def _read(self, raw: bytes) -> Entry | Checkpoint | Tampering | NotAnExport | None:
+        if len(raw) > MAX_LINE_BYTES:
+            return NotAnExport(self._number, f"the line takes more than {MAX_LINE_BYTES} bytes")
+        try:
+            if self._number == 1:
+                return self._preamble(_preamble_decoder.decode(raw))
+            if raw.startswith(b'{"checkpoint"'):
+                return self._signed(_signed_decoder.decode(raw))
+            return self._entry(_line_decoder.decode(raw))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return NotAnExport(self._number, "not a line of an exported ledger")
+        except InvalidToken as error:
+            return NotAnExport(self._number, f"the checkpoint is not signed: {error}")
+
+    def _preamble(self, preamble: Preamble) -> NotAnExport | None:
+        if preamble.format != FORMAT:
+            return NotAnExport(self._number, f"the format is not {FORMAT}")
+        self._ledger = preamble.ledger
+        return None
+
+    def _entry(self, line: Line) -> Entry | Tampering:
+        if line.payload is not None:
+            salt = line.salt or b""
+            if len(salt) != SALT_BYTES or commit_to(line.payload, salt) != line.commitment:
+                says = f"the payload of entry {line.seq} was changed"
+                return Tampering(Kind.EDITED, line.seq, line.seq, says)
+            self._payloads += 1
+        return Entry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
+
+    def _signed(self, line: Signed) -> Checkpoint | NotAnExport:
+        checkpoint = read_checkpoint(line.checkpoint, self._keys)
+        if checkpoint.ledger != self._ledger:
+            return NotAnExport(self._number, "the checkpoint belongs to another ledger")
+        self._last = checkpoint
+        self._is_witnessed = any(self._is_cosigned(token, checkpoint) for token in line.cosignatures[:16])
+        return checkpoint
+
+    def _is_cosigned(self, token: str, checkpoint: Checkpoint) -> bool:
+        try:
+            read_cosignature(token, self._witness_keys, checkpoint)
+        except InvalidToken:
+            return False
+        return True
+
+    def finished(self, audited: Audited) -> Exported | NotAnExport:
+        if self._last is None or self._last.size != audited.head.seq:
+            return NotAnExport(self._number, f"entry {audited.head.seq} is under no checkpoint")
+        if self._witness_keys and not self._is_witnessed:
+            return NotAnExport(self._number, "the last checkpoint is not signed by the witness")
+        return Exported(self._ledger, audited, self._last, self._is_witnessed, self._payloads)
