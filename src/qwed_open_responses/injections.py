@@ -226,6 +226,13 @@ INJECTIONS: Final = (
     ),
     Injection(
         PROMPT,
+        r"(?i)(?:everything|text|words|content) (?:above|before|preceding)",
+        r"(?i)\b(?:print|repeat|output|show|display|reveal|recite|copy) (?:me )?(?:out )?(?:everything"
+        r"|all(?: of)?(?: the)?"
+        r" (?:text|words|content)|the (?:text|words|content)) (?:above|before|preceding)\b",
+    ),
+    Injection(
+        PROMPT,
         r"(?i)\byou are (?:now|no|from)",
         rf"(?i)\byou are (?:now|no longer|from now on) (?:\w+ ){{0,3}}{_FREED}\b",
     ),

@@ -210,7 +210,7 @@ def is_ssn(place: Place) -> bool:
 
 def is_ssn_after_words(place: Place) -> bool:
     """The match begins with the words themselves."""
-    return is_ssn(Place(place.match[-9:], f"{place.before} {place.match[:-9]}", place.after))
+    return is_ssn(Place(_digits(place.match), f"{place.before} ssn", place.after))
 
 
 def is_itin(place: Place) -> bool:

@@ -90,7 +90,8 @@ _ILLNESS = (
 )
 
 _PEOPLE = (
-    r"(?i)user|customer|client|visitor|member|subscriber|patient|employee|log(?:in|ged)|signed|\bhis\b|\bher\b|their"
+    r"(?i)user|customer|client|visitor|member|subscriber|patient|employee|log(?:in|ged)|signed|\bhis\b"
+    r"|\bher\b|their"
     r"|person|guest|resident|caller|remote_addr|ip.address|home ip|from ip|accessed|account"
 )
 
@@ -131,7 +132,7 @@ DETECTORS: Final = (
     Detector(
         "us_ssn",
         r"(?i)\bssn|\bsocial",
-        r"(?i)\b(?:ssn|social(?: security)?)[^0-9\n]{0,24}[0-9]{9}\b",
+        r"(?i)\b(?:ssn|social(?: security)?)[^0-9\n]{0,24}[0-9](?:[ .-]{0,3}[0-9]){8}\b",
         is_ssn_after_words,
     ),
     Detector("us_itin", r"(?i)\bitin|taxpayer|tax id", r"\b9[0-9]{2}-[0-9]{2}-[0-9]{4}\b", is_itin),

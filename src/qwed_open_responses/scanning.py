@@ -27,7 +27,7 @@ SECRET_SIGNALS: Final = {
         r"|key-[0-9a-z]{4}|[0-9a-f]-us[0-9]|npm_|pypi-|hf_|dckr_|do[opr]_v1_|shp(?:at|ca|pa|ss)_|sq0"
         r"|dapi[0-9a-f]|hv[sbr]\."
         r"|AGE-SECRET|[0-9]:[A-Za-z0-9_-]{4}|Key=|sig=|ATATT3|lin_|ntn_|PMAK-|NRAK-|\bdp\.|gsk_|r8_|sbp_"
-        r"|sntry|eyJ"
+        r"|sntry|eyJ|asic [A-Za-z0-9+/]{4}"
         r"|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]"
     ),
     "secret:key": r"-----BEGIN",

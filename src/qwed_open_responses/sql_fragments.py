@@ -46,6 +46,8 @@ _NUMBER_PLACES: Final = (
 )
 # Between them they know every way to begin a comment and to quote a string.
 _DIALECTS: Final = ("mysql", "postgres")
+# No parser knows it.
+_SHUTDOWN = lazy_pattern(r"(?i)\s*shutdown\b")
 _TIME_PROBE = lazy_pattern(r"(?i)\bwaitfor\s+(?:delay|time)\s+['@]")
 _SPEAKS_TSQL = lazy_pattern(r"(?i)\bwaitfor\b|\bexec\b|\bdeclare\b|xp_|sp_")
 _STARTS_LIKE_A_NUMBER = lazy_pattern(r"\s*[-(]?\s*[0-9]")
@@ -70,7 +72,11 @@ _STATEMENT = lazy_pattern(
     | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
     | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
     | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
-    | (?:create|replace|insert|merge|select|with|explain|begin|declare|attach|load|call|set|do) \b
+    | create \s+ (?:or \s+ replace \s+)? (?:temp \w* \s+)?
+        (?:table|user|role|database|schema|view|function|trigger|index) \b
+    | (?:insert|replace|merge) \s+ into \b | select \b .* (?:\bfrom\b|[0-9*(@]) | with \s+ \w+ \s+ as \s* \(
+    | explain \s+ \w+ | declare \s+ @?\w+ \s+ \w+ | attach \s+ (?:database\b|') | load \s+ data \b
+    | call \s+ [\w.]+ \s* \( | set \s+ @?@?[\w.]+ \s* (?:=|to\b) | do \s+ \$
     )"""
 )  # fmt: skip
 # The shape of a statement is told by its beginning.
@@ -128,7 +134,10 @@ def _is_changed(statements: list[Any] | None, value: str) -> bool:
         return False
     if len(statements) > 1:
         second = value.partition(";")[2]
-        return is_statement_shaped(second) and all(_is_statement(statement) for statement in statements)
+        is_known = (
+            all(_is_statement(statement) for statement in statements) or _SHUTDOWN.match(second) is not None
+        )
+        return is_statement_shaped(second) and is_known
     return _has_more_than_the_value(statements[0], value)
 
 

@@ -208,7 +208,7 @@ def _worst(problems: Any) -> str | None:
 
 _COMMENTS = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/|/\*.*?\*/", re.S)
 _DESTRUCTIVE_KINDS: Final = frozenset({"truncate", "grant", "copy", "procedure", "administration"})
-_DROPS = lazy_pattern(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b)")
+_DROPS = lazy_pattern(r"(?is)^\W*(?:drop\b|alter\b.*\bdrop\b|(?:create|alter)\s+(?:user|role|login)\b)")
 _VERB = lazy_pattern(
     r"(?i)^\W*(?:select|insert|update|delete|drop|alter|create|truncate|grant|revoke|merge|with|exec|copy"
     r"|union)\b"
@@ -243,12 +243,18 @@ def _destroys(statement: Any) -> str | None:
 def _hostile_python(value: str, slot: Slot | None) -> str | None:
     if len(value) > MAX_PARSED or (slot is not Slot.CODE and (is_prose(value) or slot is not None)):
         return None
+    if (inner := _INNERS.search(value)) is not None:
+        return f"interpreter internals: {inner.group()}"
     verdict = _engines().code.inspect_python(value)
     if verdict.malformed is not None:
         return _worst(verdict.harms)
     return _worst(verdict.problems) or _power(verdict.effects)
 
 
+# The ways from any object to every other; no calculation takes them.
+_INNERS = lazy_pattern(
+    r"__(?:subclasses|globals|builtins|mro|bases|code|closure|getattribute|reduce|reduce_ex)__"
+)
 _POWERS: Final = {
     "process": "it starts a program",
     "dynamic-execution": "it runs code that it makes itself",

@@ -123,6 +123,15 @@ def _is_aws_secret(body: str) -> bool:
     return kinds and entropy(body) >= 4.0
 
 
+def _is_basic_credentials(header: str) -> bool:
+    encoded = header.partition(" ")[2]
+    try:
+        decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
+    except (ValueError, binascii.Error):
+        return False
+    return ":" in decoded and decoded.isprintable()
+
+
 _Check = Callable[[str], bool]
 
 
@@ -196,6 +205,7 @@ _VENDORS: Final = (
     _vendor("sentry_token", "sntry", r"sntry[su]_[A-Za-z0-9+/=_]{40,}"),
     _vendor("qwed_credential", "qwed_", r"qwed_(?:agent|live)_[A-Za-z0-9_-]{16,}", _always),
     _vendor("qwed_webhook_secret", "whsec_", r"whsec_[A-Za-z0-9_-]{24,}"),
+    _vendor("basic_credentials", "asic ", r"[Bb]asic [A-Za-z0-9+/]{8,512}={0,2}", _is_basic_credentials),
     _vendor("jwt", "eyJ", r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", _is_jwt),
 )
 
