@@ -18,7 +18,7 @@ from qwed.domain.credentials import (
 from qwed.domain.money import nano_of
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.domain.registry import ENGINE_NAMES
-from qwed.ect.keys import NodeSigner, generate, load_or_create
+from qwed.ect.keys import KeyUnusable, NodeSigner, generate, load_or_create
 from qwed.engines.facade import Engines
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules, inspect_url
@@ -29,8 +29,10 @@ from qwed.gateway.proving import EngineProver
 from qwed.gateway.records import Record
 from qwed.gateway.services import Services
 from qwed.gateway.waiting import run
+from qwed.ledger.chain import BrokenChain
 from qwed.policy import engine_rules, load_policy
-from qwed.stores import open_memory, open_sqlite
+from qwed.settings import Settings
+from qwed.stores import DatabaseUnusable, open_memory, open_sqlite
 
 
 class SystemClock:
@@ -122,6 +124,39 @@ def build(
         charges={name: Charge(nano_of(policy.cost_of(name)), 0) for name in policy.actions},
         state_required=state_required,
     )
+
+
+class CannotStart(Exception):
+    """The settings lead to no gateway; the message is a sentence for whoever set them."""
+
+
+def build_from_settings(settings: Settings, policy_file: Path | None) -> Services:
+    """The gateway of a deployment: the same for its server and for a command that opens its store.
+
+    Raises `DatabaseInUse` where another process owns the store, else `CannotStart`.
+    """
+    database = None if isinstance(settings.database, str) else settings.database
+    policy = usable_policy(policy_file)
+    try:
+        return build(
+            database,
+            signing_key=database and signing_key_path(database, settings.data_dir),
+            policy=policy,
+            node_name=settings.node_name,
+            state_required=settings.doom_loop_guard_required,
+        )
+    except (DatabaseUnusable, KeyUnusable, BrokenChain) as error:
+        raise CannotStart(str(error)) from None
+
+
+def usable_policy(path: Path | None) -> Policy:
+    """`read_policy` for people. Raises `CannotStart`."""
+    try:
+        return read_policy(path)
+    except (OSError, UnicodeError) as error:
+        raise CannotStart(f"the policy file {path} can't be read: {error}") from None
+    except ValueError as error:
+        raise CannotStart(f"the policy file has mistakes:\n{error}") from None
 
 
 def warm(services: Services) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import httpx2
 
 from qwed.cli.errors import CannotReach
+from qwed.cli.serve import policy_path
 from qwed.settings import Settings
 
 
@@ -132,9 +133,10 @@ def _http(settings: Settings, base_url: str) -> Iterator[Backend]:
 
 
 def _local(settings: Settings) -> Any:
-    """The store in this process, or None where a running gateway owns it."""
-    from qwed.embedded import Gateway  # noqa: PLC0415 - the engines are not needed to speak HTTP
-    from qwed.stores import DatabaseInUse, DatabaseUnusable  # noqa: PLC0415
+    """The gateway's own store and rules in this process, or None where a running gateway owns them."""
+    from qwed import bootstrap  # noqa: PLC0415 - the engines are not needed to speak HTTP
+    from qwed.embedded import Gateway  # noqa: PLC0415
+    from qwed.stores import DatabaseInUse  # noqa: PLC0415
 
     if not isinstance(settings.database, str) and not settings.database.exists():
         raise CannotReach(
@@ -142,8 +144,8 @@ def _local(settings: Settings) -> Any:
             " with QWED_BASE_URL or --database"
         )
     try:
-        return Gateway.open(settings.database)
+        return Gateway(bootstrap.build_from_settings(settings, policy_path(settings)))
     except DatabaseInUse:
         return None
-    except DatabaseUnusable as error:
+    except bootstrap.CannotStart as error:
         raise CannotReach(str(error)) from None

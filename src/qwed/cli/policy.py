@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from qwed.cli.serve import DEFAULT_POLICY_FILE, read_policy_file
+from qwed.bootstrap import CannotStart, usable_policy
+from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import print_json, print_table
 from qwed.gateway.wire import encode_json
 from qwed.policy import explain
@@ -25,7 +26,10 @@ def check(file: Path | None, as_json: bool) -> None:
     """
     if file is None and DEFAULT_POLICY_FILE.exists():
         file = DEFAULT_POLICY_FILE
-    explanation = explain(read_policy_file(file))
+    try:
+        explanation = explain(usable_policy(file))
+    except CannotStart as error:
+        raise click.ClickException(str(error)) from None
     if as_json:
         print_json(explanation)
         return

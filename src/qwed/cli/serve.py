@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from qwed.domain.policy import Policy
 from qwed.gateway.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
-from qwed.settings import MEMORY, Settings, read_settings
+from qwed.settings import Settings, read_settings
 
 DEFAULT_POLICY_FILE = Path("qwed.yaml")
 
@@ -22,7 +21,12 @@ DEFAULT_POLICY_FILE = Path("qwed.yaml")
 @click.option("--config", metavar="FILE", help="Policy file [qwed.yaml, if there is one].")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain in PEM; TLS 1.3 only.")
 @click.option("--tls-key", metavar="FILE", help="Private key of the certificate.")
-@click.option("--behind-proxy", is_flag=True, default=None, help="A proxy in front ends TLS.")
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    default=None,
+    help="A proxy in front ends TLS, and adds each caller's address to X-Forwarded-For.",
+)
 def serve(behind_proxy: bool | None, **options: str | None) -> int:
     """Start the gateway.
 
@@ -61,57 +65,36 @@ def _is_loopback(host: str) -> bool:
 
 def _serve(settings: Settings) -> int:
     from qwed import bootstrap  # noqa: PLC0415 - after the start-up guard has looked
-    from qwed.ect.keys import KeyUnusable  # noqa: PLC0415
     from qwed.http.app import create_app  # noqa: PLC0415
     from qwed.http.logs import EventLog  # noqa: PLC0415
+    from qwed.http.server import CannotServe  # noqa: PLC0415
     from qwed.http.server import serve as run_server  # noqa: PLC0415
-    from qwed.ledger.chain import BrokenChain  # noqa: PLC0415
-    from qwed.stores import DatabaseInUse, DatabaseUnusable  # noqa: PLC0415
+    from qwed.stores import DatabaseInUse  # noqa: PLC0415
 
-    policy = read_policy_file(policy_path(settings))
-    database = None if settings.database == MEMORY else Path(settings.database)
     try:
-        services = bootstrap.build(
-            database,
-            signing_key=database and bootstrap.signing_key_path(database, settings.data_dir),
-            policy=policy,
-            node_name=settings.node_name,
-            state_required=settings.doom_loop_guard_required,
-        )
-    except (DatabaseInUse, DatabaseUnusable, KeyUnusable, BrokenChain) as error:
+        services = bootstrap.build_from_settings(settings, policy_path(settings))
+    except (DatabaseInUse, bootstrap.CannotStart) as error:
         raise click.ClickException(str(error)) from None
-    given = settings.operator_key.reveal() if settings.operator_key else None
-    key = bootstrap.first_operator_key(services, given)
     app = create_app(
         services,
         log=EventLog(settings.log_level),
         behind_proxy=settings.behind_proxy,
         on_close=lambda: bootstrap.close(services),
     )
-    listened = run_server(
-        app,
-        host=settings.host,
-        port=settings.port,
-        tls_cert=settings.tls_cert,
-        tls_key=settings.tls_key,
-        behind_proxy=settings.behind_proxy,
-        on_listening=lambda port: _listening(settings, services, port, key if given is None else None),
-    )
-    if not listened:
-        bootstrap.close(services)
-        raise click.ClickException(f"cannot listen on {settings.host}:{settings.port}; is it in use?")
-    return 0
-
-
-def read_policy_file(path: Path | None) -> Policy:
-    from qwed.bootstrap import read_policy  # noqa: PLC0415 - after the start-up guard has looked
-
     try:
-        return read_policy(path)
-    except (OSError, UnicodeError) as error:
-        raise click.ClickException(f"the policy file {path} can't be read: {error}") from None
-    except ValueError as error:
-        raise click.ClickException(f"the policy file has mistakes:\n{error}") from None
+        run_server(
+            app,
+            host=settings.host,
+            port=settings.port,
+            tls_cert=settings.tls_cert,
+            tls_key=settings.tls_key,
+            on_listening=lambda port: _listening(settings, services, port),
+        )
+    except CannotServe as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        bootstrap.close(services)
+    return 0
 
 
 def policy_path(settings: Settings) -> Path | None:
@@ -120,10 +103,16 @@ def policy_path(settings: Settings) -> Path | None:
     return DEFAULT_POLICY_FILE if DEFAULT_POLICY_FILE.exists() else None
 
 
-def _listening(settings: Settings, services: Services, port: int, key: str | None) -> None:
+def _listening(settings: Settings, services: Services, port: int) -> None:
+    """The first operator key is made now that it can be used: only its hash could be found again."""
     from qwed import bootstrap  # noqa: PLC0415
 
-    _announce(settings, port, key)
+    given = settings.operator_key.reveal() if settings.operator_key else None
+    try:
+        key = bootstrap.first_operator_key(services, given)
+    except ValueError as error:
+        raise click.ClickException(f"QWED_OPERATOR_KEY: {error}") from None
+    _announce(settings, port, key if given is None else None)
     # Parsers and solvers load while the first requests are already answered.
     threading.Thread(target=bootstrap.warm, args=(services,), name="qwed-warm", daemon=True).start()
 

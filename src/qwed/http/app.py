@@ -50,7 +50,7 @@ def create_app(
 ) -> "Application":
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
-    gatekeeper = Gatekeeper(services, log, metrics)
+    gatekeeper = Gatekeeper(services, log, metrics, behind_proxy=behind_proxy)
     api = Api(services, gatekeeper, metrics, __version__, behind_proxy=behind_proxy)
     return Application(api, log, metrics, on_close)
 
@@ -74,6 +74,8 @@ class Application:
             await self._live(receive, send)
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await _decline(receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -134,6 +136,12 @@ class Application:
                 self._log.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+async def _decline(receive: Receive, send: Send) -> None:
+    """There is nothing here to talk to over a WebSocket; `/events` streams over HTTP."""
+    await receive()
+    await send({"type": "websocket.close", "code": 1000, "reason": "events are streamed at GET /events"})
 
 
 def _operations(api: Api) -> list[tuple[str, str, Endpoint]]:

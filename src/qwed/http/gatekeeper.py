@@ -10,17 +10,20 @@ from qwed.gateway.rate_limits import Limited, LocalLimiter, RateLimiter
 from qwed.gateway.services import Services
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
-from qwed.http.reading import presented
+from qwed.http.reading import address_of, presented
 
 
 class Gatekeeper:
     """A wrong credential costs no write: it is counted by source address, in memory, and logged."""
 
-    def __init__(self, services: Services, log: EventLog, metrics: Metrics) -> None:
+    def __init__(
+        self, services: Services, log: EventLog, metrics: Metrics, *, behind_proxy: bool = False
+    ) -> None:
         limits = services.policy.limits
         self._services = services
         self._log = log
         self._metrics = metrics
+        self._behind_proxy = behind_proxy
         failed, each = limits.failed_auth, limits.requests_per_credential
         counter = services.clock.counter
         self._failures: RateLimiter = LocalLimiter(failed.limit, failed.window_seconds, counter)
@@ -47,7 +50,7 @@ class Gatekeeper:
     def failure(self, request: Request) -> RequestError:
         """One failed authentication. Only invalid credentials are slowed, never a valid one beside them."""
         self._metrics.failed_authentication()
-        address = request.client.host if request.client else "unknown"
+        address = address_of(request, behind_proxy=self._behind_proxy)
         passed = self._failures.hit(address)
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import ipaddress
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -93,6 +94,27 @@ def body_token(body: Any) -> str | None:
 
 
 _DIRECT: Final = (b"x-api-key", b"x-agent-token")
+
+
+def address_of(request: Request, *, behind_proxy: bool) -> str:
+    """Where the request comes from. Behind a proxy: the address that the proxy itself saw and added last.
+    What stands before it came with the request, and says whatever its sender likes."""
+    if behind_proxy:
+        for name, value in reversed(request.scope["headers"]):
+            if name == b"x-forwarded-for":
+                return _address(value.rpartition(b",")[2]) or _peer(request)
+    return _peer(request)
+
+
+def _address(text: bytes) -> str | None:
+    try:
+        return str(ipaddress.ip_address(str(text, "latin-1").strip().strip("[]")))
+    except ValueError:
+        return None
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client else "unknown"
 
 
 def idempotency_of(request: Request, raw: bytes) -> bytes | None:

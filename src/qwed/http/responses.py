@@ -11,11 +11,11 @@ JSON = "application/json"
 
 
 def response_of(answer: Answer | Remembered) -> Response:
-    if isinstance(answer, Remembered):
-        return Response(answer.body, answer.status, {"Idempotency-Replayed": "true"}, JSON)
-    headers = None
+    headers = {}
     if answer.retry_after_seconds is not None:
-        headers = {"Retry-After": str(answer.retry_after_seconds)}
+        headers["Retry-After"] = str(answer.retry_after_seconds)
+    if isinstance(answer, Remembered):
+        return Response(answer.body, answer.status, {"Idempotency-Replayed": "true", **headers}, JSON)
     return Response(encode_json(answer.body), answer.status, headers, JSON)
 
 

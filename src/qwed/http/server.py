@@ -1,15 +1,20 @@
 """Running the application: uvicorn, TLS 1.3, and a stop that finishes what was accepted."""
 
 import contextlib
+import errno
+import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 import uvicorn
 
 from qwed.http.app import Application
+
+BACKLOG: Final = 2048
 
 
 class Server(uvicorn.Server):
@@ -41,6 +46,10 @@ class Server(uvicorn.Server):
             self._on_listening(port)
 
 
+class CannotServe(Exception):
+    """Nobody can be answered; the message says why."""
+
+
 def serve(
     app: Application,
     *,
@@ -49,29 +58,52 @@ def serve(
     on_listening: Callable[[int], None],
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
-    behind_proxy: bool = False,
-) -> bool:
-    """Serve until a signal. Returns whether it ever listened."""
+) -> None:
+    """Serve until a signal. Raises `CannotServe`, before `on_listening` is told anything."""
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
-        proxy_headers=behind_proxy,
-        forwarded_allow_ips="*" if behind_proxy else None,
+        # Who called is decided by the gateway: these would believe whatever a caller writes there.
+        proxy_headers=False,
         server_header=False,
+        # An offer to speak WebSocket may be ignored, and is.
+        ws="none",
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
         # Long polls and event streams end by themselves when told; nothing may hold a stop for ever.
         timeout_graceful_shutdown=20,
         timeout_keep_alive=75,
         limit_concurrency=None,
-        backlog=2048,
+        backlog=BACKLOG,
     )
-    config.load()
+    try:
+        config.load()
+    except OSError as error:
+        # An SSLError is one: no such file, no certificate, a key that belongs to another one.
+        raise CannotServe(f"the TLS certificate or its key can't be used: {error}") from None
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
-    server = Server(config, on_listening, app.stop)
-    server.run()
-    return server.started
+    Server(config, on_listening, app.stop).run(_listen(host, port))
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """One socket for each address of the host that this machine has."""
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+            try:
+                sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
+            except OSError as error:
+                # A host may have a name for a protocol that the machine does not speak.
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+        if not sockets:
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+    except OSError as error:
+        for listener in sockets:
+            listener.close()
+        hint = "; is it in use?" if error.errno == errno.EADDRINUSE else f": {error.strerror}"
+        raise CannotServe(f"cannot listen on {host}:{port}{hint}") from None
+    return sockets

@@ -1,0 +1,51 @@
+"""Where a request comes from: what its sender writes about that is not believed."""
+
+import asyncio
+
+import pytest
+from starlette.requests import Request
+from tests.support.world import World
+
+from qwed.http.reading import address_of
+
+
+def request_with(*forwarded):
+    headers = [(b"x-forwarded-for", value) for value in forwarded]
+    return Request({"type": "http", "headers": headers, "client": ("10.0.0.1", 1)})
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "address"),
+    [
+        ((), "10.0.0.1"),
+        ((b"203.0.113.7",), "203.0.113.7"),
+        ((b"1.1.1.1, 203.0.113.7",), "203.0.113.7"),
+        ((b"1.1.1.1", b"2.2.2.2,203.0.113.7 "), "203.0.113.7"),
+        ((b"1.1.1.1, [2001:DB8::1]",), "2001:db8::1"),
+        ((b"1.1.1.1, unknown",), "10.0.0.1"),
+        ((b"1.1.1.1,",), "10.0.0.1"),
+        ((b"\xff" * 100_000,), "10.0.0.1"),
+    ],
+)
+def test_behind_a_proxy_the_address_is_the_one_the_proxy_added(forwarded, address):
+    assert address_of(request_with(*forwarded), behind_proxy=True) == address
+
+
+def test_without_a_proxy_the_address_is_the_peers():
+    assert address_of(request_with(b"203.0.113.7"), behind_proxy=False) == "10.0.0.1"
+
+
+def test_an_offer_to_speak_websocket_is_declined():
+    world = World()
+    sent = []
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(world._app({"type": "websocket", "path": "/events", "headers": []}, receive, send))
+    world.close()
+
+    assert [message["type"] for message in sent] == ["websocket.close"]
