@@ -935,3 +935,19 @@ def test_the_stores_own_fingerprints_are_bytes_and_never_mixed_up(shelf):
 
     assert code_of(shelf.take(agent, an_attempt(3, "a"))) is Code.LOOP_REPEAT
     assert shelf.take(agent, an_attempt(3, fingerprint=close)) is None
+
+
+def test_an_unused_grant_past_its_time_is_listed_as_expired(shelf):
+    agent = shelf.add(an_agent())
+    asked = pend(shelf, agent, 1, HOUR)[1]
+    granted = msgspec.structs.replace(
+        asked, status=ApprovalStatus.APPROVED, version=1, grant_expires_ms=shelf.now + MINUTE
+    )
+    shelf.commit(noted(agent, shelf.now, approval=granted))
+
+    def listed(status):
+        return [a.approval_id for a in run(shelf.store.approvals(None, None, status, shelf.now, None, 10))]
+
+    assert (listed("approved"), listed("expired")) == ([asked.approval_id], [])
+    shelf.clock.advance(MINUTE)
+    assert (listed("approved"), listed("expired")) == ([], [asked.approval_id])

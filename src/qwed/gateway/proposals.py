@@ -396,8 +396,14 @@ def _remembered(proposal: Proposal, answer: Answer) -> Remembered | None:
     if proposal.idempotency is None:
         return None
     expires = proposal.now_ms + REMEMBERED_MS
-    agent_id = proposal.agent.agent_id
-    return Remembered(agent_id, proposal.idempotency, answer.status, encode_json(answer.body), expires)
+    return Remembered(
+        proposal.agent.agent_id,
+        proposal.idempotency,
+        answer.status,
+        encode_json(answer.body),
+        expires,
+        answer.retry_after_seconds,
+    )
 
 
 def _crossing(proposal: Proposal, conclusion: Conclusion) -> Crossing | None:

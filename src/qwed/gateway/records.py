@@ -55,6 +55,7 @@ class Remembered(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     expires_ms: int
+    retry_after_seconds: int | None = None
 
 
 class Crossing(msgspec.Struct, frozen=True):

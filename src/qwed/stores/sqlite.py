@@ -207,7 +207,7 @@ class SqliteTables:
 
     def remembered(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
         row = self._row(
-            "SELECT status, body, expires_ms FROM remembered"
+            "SELECT status, body, expires_ms, retry_after FROM remembered"
             " WHERE agent_id = ? AND key_hash = ? AND expires_ms > ?",
             agent_id,
             key_hash,
@@ -409,8 +409,8 @@ class SqliteTables:
             )
         if (r := record.remembered) is not None:
             run(
-                "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?, ?, ?)",
-                (r.agent_id, r.key_hash, r.expires_ms, r.status, r.body),
+                "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?, ?, ?, ?)",
+                (r.agent_id, r.key_hash, r.expires_ms, r.status, r.body, r.retry_after_seconds),
             )
         if (c := record.crossing) is not None:
             run(

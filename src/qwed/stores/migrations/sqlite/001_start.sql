@@ -105,6 +105,7 @@ CREATE TABLE remembered (
     expires_ms INTEGER NOT NULL,
     status     INTEGER NOT NULL,
     body       BLOB NOT NULL,
+    retry_after INTEGER,
     PRIMARY KEY (agent_id, key_hash)
 ) WITHOUT ROWID;
 CREATE INDEX remembered_by_expiry ON remembered (expires_ms);
