@@ -101,7 +101,12 @@ def scan(view: Output) -> Scan:
     if is_ascii and not first.signals & _FOLDING_NAMES:
         return first
     folded = list(_folded(first, is_ascii))
-    return first if folded == lines else _scanned(folded)
+    known = set(map(id, lines))
+    fresh = [line for line in folded if id(line) not in known]
+    if not fresh:
+        return first
+    # Signals only announce: those of a line that was folded since may stay.
+    return _joined(folded, first.signals | _scanned(fresh).signals)
 
 
 def _folded(raw: Scan, is_ascii: bool) -> Iterator[Line]:
