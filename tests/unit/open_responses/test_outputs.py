@@ -180,3 +180,14 @@ def test_envelopes_do_not_show_their_bookkeeping_as_texts() -> None:
 
 def test_usage_is_kept() -> None:
     assert normalise({"choices": [], "usage": {"total_tokens": 7}}).usage == {"total_tokens": 7}
+
+
+def test_a_mapping_that_raises_is_a_problem_too() -> None:
+    class Hostile(dict[str, Any]):
+        def get(self, *args: Any) -> Any:
+            raise ValueError("no")
+
+        def items(self) -> Any:
+            raise ValueError("no")
+
+    assert "ValueError" in normalise(Hostile(a=1)).problems[0]
