@@ -345,6 +345,31 @@ def test_a_holder_nobody_overtook_may_still_commit(shelf):
     assert shelf.commit(decided(agent, attempt, admission), admission) is None
 
 
+def test_a_lease_that_runs_out_while_the_commit_is_being_written_frees_nothing(shelf, monkeypatch):
+    agent, attempt = shelf.add(an_agent()), an_attempt(1, "slow")
+    admission = shelf.admit(agent, attempt)
+    tables = shelf.store._access.tables
+    write, begun, may_end = tables.write, threading.Event(), threading.Event()
+
+    def slow_write(records):
+        begun.set()
+        assert may_end.wait(20)
+        write(records)
+
+    monkeypatch.setattr(tables, "write", slow_write)
+    with ThreadPoolExecutor(1) as pool:
+        committing = pool.submit(shelf.commit, decided(agent, attempt, admission), admission)
+        assert begun.wait(20)
+        shelf.clock.advance(HOUR)
+        overtaking = shelf.admit(agent, an_attempt(1, "quick"))
+        may_end.set()
+        committed = committing.result(20)
+
+    assert code_of(overtaking) is Code.LOOP_REPLAY
+    assert committed is None
+    assert shelf.page(agent).summary["APPROVED"][0] == 1
+
+
 def test_a_released_holder_cannot_commit(shelf):
     agent, attempt = shelf.add(an_agent()), an_attempt(1)
     admission = shelf.admit(agent, attempt)

@@ -74,9 +74,11 @@ def test_an_allowed_tool_joins_the_agents_safe_group_and_nobody_elses(world):
 
 @pytest.mark.parametrize("lookalike", ["Fetch_Report", "ｆetch_report", "fetch_repоrt", "fetch\u200b_report"])
 def test_a_look_alike_of_a_safe_name_is_unknown(world, lookalike):
-    agent = world.register(permissions={"allowed_tools": ["fetch_report"]})
+    agent = world.register(type="trusted", permissions={"allowed_tools": ["fetch_report"]})
+    answer = call(world, agent, lookalike)
 
-    assert call(world, agent, lookalike)["approved"] is False
+    assert answer["approved"] is False
+    assert answer["blocked_reason"].startswith("Unknown tool")
 
 
 @pytest.mark.parametrize(
