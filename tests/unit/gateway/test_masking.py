@@ -49,7 +49,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 def test_no_secret_reaches_the_record_from_anywhere_in_a_request(world, place, secret):
     world.prover.find = lambda engine, action: Finding(
-        Status.UNCERTAIN, Risk.LOW, engine, "cannot decide", {"quoted": action.to_wire()}
+        Status.UNCERTAIN, Risk.LOW, engine, f"cannot decide {action.query}", {"quoted": action.to_wire()}
     )
     agent = world.register()
     body = PLACES[place](secret)
