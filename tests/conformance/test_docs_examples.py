@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ def test_every_python_block_prints_the_text_block_after_it(page: str) -> None:
     blocks = re.findall(r"^```(python|text)\n(.*?)^```", text, re.S | re.M)
     names: dict[str, Any] = {}
     compared = 0
-    for (kind, code), (_, printed) in zip(blocks, blocks[1:], strict=False):
+    for (kind, code), (_, printed) in itertools.pairwise(blocks):
         if kind == "python":
             output = io.StringIO()
             with contextlib.redirect_stdout(output):

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ def test_every_python_block_of_the_readme_prints_what_it_says() -> None:
     blocks = re.findall(r"^```(python|text)\n(.*?)^```", README.read_text(encoding="utf-8"), re.S | re.M)
     names: dict[str, Any] = {}
     compared = 0
-    for (kind, code), (_, printed) in zip(blocks, blocks[1:], strict=False):
+    for (kind, code), (_, printed) in itertools.pairwise(blocks):
         if kind != "python":
             continue
         output = io.StringIO()
