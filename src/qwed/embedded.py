@@ -1,9 +1,11 @@
 """The gateway in the caller's own process: the same decisions, without HTTP."""
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -24,15 +26,15 @@ from qwed.gateway.manage_agents import (
     suspend_agent,
 )
 from qwed.gateway.manage_keys import create_key, list_keys, revoke_key
-from qwed.gateway.read_activity import read_activity
+from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.records import Remembered
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.requests import ToolBody, convert, read_usage, read_verify
+from qwed.gateway.requests import check_identifier, read_tool, read_verify
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import verify_action
-from qwed.gateway.verify_tool import ToolRequest, verify_tool
+from qwed.gateway.verify_tool import verify_tool
 from qwed.gateway.waiting import run
 from qwed.gateway.wire import encode_json
 
@@ -78,7 +80,7 @@ class Gateway:
         usage: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         request = read_verify({"action": action, "context": context, "options": options, "usage": usage})
-        return _plain(run(verify_action(self.services, _OPERATOR, AgentId(agent_id), request)))
+        return _plain(run(verify_action(self.services, _OPERATOR, _agent(agent_id), request)))
 
     def verify_tool(
         self,
@@ -90,48 +92,64 @@ class Gateway:
         context: Mapping[str, Any] | None = None,
         usage: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        body = convert({"justification": justification, "usage": usage}, ToolBody)
-        request = ToolRequest(
-            tool_name, parameters or {}, context, read_usage(body.usage), body.justification
-        )
-        return _plain(run(verify_tool(self.services, _OPERATOR, AgentId(agent_id), request)))
+        body = {
+            "parameters": parameters,
+            "justification": justification,
+            "context": context,
+            "usage": usage,
+        }
+        request = read_tool(tool_name, body)
+        return _plain(run(verify_tool(self.services, _OPERATOR, _agent(agent_id), request)))
 
     def report_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
         raw = {"outcome": outcome, **details}
-        return _plain(run(report_outcome(self.services, _OPERATOR, AgentId(agent_id), activity_id, raw)))
+        return _plain(
+            run(
+                report_outcome(
+                    self.services, _OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
+                )
+            )
+        )
 
     def settle_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
         raw = {"outcome": outcome, **details}
-        return _plain(run(settle_outcome(self.services, _OPERATOR, AgentId(agent_id), activity_id, raw)))
+        return _plain(
+            run(
+                settle_outcome(
+                    self.services, _OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
+                )
+            )
+        )
 
     def agents(self, after: str | None = None, limit: int = 50) -> dict[str, Any]:
-        return _plain(run(list_agents(self.services, _OPERATOR, after, limit)))
+        found = list_agents(self.services, _OPERATOR, _optional("after", after), read_limit(limit))
+        return _plain(run(found))
 
     def get_agent(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(show_agent(self.services, _OPERATOR, AgentId(agent_id))))
+        return _plain(run(show_agent(self.services, _OPERATOR, _agent(agent_id))))
 
     def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(show_budget(self.services, _OPERATOR, AgentId(agent_id))))
+        return _plain(run(show_budget(self.services, _OPERATOR, _agent(agent_id))))
 
     def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
         """`from` is a Python keyword: pass it as `**{"from": …}`."""
-        given = {name: str(value) for name, value in query.items()}
-        return _plain(run(read_activity(self.services, _OPERATOR, AgentId(agent_id), given)))
+        given = {name: _text_of(name, value) for name, value in query.items()}
+        return _plain(run(read_activity(self.services, _OPERATOR, _agent(agent_id), given)))
 
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
-        return _plain(run(change_agent(self.services, _OPERATOR, AgentId(agent_id), changes)))
+        return _plain(run(change_agent(self.services, _OPERATOR, _agent(agent_id), changes)))
 
     def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
-        return _plain(run(suspend_agent(self.services, _OPERATOR, AgentId(agent_id), {"reason": reason})))
+        return _plain(run(suspend_agent(self.services, _OPERATOR, _agent(agent_id), {"reason": reason})))
 
     def reactivate(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(reactivate_agent(self.services, _OPERATOR, AgentId(agent_id))))
+        return _plain(run(reactivate_agent(self.services, _OPERATOR, _agent(agent_id))))
 
     def rotate_token(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(rotate_token(self.services, _OPERATOR, AgentId(agent_id))))
+        return _plain(run(rotate_token(self.services, _OPERATOR, _agent(agent_id))))
 
     def deregister(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(deregister_agent(self.services, _OPERATOR, AgentId(agent_id))))
+        return _plain(run(deregister_agent(self.services, _OPERATOR, _agent(agent_id))))
 
     def approvals(
         self,
@@ -142,7 +160,12 @@ class Gateway:
         limit: int = 50,
     ) -> dict[str, Any]:
         found = list_approvals(
-            self.services, _OPERATOR, agent_id=agent_id, status=status, after=after, limit=limit
+            self.services,
+            _OPERATOR,
+            agent_id=_optional("agent_id", agent_id),
+            status=_optional("status", status),
+            after=_optional("after", after),
+            limit=read_limit(limit),
         )
         return _plain(run(found))
 
@@ -153,24 +176,57 @@ class Gateway:
         return _plain(run(create_key(self.services, _OPERATOR, key)))
 
     def revoke_key(self, key_id: str) -> dict[str, Any]:
-        return _plain(run(revoke_key(self.services, _OPERATOR, key_id)))
+        return _plain(run(revoke_key(self.services, _OPERATOR, _name("key_id", key_id))))
 
     def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Any]:
         """`action=…` approves an edited action, which is verified again first."""
-        return _plain(run(approve(self.services, _OPERATOR, approval_id, {"note": note, **edited})))
+        return _plain(
+            run(approve(self.services, _OPERATOR, _approval(approval_id), {"note": note, **edited}))
+        )
 
     def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
-        return _plain(run(deny(self.services, _OPERATOR, approval_id, {"note": note})))
+        return _plain(run(deny(self.services, _OPERATOR, _approval(approval_id), {"note": note})))
 
     def redeem(self, approval_id: str, action: Mapping[str, Any]) -> dict[str, Any]:
-        return _plain(run(redeem(self.services, _OPERATOR, approval_id, {"action": action})))
+        return _plain(run(redeem(self.services, _OPERATOR, _approval(approval_id), {"action": action})))
 
     def get_approval(self, approval_id: str) -> dict[str, Any]:
-        return _plain(run(show_approval(self.services, _OPERATOR, approval_id)))
+        return _plain(run(show_approval(self.services, _OPERATOR, _approval(approval_id))))
+
+
+def _agent(agent_id: Any) -> AgentId:
+    return AgentId(_name("agent_id", agent_id))
+
+
+def _approval(approval_id: Any) -> str:
+    return _name("approval_id", approval_id)
+
+
+def _name(field: str, value: Any) -> str:
+    """A name that a store can look for. HTTP has none of the others."""
+    check_identifier(field, value)
+    return str(value)
+
+
+def _optional(field: str, value: Any) -> str | None:
+    return None if value is None else _name(field, value)
+
+
+def _text_of(field: str, value: Any) -> str:
+    """A query's value as it would stand in an address."""
+    is_number = type(value) is int and value.bit_length() < 64
+    return str(value) if is_number else _name(field, value)
 
 
 def _plain(answer: Answer | Remembered) -> dict[str, Any]:
-    """Exactly what a client would have read from the wire."""
+    """What a client would have read from the wire: a number that no float can hold is a `Decimal`."""
     body = answer.body if isinstance(answer, Remembered) else encode_json(answer.body)
-    plain: dict[str, Any] = msgspec.json.decode(body)
-    return plain
+    return _decoder.decode(body)
+
+
+def _number(literal: str) -> float | Decimal:
+    number = float(literal)
+    return number if math.isfinite(number) else Decimal(literal)
+
+
+_decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=_number)

@@ -37,7 +37,8 @@ def read_context(raw: Any, *, state_required: bool) -> StepContext | Refusal:
         )
     # A bool is an int to Python, and 1.0 or NaN would compare like one: only a true integer counts.
     if type(step) is not int or step < 1:
-        given = step if type(step) is int else describe_type(step)
+        # A very long integer can't even be written.
+        given = step if type(step) is int and step.bit_length() < 64 else describe_type(step)
         return Refusal(Code.STEP_INVALID, f"step_number is an integer of at least 1, not {given}")
     problem = _state_problem(context, required=state_required)
     state_hash = context.get("pre_action_state_hash")

@@ -5,6 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 DAY_MS: Final = 86_400_000
+#: The last millisecond that `iso` can write: of the year 9999.
+LAST_MS: Final = 253_402_300_799_999
 
 
 def day_of(now_ms: int) -> int:
@@ -23,8 +25,14 @@ def _second(instant: int) -> str:
 
 
 def parse_iso(text: str) -> int:
-    """The instant of an ISO 8601 time; without an offset it is read as UTC. Raises `ValueError`."""
+    """The instant of an ISO 8601 time from 1970 to 9999; without an offset it is read as UTC.
+
+    Raises `ValueError`.
+    """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+    instant_ms = int(moment.timestamp() * 1000)
+    if not 0 <= instant_ms <= LAST_MS:
+        raise ValueError(f"{text} is not a time from 1970 to 9999")
+    return instant_ms

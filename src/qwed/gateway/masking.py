@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from qwed.domain.json_text import Unrepresentable
+from qwed.domain.parameters import MAX_INTEGER_BITS
 from qwed.domain.secrets import mask
 from qwed.gateway.wire import encode_json
 
@@ -37,7 +38,8 @@ def is_harmless(said: Any) -> bool:
         text = encode_json(said)
     except (UnicodeEncodeError, RecursionError, ValueError, TypeError):
         return False
-    if len(text) > MAX_SHOWN:
+    if len(text) > MAX_SHOWN or b"NaN" in text or b"Infinity" in text:
+        # A Decimal that is no number is written by its name, which is no JSON.
         return False
     return _LONG_RUN.search(text) is None and _SECRET_WORD.search(text.lower()) is None
 
@@ -56,8 +58,11 @@ def shown(value: Any, depth: int = 0) -> Any:
         )
     if isinstance(value, Unrepresentable):
         return str(value)
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        # Longer ones take quadratic time to write, and Python refuses to.
+        return value if value.bit_length() <= MAX_INTEGER_BITS else "[an integer of too many digits]"
     return _number(value)
 
 

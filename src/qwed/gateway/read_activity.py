@@ -79,12 +79,15 @@ def _query(agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
     )
 
 
-def read_limit(text: str | None) -> int:
-    if text is None:
+def read_limit(given: str | int | None) -> int:
+    """A page's size, as text from a query or as a number from a caller in this process."""
+    if given is None:
         return DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
+    if isinstance(given, str):
+        given = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else 0
+    if type(given) is not int or not 1 <= given <= MAX_LIMIT:
         raise malformed("limit", f"is a number from 1 to {MAX_LIMIT}")
-    return int(text)
+    return given
 
 
 def _instant(field: str, text: str | None) -> int | None:
@@ -94,7 +97,9 @@ def _instant(field: str, text: str | None) -> int | None:
         # A plus sign that was not percent-encoded arrives as a space.
         return parse_iso(text.replace(" ", "+"))
     except (ValueError, OverflowError):
-        raise malformed(field, "is a time in ISO 8601, such as 2026-04-06T12:00:00Z") from None
+        raise malformed(
+            field, "is a time in ISO 8601, such as 2026-04-06T12:00:00Z (years 1970 to 9999)"
+        ) from None
 
 
 def _cursor(seq: int) -> str:

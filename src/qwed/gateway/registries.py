@@ -5,9 +5,10 @@ from typing import Any
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.findings import Finding
+from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import ActionRule, Policy, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES, TOOL_CONTROL
-from qwed.gateway.answers import Answer, refuse
+from qwed.gateway.answers import Answer, RequestError, refuse
 from qwed.gateway.requests import ActionBody, convert, read_verify
 from qwed.gateway.services import Services
 from qwed.gateway.walls import require_own_or_scope
@@ -46,7 +47,12 @@ async def ask_engine(services: Services, caller: Caller, engine: str, raw: Any) 
         raw = {"type": engine, **raw}
     convert(raw, ActionBody)
     request = read_verify({"action": raw})
-    finding = await services.prover.prove(engine, request.action, caller.name)
+    problem = parameters_problem(request.parameters)
+    if problem is not None:
+        raise RequestError(problem, status=422)
+    # An agent waits in one line, whichever way it asks.
+    client = caller.agent_id or caller.name
+    finding = await services.prover.prove(engine, request.action, client)
     return Answer(finding_wire(finding))
 
 

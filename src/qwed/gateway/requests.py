@@ -20,6 +20,8 @@ T = TypeVar("T")
 MAX_NAME: Final = 256
 MAX_TEXT: Final = 4_096
 MAX_COUNT: Final = 2**53 - 1
+#: How much of a caller's own words a refusal repeats.
+MAX_SHOWN: Final = 200
 
 
 class ActionBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,16 +93,46 @@ class VerifyRequest(msgspec.Struct, frozen=True):
     idempotency: bytes | None = None
 
 
+class ToolRequest(msgspec.Struct, frozen=True):
+    tool_name: str
+    #: As sent, like a `VerifyRequest`'s.
+    parameters: Any
+    context: Any
+    usage: Usage
+    justification: str | None = None
+
+
 def convert(raw: Any, kind: type[T]) -> T:
     """`raw` as `kind`, or a 422 that names the field."""
     try:
-        return msgspec.convert(raw, kind)
+        value = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `")
         inside = path.rstrip("`").removeprefix("$").lstrip(".")
         absent = _ABSENT_OR_UNKNOWN.search(message)
         field = ".".join(filter(None, (inside, absent and absent[1]))) or "body"
-        raise malformed(field[:200], _explained(message, raw, field)) from None
+        raise malformed(field[:MAX_SHOWN], _explained(message, raw, field)[:MAX_SHOWN]) from None
+    except (ValueError, RecursionError):
+        # Only a caller in this process can pass what no JSON text could hold.
+        raise malformed("body", "holds a number or a nesting that can't be read") from None
+    # JSON from the wire has none left; a caller in this process may still pass some.
+    if (place := _surrogate_in(value)) is not None:
+        raise malformed(place or "body", "holds a lone surrogate")
+    return value
+
+
+def _surrogate_in(value: Any) -> str | None:
+    """The path to a text that is no Unicode. What is read untyped has checks of its own."""
+    if isinstance(value, str):
+        return "" if not value.isascii() and has_surrogate(value) else None
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            inside = getattr(value, name)
+            if inside is not None and (path := _surrogate_in(inside)) is not None:
+                return f"{name}.{path}".rstrip(".")
+    elif isinstance(value, tuple):
+        return next((path for path in map(_surrogate_in, value) if path is not None), None)
+    return None
 
 
 # msgspec puts these names into its sentence, not into its path.
@@ -123,9 +155,7 @@ def _at(raw: Any, field: str) -> Any:
 def read_verify(raw: Any, idempotency: bytes | None = None) -> VerifyRequest:
     body = convert(raw, VerifyBody)
     action = body.action
-    for field in ("type", "action_type", "query", "code", "target"):
-        _refuse_surrogates(f"action.{field}", getattr(action, field))
-    _refuse_odd_text("context.user_intent", _intent(body.context))
+    check_intent(body.context)
     options = body.options or OptionsBody()
     threshold = options.risk_threshold
     if threshold is not None and threshold not in RISK_NAMES:
@@ -159,23 +189,48 @@ def _action_type(action: ActionBody) -> str:
     return name
 
 
-def _refuse_surrogates(field: str, text: str | None) -> None:
-    """JSON from the wire has none left; a caller in this process may still pass some."""
-    if text is not None and not text.isascii() and has_surrogate(text):
-        raise malformed(field, "holds a lone surrogate")
+def read_tool(tool_name: Any, raw: Any) -> ToolRequest:
+    """The tool's name comes with the address of its door, the rest with the body (which may be absent)."""
+    _check_text("tool_name", tool_name, MAX_NAME)
+    body = convert({} if raw is None else raw, ToolBody)
+    parameters = body.parameters
+    if body.tool_call is not None:
+        if body.tool_call.tool_name != tool_name:
+            raise malformed("tool_call.tool_name", "differs from the tool in the path")
+        if parameters is not None:
+            raise malformed("parameters", "stand inside tool_call, or alone, not both")
+        parameters = body.tool_call.parameters
+    check_intent(body.context)
+    if body.justification is not None:
+        _check_text("justification", body.justification, MAX_TEXT)
+    return ToolRequest(
+        tool_name,
+        {} if parameters is None else parameters,
+        body.context,
+        read_usage(body.usage),
+        body.justification,
+    )
 
 
-def _intent(context: Any) -> Any:
-    return context.get("user_intent") if isinstance(context, Mapping) else None
+def check_intent(context: Any) -> None:
+    """What an agent says of its purpose is shown to the person who approves: a text, of bounded length."""
+    intent = context.get("user_intent") if isinstance(context, Mapping) else None
+    if intent is not None:
+        _check_text("context.user_intent", intent, MAX_TEXT)
 
 
-def _refuse_odd_text(field: str, value: Any) -> None:
-    if value is None:
-        return
+def check_identifier(field: str, value: Any) -> None:
+    """A name from a caller in this process; names from the wire are texts by themselves."""
+    _check_text(field, value, MAX_TEXT)
+
+
+def _check_text(field: str, value: Any, limit: int) -> None:
     if not isinstance(value, str):
         raise malformed(field, f"is a string, not {describe_type(value)}")
-    if len(value) > MAX_TEXT:
-        raise malformed(field, f"is longer than {MAX_TEXT} characters")
+    if len(value) > limit:
+        raise malformed(field, f"is longer than {limit} characters")
+    if not value.isascii() and has_surrogate(value):
+        raise malformed(field, "holds a lone surrogate")
 
 
 def read_usage(body: UsageBody | None) -> Usage:
@@ -190,23 +245,16 @@ def read_usage(body: UsageBody | None) -> Usage:
     return Usage(cost, tokens)
 
 
-def read_parameters(raw: Any, field: str) -> Mapping[str, Any]:
-    if raw is None:
-        return {}
-    if not isinstance(raw, Mapping):
-        raise malformed(field, f"is an object, not {describe_type(raw)}")
-    return raw
-
-
 __all__ = [
     "NO_USAGE",
     "OutcomeBody",
     "RequestError",
-    "ToolBody",
+    "ToolRequest",
     "Usage",
     "VerifyRequest",
+    "check_identifier",
     "convert",
-    "read_parameters",
+    "read_tool",
     "read_usage",
     "read_verify",
 ]

@@ -1,12 +1,11 @@
 """Verify one tool call (section 6): the door for tools, never wider than `verify_action`.
 
-Checks 1 to 3, 14, 16 and trust × risk always; 4 to 13 when the call has a context. It executes nothing.
+Checks 1 to 3, 7, 14, 16 and trust × risk always; all of 4 to 13 when the call has a context.
+It executes nothing.
 """
 
 from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from qwed.domain.actions import Action
 from qwed.domain.agents import Agent, AgentId
@@ -22,7 +21,7 @@ from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
 from qwed.gateway.answers import Answer
 from qwed.gateway.ports import Admission
 from qwed.gateway.proposals import Conclusion, Examined, Proposal, attempt_of, conclude, propose
-from qwed.gateway.requests import Usage
+from qwed.gateway.requests import ToolRequest
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
     decision_of,
@@ -33,14 +32,6 @@ from qwed.gateway.verify_action import (
     suspended,
 )
 from qwed.gateway.walls import visible_agent
-
-
-class ToolRequest(msgspec.Struct, frozen=True):
-    tool_name: str
-    parameters: Any
-    context: Any
-    usage: Usage
-    justification: str | None = None
 
 
 async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, request: ToolRequest) -> Answer:
@@ -63,8 +54,6 @@ async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, req
     refusal = suspended(agent)  # 3
     if refusal is not None:
         return await call.refuse(refusal)
-    if proposal.parameters_problem is not None:  # 7, with a context or without
-        return await call.refuse(proposal.parameters_problem)
     admitted = await _admit(services, agent, proposal, request)
     if isinstance(admitted, Refusal):
         return await call.refuse(admitted)
@@ -98,8 +87,10 @@ def _assess(
 async def _admit(
     services: Services, agent: Agent, proposal: Proposal, request: ToolRequest
 ) -> tuple[Admission, StepContext | None] | Refusal:
-    """Checks 4 to 14 with a context, 14 alone without one (where the policy allows that)."""
+    """Checks 4 to 14 with a context, 7 and 14 without one (where the policy allows that)."""
     if request.context is None and not services.policy.tools_require_context:
+        if proposal.parameters_problem is not None:
+            return proposal.parameters_problem
         held = await services.store.hold(agent, proposal.charge, proposal.now_ms)
         return held if isinstance(held, Refusal) else (held, None)
     context = read_context(request.context, state_required=services.state_required)

@@ -22,10 +22,10 @@ from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.requests import ToolBody, convert, read_usage, read_verify
+from qwed.gateway.requests import read_tool, read_verify
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import denied_unrecorded, verify_action
-from qwed.gateway.verify_tool import ToolRequest, verify_tool
+from qwed.gateway.verify_tool import verify_tool
 from qwed.gateway.walls import require_own_or_scope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
@@ -71,7 +71,7 @@ class Api:
         acting = await self._acting(request, agent_id)
         if isinstance(acting, Answer):
             return self._decided(request, acting)
-        asked = _tool_request(acting.body, tool)
+        asked = read_tool(tool, acting.body)
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer)
 
@@ -350,24 +350,6 @@ def _check_agent_id(body: Any, agent_id: AgentId) -> None:
     given = body.get("agent_id") if isinstance(body, dict) else None
     if given is not None and given != agent_id:
         raise malformed("agent_id", "differs from the agent in the path")
-
-
-def _tool_request(raw: Any, tool: str) -> ToolRequest:
-    body = convert({} if raw is None else raw, ToolBody)
-    parameters = body.parameters
-    if body.tool_call is not None:
-        if body.tool_call.tool_name != tool:
-            raise malformed("tool_call.tool_name", "differs from the tool in the path")
-        if parameters is not None:
-            raise malformed("parameters", "stand inside tool_call, or alone, not both")
-        parameters = body.tool_call.parameters
-    return ToolRequest(
-        tool,
-        {} if parameters is None else parameters,
-        body.context,
-        read_usage(body.usage),
-        body.justification,
-    )
 
 
 def _query(request: Request, *known: str) -> dict[str, str]:
