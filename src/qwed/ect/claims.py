@@ -21,7 +21,10 @@ DIALECTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 TYPES: Final = frozenset(dialect["typ"] for dialect in DIALECTS.values())
 
-_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_HEX: Final = "[0-9A-Fa-f]"
+_ONE_UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_UUID: Final = re.compile(_ONE_UUID)
+_UUIDS: Final = re.compile(f"{_ONE_UUID}(?:,{_ONE_UUID})*")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 # 32 bytes are 43 letters, of which the last has two bits to spare: only these are canonical.
 _HASH: Final = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
@@ -31,6 +34,10 @@ _NO_EXT: Final[Mapping[str, Any]] = {}
 
 class InvalidClaims(ValueError):
     """A claim breaks its rule; the message names it."""
+
+
+class InvalidAudience(InvalidClaims):
+    pass
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -55,8 +62,10 @@ def read(claims: Mapping[str, Any]) -> Claims:
     return read_rest(claims, audience(get("aud")), times(get("iat"), get("exp")))
 
 
-def read_rest(claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, int]) -> Claims:
-    """`read`, for who has read the audience and the times already."""
+def read_rest(
+    claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, int], written_bytes: int | None = None
+) -> Claims:
+    """`read`, for who has read the audience and the times already, and knows how long the JSON was."""
     get = claims.get
     jti = identifier(get("jti"), "jti")
     return Claims(
@@ -67,10 +76,10 @@ def read_rest(claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, 
         jti,
         action(get("exec_act")),
         parents(_either(claims, "par", "pred"), jti),
-        identifier(claims["wid"], "wid") if "wid" in claims else None,
+        workflow(claims["wid"]) if "wid" in claims else None,
         sha256(claims["inp_hash"], "inp_hash") if "inp_hash" in claims else None,
         sha256(claims["out_hash"], "out_hash") if "out_hash" in claims else None,
-        extensions(_either(claims, "ext", "ect_ext")),
+        extensions(_either(claims, "ext", "ect_ext"), written_bytes),
     )
 
 
@@ -91,7 +100,7 @@ def audience(value: Any) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
         return tuple(value)
-    raise InvalidClaims("aud is a string or an array of strings")
+    raise InvalidAudience("aud is a string or an array of strings")
 
 
 def times(iat: Any, exp: Any) -> tuple[int, int]:
@@ -116,6 +125,18 @@ def identifier(value: Any, name: str) -> str:
     return value.lower()
 
 
+def workflow(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidClaims("wid is a UUID")
+    return _workflow(value)
+
+
+# Few workflows, many tokens.
+@functools.lru_cache(maxsize=256)
+def _workflow(text: str) -> str:
+    return identifier(text, "wid")
+
+
 def action(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidClaims("exec_act is a non-empty string")
@@ -127,8 +148,15 @@ def parents(value: Any, jti: str) -> tuple[str, ...]:
         raise InvalidClaims(f"par is an array of at most {MAX_PARENTS} ids")
     if not value:
         return ()
-    ids = tuple([identifier(item, "each of par") for item in value])
-    if len(set(ids)) != len(ids) or jti in ids:
+    try:
+        joined = ",".join(value)
+    except TypeError:
+        raise InvalidClaims("par holds ids") from None
+    ids = tuple(joined.lower().split(","))
+    # As many as there were: an item with a comma in it would else pass for two.
+    if not _UUIDS.fullmatch(joined) or len(ids) != len(value):
+        raise InvalidClaims("par holds UUIDs")
+    if jti in ids or len(set(ids)) != len(ids):
         raise InvalidClaims("par names a token twice, or its own")
     return ids
 
@@ -139,14 +167,16 @@ def sha256(value: Any, name: str) -> str:
     return value
 
 
-def extensions(value: Any) -> Mapping[str, Any]:
+def extensions(value: Any, written_bytes: int | None = None) -> Mapping[str, Any]:
     if value is msgspec.UNSET:
         return _NO_EXT
     if not isinstance(value, dict):
         raise InvalidClaims("ext is an object")
     if not _is_within(value, MAX_EXT_DEPTH):
         raise InvalidClaims(f"ext is nested deeper than {MAX_EXT_DEPTH} levels")
-    if len(_ext_encoder.encode(value)) > MAX_EXT_BYTES:
+    # A part is not longer than the whole it was read from.
+    is_short = written_bytes is not None and written_bytes <= MAX_EXT_BYTES
+    if not is_short and len(_ext_encoder.encode(value)) > MAX_EXT_BYTES:
         raise InvalidClaims(f"ext takes more than {MAX_EXT_BYTES} bytes")
     return value
 

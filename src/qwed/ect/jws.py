@@ -119,8 +119,8 @@ def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
 
 _PLAIN: Final = msgspec.json.Decoder(dict[str, Any], float_hook=json_text.decimal_of)
 _PLAIN_INTEGER: Final = 2**63
-#: How a colon that ends a member's name may be preceded.
-_BEFORE_COLON: Final = (b'":', b" :", b"\n:", b"\t:", b"\r:")
+#: What may stand between a member's name and its colon.
+_SPACES: Final = (b" ", b"\n", b"\t", b"\r")
 
 
 def _plain_object(payload: bytes) -> dict[str, Any] | None:
@@ -129,13 +129,16 @@ def _plain_object(payload: bytes) -> dict[str, Any] | None:
     The colons that may end a name are at least as many as the members written, and those are at least as
     many as the members read: where the ends are equal, none was written twice.
     """
-    if payload.count(b"{") + payload.count(b"[") > 8 or b"\\u" in payload:
+    if b"\\" in payload or payload.count(b"{") + payload.count(b"[") > 8:
         return None
     try:
         value: dict[str, Any] = _PLAIN.decode(payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
-    if sum(map(payload.count, _BEFORE_COLON)) != _count_members(value):
+    colons = payload.count(b'":')
+    if any(map(payload.__contains__, _SPACES)):
+        colons += sum(payload.count(space + b":") for space in _SPACES)
+    if colons != _count_members(value):
         return None
     return value
 
@@ -145,6 +148,8 @@ def _count_members(value: Any) -> int:
     count, items = (len(value), value.values()) if type(value) is dict else (0, value)
     for item in items:
         kind = type(item)
+        if kind is str:
+            continue
         if kind is dict or kind is list:
             count += _count_members(item)
         elif kind is json_text.Unrepresentable or (

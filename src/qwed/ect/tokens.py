@@ -3,7 +3,7 @@
 import enum
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -82,7 +82,7 @@ def issue(
     wid: str | None = None,
     inp_hash: str | None = None,
     out_hash: str | None = None,
-    ext: Mapping[str, Any] | None = None,
+    ext: dict[str, Any] | None = None,
     jti: str | None = None,
     lifetime_seconds: int = DEFAULT_LIFETIME_SECONDS,
     dialect: str = "00",
@@ -98,22 +98,24 @@ def issue(
     own = new_id() if jti is None else claims.identifier(jti, "jti")
     content: dict[str, Any] = {
         "iss": claims.issuer(ring.issuer),
-        "aud": aud if isinstance(aud, str) and aud else list(claims.audience(list(aud))),
+        "aud": aud if isinstance(aud, str) and aud else claims.audience(list(aud)),
         "iat": now,
         "exp": claims.times(now, now + lifetime_seconds)[1],
         "jti": own,
         "exec_act": claims.action(exec_act),
-        names["par"]: claims.parents(list(par), own),
+        names["par"]: claims.parents(list(par), own) if par else (),
     }
     if wid is not None:
-        content["wid"] = claims.identifier(wid, "wid")
+        content["wid"] = claims.workflow(wid)
     if inp_hash is not None:
         content["inp_hash"] = claims.sha256(inp_hash, "inp_hash")
     if out_hash is not None:
         content["out_hash"] = claims.sha256(out_hash, "out_hash")
     if ext is not None:
-        content[names["ext"]] = claims.extensions(dict(ext))
+        content[names["ext"]] = ext
     payload = _encoder.encode(content)
+    if ext is not None:
+        claims.extensions(ext, len(payload))
     if level is Level.L1:
         token = base64url.encode(payload)
     else:

@@ -19,7 +19,7 @@ import msgspec
 
 from qwed.ect import claims as rules
 from qwed.ect import dag, jwk, jws, tokens
-from qwed.ect.claims import TYPES, Claims, InvalidClaims
+from qwed.ect.claims import TYPES, Claims, InvalidAudience, InvalidClaims
 from qwed.ect.dag import CLOCK_SKEW_SECONDS, MAX_ANCESTORS, BrokenDag, Node
 from qwed.ect.jwk import PublicKey
 from qwed.ect.keys import KeyRing
@@ -123,6 +123,9 @@ class Unavailable(msgspec.Struct, frozen=True):
     says: str
 
 
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
 class _Refusal(Exception):
     def __init__(self, reason: Reason, says: str) -> None:
         super().__init__(says)
@@ -178,7 +181,8 @@ class Verifier:
         out: bytes | None = None,
     ) -> Accepted | Refused | Unavailable:
         """One token; `alongside` are others of the request, among which its parents may be."""
-        answer = self._answer([*alongside, token], now, {"inp_hash": inp, "out_hash": out})
+        at_hand = {} if inp is out is None else {"inp_hash": inp, "out_hash": out}
+        answer = self._answer([*alongside, token], now, at_hand)
         return answer[-1] if isinstance(answer, list) else answer
 
     def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | Refused | Unavailable:
@@ -208,32 +212,42 @@ class Verifier:
             token = tokens.parse(raw)
         except jws.InvalidToken as error:
             raise _Refusal(Reason.MALFORMED, str(error)) from None
-        if token.signed is not None:
-            self._check_signature(token)
-        aud = _audience(token)
+        signed = token.signed
+        if signed is not None:
+            self._check_signature(token, signed)
+        try:
+            return self._checked(token, now, at_hand)
+        except InvalidAudience as error:
+            raise _Refusal(Reason.AUDIENCE, str(error)) from None
+        except InvalidClaims as error:
+            raise _Refusal(Reason.CLAIMS, str(error)) from None
+
+    def _checked(self, token: UnverifiedToken, now: int, at_hand: Mapping[str, bytes | None]) -> _Checked:
+        """Steps 8 to 12. Raises `InvalidClaims` too."""
+        given = token.claims
+        aud = rules.audience(given.get("aud"))
         if self._audiences.isdisjoint(aud):
             raise _Refusal(Reason.AUDIENCE, "meant for others")
-        token_hash = tokens.hash_bytes(raw.encode("ascii"))
-        remembered = self._recall(token)
-        span = _times(token)
+        span = rules.times(given.get("iat"), given.get("exp"))
+        raw = token.raw.encode("ascii")
+        token_hash = tokens.hash_bytes(raw)
+        remembered = self._recall(given.get("jti"))
         if remembered != token_hash:
             _check_times(*span, now)
-        claims = _read(token, aud, span)
-        if remembered not in (None, token_hash):
+        claims = rules.read_rest(given, aud, span, len(raw))
+        if remembered is not None and remembered != token_hash:
             raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token")
-        kid = None if token.signed is None else token.signed.header.kid
-        ect = Ect(claims, raw, token_hash, kid)
-        return _Checked(ect, token.level, remembered is not None, _matched(claims, at_hand))
+        signed = token.signed
+        ect = Ect(claims, token.raw, token_hash, None if signed is None else signed.header.kid)
+        matched = _matched(claims, at_hand) if at_hand else _NOTHING
+        return _Checked(ect, token.level, remembered is not None, matched)
 
-    def _recall(self, token: UnverifiedToken) -> str | None:
+    def _recall(self, jti: Any) -> str | None:
         """Asked before the claims are checked: what is no id has no token."""
-        jti = token.claims.get("jti")
         return self._memory.recall(jti.lower()) if isinstance(jti, str) else None
 
-    def _check_signature(self, token: UnverifiedToken) -> None:
+    def _check_signature(self, token: UnverifiedToken, signed: jws.Unverified) -> None:
         """Steps 2 to 7."""
-        signed = token.signed
-        assert signed is not None
         header = signed.header
         if header.typ not in TYPES:
             raise _Refusal(Reason.TYPE, f"typ is {header.typ!r}")
@@ -254,6 +268,9 @@ class Verifier:
 
     def _joined(self, checked: Sequence[_Checked]) -> dict[str, Accepted]:
         """Steps 13 and 14, parents first. The same token presented twice is one."""
+        if len(checked) == 1:
+            item = checked[0]
+            return {item.ect.claims.jti: self._join(item, _node(item, item.level), {})}
         by_jti: dict[str, _Checked] = {}
         for item in checked:
             other = by_jti.setdefault(item.ect.claims.jti, item)
@@ -300,27 +317,6 @@ class Verifier:
             node = Node(claims.jti, claims.iat, claims.par, claims.wid, item.level)
             if self._memory.remember(item.ect.token_hash, node) != item.ect.token_hash:
                 raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token meanwhile")
-
-
-def _audience(token: UnverifiedToken) -> tuple[str, ...]:
-    try:
-        return rules.audience(token.claims.get("aud"))
-    except InvalidClaims as error:
-        raise _Refusal(Reason.AUDIENCE, str(error)) from None
-
-
-def _read(token: UnverifiedToken, aud: tuple[str, ...], span: tuple[int, int]) -> Claims:
-    try:
-        return rules.read_rest(token.claims, aud, span)
-    except InvalidClaims as error:
-        raise _Refusal(Reason.CLAIMS, str(error)) from None
-
-
-def _times(token: UnverifiedToken) -> tuple[int, int]:
-    try:
-        return rules.times(token.claims.get("iat"), token.claims.get("exp"))
-    except InvalidClaims as error:
-        raise _Refusal(Reason.CLAIMS, str(error)) from None
 
 
 def _check_times(iat: int, exp: int, now: int) -> None:
