@@ -40,7 +40,7 @@ class InvalidAudience(InvalidClaims):
     pass
 
 
-class Claims(msgspec.Struct, frozen=True):
+class Claims(msgspec.Struct, frozen=True, gc=False):
     """Claims that follow every rule; ids are in lower case, whoever wrote them."""
 
     iss: str

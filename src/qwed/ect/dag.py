@@ -15,7 +15,7 @@ MAX_ANCESTORS: Final = 10_000
 CLOCK_SKEW_SECONDS: Final = 30
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True, gc=False):
     """What the graph needs to know of an accepted token."""
 
     jti: str

@@ -88,7 +88,7 @@ class PublicKey:
 
     def verifies(self, algorithm: str, signature: bytes, data: bytes) -> bool:
         """Whether this key made the signature with that algorithm; False for one it does not serve."""
-        check = self._checks.get(canonical_name(algorithm))
+        check = self._checks.get(algorithm) or self._checks.get(canonical_name(algorithm))
         if check is None:
             return False
         try:

@@ -31,13 +31,13 @@ class InvalidToken(Exception):
     """The token is refused; the reason is for the log, never for the sender."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, gc=False):
     alg: str
     kid: str
     typ: str
 
 
-class Unverified(msgspec.Struct, frozen=True):
+class Unverified(msgspec.Struct, frozen=True, gc=False):
     """A token that parses. Its payload says nothing until `verify_signature` has seen the signature."""
 
     header: Header
@@ -89,11 +89,11 @@ def verify_signature(
 
 def is_low_s(algorithm: str, signature: bytes) -> bool:
     """True of every signature that is not ECDSA."""
-    order = _ORDERS.get(algorithm)
-    return order is None or int.from_bytes(signature[len(signature) // 2 :]) <= order // 2
+    half = _HALF_ORDERS.get(algorithm)
+    return half is None or int.from_bytes(signature[len(signature) // 2 :]) <= half
 
 
-_ORDERS: Final = {curve.algorithm: curve.order for curve in jwk.CURVES.values()}
+_HALF_ORDERS: Final = {curve.algorithm: curve.order // 2 for curve in jwk.CURVES.values()}
 
 
 def compose(header_segment: bytes, payload: bytes) -> bytes:

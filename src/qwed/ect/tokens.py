@@ -25,7 +25,7 @@ class Level(enum.IntEnum):
     L3 = 3  # signed, and the ledger holds exactly these bytes
 
 
-class UnverifiedToken(msgspec.Struct, frozen=True):
+class UnverifiedToken(msgspec.Struct, frozen=True, gc=False):
     """A token that parses; `signed` is None at L1. Nothing in it is true yet."""
 
     raw: str
@@ -63,7 +63,7 @@ def new_id() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
-class Ect(msgspec.Struct, frozen=True):
+class Ect(msgspec.Struct, frozen=True, gc=False):
     """A verified token, with the exact bytes that were received."""
 
     claims: Claims

@@ -99,7 +99,7 @@ class EvidenceUnavailable(Exception):
     """What has to be asked does not answer."""
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class Accepted(msgspec.Struct, frozen=True, gc=False):
     ect: Ect
     level: Level
     #: The weakest of the token and all its ancestors.
@@ -132,7 +132,7 @@ class _Refusal(Exception):
         self.refused = Refused(reason, says)
 
 
-class _Checked(msgspec.Struct, frozen=True):
+class _Checked(msgspec.Struct, frozen=True, gc=False):
     """A token that stood steps 1 to 12."""
 
     ect: Ect
@@ -182,7 +182,7 @@ class Verifier:
     ) -> Accepted | Refused | Unavailable:
         """One token; `alongside` are others of the request, among which its parents may be."""
         at_hand = {} if inp is out is None else {"inp_hash": inp, "out_hash": out}
-        answer = self._answer([*alongside, token], now, at_hand)
+        answer = self._answer([*alongside, token] if alongside else [token], now, at_hand)
         return answer[-1] if isinstance(answer, list) else answer
 
     def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | Refused | Unavailable:
@@ -257,10 +257,10 @@ class Verifier:
         key = self._keys.find(iss, header.kid) if isinstance(iss, str) else None
         if key is None:
             raise _Refusal(Reason.KEY_UNKNOWN, f"no key {header.kid!r} of that issuer")
-        try:
-            jws.verify_signature(signed, key.public, self._algorithms, low_s_only=key.low_s_only)
-        except jws.InvalidToken as error:
-            raise _Refusal(Reason.SIGNATURE, str(error)) from None
+        if key.low_s_only and not jws.is_low_s(header.alg, signed.signature):
+            raise _Refusal(Reason.SIGNATURE, "the twin of a signature")
+        if not key.public.verifies(header.alg, signed.signature, signed.signing_input):
+            raise _Refusal(Reason.SIGNATURE, "wrong signature")
         if key.is_revoked:
             raise _Refusal(Reason.KEY_REVOKED, f"{header.kid!r} is revoked")
         if iss != key.issuer:
@@ -270,7 +270,7 @@ class Verifier:
         """Steps 13 and 14, parents first. The same token presented twice is one."""
         if len(checked) == 1:
             item = checked[0]
-            return {item.ect.claims.jti: self._join(item, _node(item, item.level), {})}
+            return {item.ect.claims.jti: self._join(item, {})}
         by_jti: dict[str, _Checked] = {}
         for item in checked:
             other = by_jti.setdefault(item.ect.claims.jti, item)
@@ -284,28 +284,34 @@ class Verifier:
         presented: dict[str, Node] = {}
         for node in order:
             item = by_jti[node.jti]
-            answer = accepted[node.jti] = self._join(item, node, presented)
+            answer = accepted[node.jti] = self._join(item, presented)
             presented[node.jti] = _node(item, answer.level)
         return accepted
 
-    def _join(self, item: _Checked, node: Node, presented: Mapping[str, Node]) -> Accepted:
-        try:
-            weakest = dag.join(
-                node, lambda jti: presented.get(jti) or self._parents.node(jti), self._max_ancestors
-            )
-        except BrokenDag as error:
-            raise _Refusal(Reason(error.rule), str(error)) from None
-        level = self._confirmed(item)
+    def _join(self, item: _Checked, presented: Mapping[str, Node]) -> Accepted:
+        weakest = Level.L3
+        if item.ect.claims.par:
+            weakest = self._weakest_before(_node(item, item.level), presented)
+        level = item.level if self._ledger is None else self._confirmed(item, self._ledger)
         chain_level = min(level, weakest)
         if chain_level < self._minimum:
             raise _Refusal(Reason.LEVEL, f"{chain_level.name}, and {self._minimum.name} is asked for")
         return Accepted(item.ect, level, chain_level, item.is_known, item.matched)
 
-    def _confirmed(self, item: _Checked) -> Level:
-        if item.level is Level.L1 or self._ledger is None:
-            return item.level
+    def _weakest_before(self, node: Node, presented: Mapping[str, Node]) -> Level:
+        def find(jti: str) -> Node | None:
+            return presented.get(jti) or self._parents.node(jti)
+
         try:
-            return Level.L3 if self._ledger.holds(item.ect.claims.jti, item.ect.token_hash) else Level.L2
+            return dag.join(node, find, self._max_ancestors)
+        except BrokenDag as error:
+            raise _Refusal(Reason(error.rule), str(error)) from None
+
+    def _confirmed(self, item: _Checked, ledger: LedgerConfirmation) -> Level:
+        if item.level is Level.L1:
+            return Level.L1
+        try:
+            return Level.L3 if ledger.holds(item.ect.claims.jti, item.ect.token_hash) else Level.L2
         except EvidenceUnavailable:
             if self._minimum is Level.L3:
                 raise
