@@ -83,16 +83,26 @@ async def list_keys(services: Services, caller: Caller) -> Answer:
 
 async def revoke_key(services: Services, caller: Caller, key_id: str) -> Answer:
     require_scope(caller, Scope.REGISTER)
+    # To count the operators' keys and to take one away is one step.
+    async with services.turns.turn("keys"):
+        return await _revoke(services, caller, key_id)
+
+
+async def _revoke(services: Services, caller: Caller, key_id: str) -> Answer:
     own = await services.store.keys(caller.principal_id)
     key = next((key for key in own if key.key_id == key_id), None)
     if key is None:
         raise refuse(Code.NOT_FOUND, f"there is no key {key_id[:80]!r}")
-    if key.is_operator and sum(k.is_operator and k.revoked_ms is None for k in own) == 1:
+    if key.is_operator and not any(_is_in_force(other) for other in own if other.key_id != key_id):
         raise refuse(Code.AUTH_FORBIDDEN, "this is the last operator key: create another one first")
     revoked = msgspec.structs.replace(key, revoked_ms=services.clock.now_ms())
     activity = noted(services, caller, "revoke_key", _key_wire(revoked), principal_id=key.principal_id)
     await services.store.commit(Record(activity, key=revoked))
     return Answer(_key_wire(revoked))
+
+
+def _is_in_force(key: ApiKey) -> bool:
+    return key.is_operator and key.revoked_ms is None
 
 
 def _key_wire(key: ApiKey) -> dict[str, Any]:
@@ -118,7 +128,16 @@ async def create_webhook(services: Services, caller: Caller, raw: Any) -> Answer
         if event not in WEBHOOK_EVENTS:
             raise malformed("events", f"are among {', '.join(WEBHOOK_EVENTS)}")
     await _check_url(services, body.url)
-    if len(await services.store.webhooks(principal)) >= MAX_WEBHOOKS:
+    async with services.turns.turn(("webhooks", principal)):
+        return await _add_webhook(services, caller, principal, body)
+
+
+async def _add_webhook(
+    services: Services, caller: Caller, principal: PrincipalId | None, body: WebhookBody
+) -> Answer:
+    # Asked for nobody's, the store lists everybody's; those of the operator are its own.
+    listed = await services.store.webhooks(principal)
+    if sum(hook.principal_id == principal for hook in listed) >= MAX_WEBHOOKS:
         raise refuse(Code.AUTH_FORBIDDEN, f"a principal has at most {MAX_WEBHOOKS} webhooks")
     secret = services.ids.secret()
     hook = Webhook(services.ids.webhook(), principal, body.url, body.events, secret, services.clock.now_ms())

@@ -6,16 +6,17 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.agents import AgentId
+from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import iso, parse_iso
 from qwed.gateway.answers import Answer, malformed
+from qwed.gateway.changes import GATEWAY
 from qwed.gateway.records import ActivityPage, ActivityQuery
 from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope, required_agent
+from qwed.gateway.walls import agent_unknown, require_own_or_scope, visible_agent
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 1_000
@@ -25,7 +26,7 @@ _PARAMETERS: Final = ("from", "to", "decision", "action_type", "conversation_id"
 async def read_activity(
     services: Services, caller: Caller, agent_id: AgentId, parameters: Mapping[str, str]
 ) -> Answer:
-    await required_agent(services, caller, agent_id)
+    await _require_history(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
     query = _query(agent_id, parameters)
     page = await services.store.activities(query)
@@ -41,6 +42,33 @@ async def read_activity(
     if page.next_seq is not None:
         body["next"] = _cursor(page.next_seq)
     return Answer(body)
+
+
+async def _require_history(services: Services, caller: Caller, agent_id: AgentId) -> None:
+    """An agent's record outlives the agent; the gateway's own is for operators."""
+    if agent_id == GATEWAY and caller.is_operator:
+        return
+    if await visible_agent(services, caller, agent_id) is None:
+        # An agent's token opens its own record only.
+        if agent_id == GATEWAY or caller.agent_id is not None:
+            raise agent_unknown(agent_id)
+        owner = await _last_owner(services, agent_id)
+        if owner is None or not (caller.is_operator or owner == caller.principal_id):
+            raise agent_unknown(agent_id)
+
+
+async def _last_owner(services: Services, agent_id: AgentId) -> PrincipalId | None:
+    """Whose record it is, by its newest entry: an agent that is gone is found nowhere else."""
+    page = await services.store.activities(ActivityQuery(agent_id, limit=1))
+    if not page.entries:
+        return None
+    newest = msgspec.json.decode(page.entries[0][0], type=_Named)
+    found = await services.store.activity(newest.activity_id)
+    return None if found is None else found[0].principal_id
+
+
+class _Named(msgspec.Struct):
+    activity_id: str
 
 
 def entry_with_outcome(payload: bytes, outcome: Outcome | None) -> Any:

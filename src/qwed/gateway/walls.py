@@ -3,7 +3,7 @@
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.gateway.answers import refuse
+from qwed.gateway.answers import RequestError, refuse
 from qwed.gateway.services import Services
 
 
@@ -20,8 +20,12 @@ async def visible_agent(services: Services, caller: Caller, agent_id: AgentId) -
 async def required_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
     agent = await visible_agent(services, caller, agent_id)
     if agent is None:
-        raise refuse(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
+        raise agent_unknown(agent_id)
     return agent
+
+
+def agent_unknown(agent_id: AgentId) -> RequestError:
+    return refuse(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
 
 
 def require_scope(caller: Caller, scope: Scope) -> None:

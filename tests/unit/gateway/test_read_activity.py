@@ -1,0 +1,44 @@
+"""Who may read which record: it outlives its agent, and the gateway has one of its own."""
+
+from tests.support.world import code_of
+
+
+def entries(world, agent_id, key):
+    return world.call("GET", f"/agents/{agent_id}/activity", key=key)
+
+
+def test_the_record_of_a_deregistered_agent_is_read_by_its_principal_and_by_operators(world):
+    own, rival = world.principal_key("acme"), world.principal_key("rival")
+    agent = world.register()
+    world.verify(agent)
+    world.call("DELETE", f"/agents/{agent['agent_id']}", key=own)
+
+    read = entries(world, agent["agent_id"], own)
+    assert read.status_code == 200
+    kinds = [entry["action_type"] for entry in read.json()["activities"]]
+    assert kinds == ["deregister_agent", "calculate", "register_agent"]
+    assert (
+        entries(world, agent["agent_id"], world.principal_key("acme", scopes=["verify"])).status_code == 403
+    )
+    assert world.activity(agent)["summary"] == read.json()["summary"]
+    for key in (rival, world.register()["agent_token"]):
+        refused = entries(world, agent["agent_id"], key)
+        assert refused.status_code == 404
+        assert refused.text == entries(world, agent["agent_id"], key).text
+        assert code_of(refused.json()) == code_of(entries(world, "agent_nobody", key).json())
+    assert entries(world, agent["agent_id"], agent["agent_token"]).status_code == 401
+
+
+def test_the_gateways_own_record_is_for_operators(world):
+    own = world.principal_key("acme")
+    agent = world.register()
+
+    read = world.activity({"agent_id": "gateway"})
+    assert {entry["action_type"] for entry in read["activities"]} == {"create_key"}
+    for key in (own, agent["agent_token"]):
+        assert entries(world, "gateway", key).status_code == 404
+
+
+def test_nobody_has_no_record(world):
+    assert entries(world, "agent_nobody", world.principal_key("acme")).status_code == 404
+    assert world.call("GET", "/agents/agent_nobody/activity").status_code == 404
