@@ -8,7 +8,9 @@ import itertools
 import re
 import secrets
 import time
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -29,6 +31,7 @@ from qwed.http.responses import JSON, error_response, refusal_response
 from qwed.http.router import Endpoint, Found, Router, WrongMethod
 from qwed.http.routes import Api
 
+MAX_PLACES: Final = 8
 _VERSION_PREFIX: Final = "/v1/agents"
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _SECURITY_HEADERS: Final = (
@@ -120,7 +123,7 @@ class Application:
         # The boundary of the server: a defect of ours must answer, approve nothing, and tell only the log.
         except Exception as error:  # noqa: BLE001
             noted = request.scope["noted"]
-            self._log.write("error", "crash", kind=type(error).__name__, **noted)
+            self._log.write("error", "crash", kind=type(error).__name__, where=_places(error), **noted)
             message = f"the gateway failed; nothing was decided (request {noted['request_id']})"
             return refusal_response(Code.STORE_UNAVAILABLE, message, status=500)
 
@@ -142,6 +145,12 @@ async def _decline(receive: Receive, send: Send) -> None:
     """There is nothing here to talk to over a WebSocket; `/events` streams over HTTP."""
     await receive()
     await send({"type": "websocket.close", "code": 1000, "reason": "events are streamed at GET /events"})
+
+
+def _places(error: Exception) -> list[str]:
+    """Where it happened, innermost last: places in our own text, and none of the values they held."""
+    frames = list(traceback.walk_tb(error.__traceback__))[-MAX_PLACES:]
+    return [f"{'/'.join(Path(frame.f_code.co_filename).parts[-2:])}:{line}" for frame, line in frames]
 
 
 def _operations(api: Api) -> list[tuple[str, str, Endpoint]]:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from qwed.gateway.wire import encode_json
 
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 FLUSH_SECONDS: Final = 0.2
 MAX_GATHERED: Final = 10_000
 
@@ -20,8 +20,10 @@ MAX_GATHERED: Final = 10_000
 class EventLog:
     def __init__(self, level: str = "info", stream: BinaryIO | None = None) -> None:
         self._least = LEVELS[level]
-        self._stream = stream or sys.stderr.buffer
+        # A process may be started without a standard error at all.
+        self._stream: BinaryIO | None = stream or getattr(sys.stderr, "buffer", None)
         self._lines: deque[bytes] = deque()
+        self._lost = 0
         self._lock = threading.Lock()
         self._flusher: threading.Thread | None = None
         self._closed = threading.Event()
@@ -29,8 +31,7 @@ class EventLog:
     def write(self, level: str, event: str, **fields: Any) -> None:
         if LEVELS[level] < self._least:
             return
-        line = encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})
-        self._lines.append(line)
+        self._lines.append(_line(level, event, **fields))
         if LEVELS[level] >= LEVELS["error"] or len(self._lines) > MAX_GATHERED:
             self.flush()
         elif self._flusher is None:
@@ -48,11 +49,25 @@ class EventLog:
                 self.flush()
 
     def flush(self) -> None:
+        """Write what was gathered. What can't be written is lost, and counted: no answer waits for it."""
         with self._lock:
-            lines = [self._lines.popleft() + b"\n" for _ in range(len(self._lines))]
-            self._stream.write(b"".join(lines))
-            self._stream.flush()
+            lines = [self._lines.popleft() for _ in range(len(self._lines))]
+            if self._lost:
+                lines.append(_line("warning", "log_lines_lost", count=self._lost))
+            try:
+                if self._stream is not None:
+                    self._stream.write(b"".join(line + b"\n" for line in lines))
+                    self._stream.flush()
+            # A ValueError is what a stream says that was closed.
+            except (OSError, ValueError):
+                self._lost += len(lines) - bool(self._lost)
+            else:
+                self._lost = 0
 
     def close(self) -> None:
         self._closed.set()
         self.flush()
+
+
+def _line(level: str, event: str, **fields: Any) -> bytes:
+    return encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -11,11 +11,12 @@ from starlette.responses import Response, StreamingResponse
 
 from qwed.domain.agents import AgentId
 from qwed.domain.approvals import ApprovalStatus
-from qwed.domain.codes import Code
+from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import Caller, Scope
 from qwed.gateway import answer_approval, manage_agents, manage_keys, registries
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.attestations import ATTESTATION_TYPE
+from qwed.gateway.authenticate import authenticate
 from qwed.gateway.change_trust import change_trust
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.read_activity import read_activity, read_limit
@@ -31,10 +32,11 @@ from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
 from qwed.http.reading import body_token, idempotency_of, parse_body, presented, read_body, read_json
 from qwed.http.responses import response_of
-from qwed.http.sse import event_stream, listening
+from qwed.http.sse import MAX_STREAMS, Streams, event_stream, listening
 
 LOOPBACK = ("127.0.0.1", "::1")
 MAX_WAIT_SECONDS = 60
+RETRY_STREAM_SECONDS = 60
 
 
 class Api:
@@ -53,6 +55,7 @@ class Api:
         self._metrics = metrics
         self._version = version
         self._behind_proxy = behind_proxy
+        self._streams = Streams()
         self.stopping = threading.Event()
 
     # --- deciding ------------------------------------------------------------------------------
@@ -223,6 +226,8 @@ class Api:
                 answer = await show_approval(self._services, caller, approval_id)
                 if answer.body["status"] == ApprovalStatus.OPEN:
                     await arrivals.approval(approval_id, seconds)
+                    # A credential may have ended in the meantime.
+                    caller = await self._gatekeeper.recognised(request, presented(request))
                     answer = await show_approval(self._services, caller, approval_id)
         return response_of(answer)
 
@@ -280,8 +285,25 @@ class Api:
     async def events(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         require_own_or_scope(caller, Scope.READ)
-        stream = event_stream(self._services.events, caller, self.stopping)
-        return StreamingResponse(stream, media_type="text/event-stream")
+        if self._streams.is_full(caller):
+            refusal = Refusal(Code.RATE_LIMITED, f"this credential has {MAX_STREAMS} streams open already")
+            raise RequestError(refusal, retry_after=RETRY_STREAM_SECONDS)
+        return StreamingResponse(self._stream(request, caller), media_type="text/event-stream")
+
+    async def _stream(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
+        credentials = presented(request)
+
+        async def is_welcome() -> bool:
+            try:
+                return await authenticate(self._services, credentials) is not None
+            except StoreUnavailable:
+                return False
+
+        # Of many that came together, those beyond the limit are known only here.
+        if not self._streams.is_full(caller):
+            with self._streams.one_more(caller):
+                async for frame in event_stream(self._services.events, caller, self.stopping, is_welcome):
+                    yield frame
 
     # --- registries, evidence, health ----------------------------------------------------------
 

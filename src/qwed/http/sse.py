@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Final
 
 from qwed.domain.credentials import Caller
@@ -13,6 +14,7 @@ from qwed.gateway.wire import encode_json
 PING_SECONDS: Final = 15.0
 #: How soon a listener notices that the server stops: a stop must not wait for those who listen.
 LOOK_SECONDS: Final = 1.0
+MAX_STREAMS: Final = 16
 
 
 class Arrivals:
@@ -56,13 +58,41 @@ async def listening(hub: EventHub, caller: Caller, stopping: threading.Event) ->
         hub.unsubscribe(subscription)
 
 
-async def event_stream(hub: EventHub, caller: Caller, stopping: threading.Event) -> AsyncIterator[bytes]:
-    """Frames until the client leaves or the server stops; a comment now and then keeps proxies awake."""
+class Streams:
+    """How many streams each caller has open."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    def is_full(self, caller: Caller) -> bool:
+        return self._open[caller.name] >= MAX_STREAMS
+
+    @contextlib.contextmanager
+    def one_more(self, caller: Caller) -> Iterator[None]:
+        self._open[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._open[caller.name] -= 1
+            # Who is gone is forgotten.
+            self._open += Counter()
+
+
+async def event_stream(
+    hub: EventHub,
+    caller: Caller,
+    stopping: threading.Event,
+    is_welcome: Callable[[], Awaitable[bool]],
+) -> AsyncIterator[bytes]:
+    """Frames until the client leaves, its credential ends or the server stops; a comment now and then
+    keeps proxies awake. Nothing is sent before `is_welcome` has said yes again."""
     async with listening(hub, caller, stopping) as arrivals:
         yield b": connected\n\n"
         quiet_seconds = 0.0
         while not arrivals.is_over:
             events = await arrivals.next()
+            if not await is_welcome():
+                return
             for event in events:
                 yield b"event: " + str(event["type"]).encode() + b"\ndata: " + encode_json(event) + b"\n\n"
             quiet_seconds = 0.0 if events else quiet_seconds + LOOK_SECONDS

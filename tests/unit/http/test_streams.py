@@ -1,0 +1,154 @@
+"""Event streams: they end with the credential that opened them, and a caller has only so many."""
+
+import asyncio
+
+import pytest
+from tests.support.world import OPERATOR_KEY, World, calculate
+
+from qwed.http import sse
+
+
+@pytest.fixture
+def world(monkeypatch):
+    monkeypatch.setattr(sse, "LOOK_SECONDS", 0.02)
+    world = World()
+    yield world
+    world.close()
+
+
+class Stream:
+    """One open `GET /events`, as the server sees it."""
+
+    def __init__(self, world, key):
+        self.sent = []
+        self._gone = asyncio.Event()
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/events",
+            "query_string": b"",
+            "headers": [(b"authorization", b"Bearer " + key.encode())],
+            "client": ("127.0.0.1", 1),
+            "server": ("gateway", 80),
+            "scheme": "http",
+        }
+        self.task = asyncio.create_task(world._app(scope, self._receive, self._send))
+
+    async def _receive(self):
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message):
+        self.sent.append(message)
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def text(self):
+        return b"".join(message.get("body", b"") for message in self.sent).decode()
+
+    async def leave(self):
+        self._gone.set()
+        await self.task
+
+
+async def call(world, method, path, key=OPERATOR_KEY, **request):
+    async with world.client() as client:
+        headers = {"Authorization": f"Bearer {key}"}
+        return await client.request(method, path, headers=headers, **request)
+
+
+async def verify(world, agent, conversation):
+    body = {"action": calculate(), "context": {"conversation_id": conversation, "step_number": 1}}
+    await call(world, "POST", f"/agents/{agent['agent_id']}/verify", json=body)
+
+
+def test_a_stream_hears_nothing_after_its_key_was_revoked(world):
+    agent = world.register()
+    made = world.call("POST", "/keys", json={"principal_id": "acme"}).json()
+
+    async def listen():
+        stream = Stream(world, made["api_key"])
+        await asyncio.sleep(0.1)
+        await verify(world, agent, "before")
+        await asyncio.sleep(0.1)
+        heard = stream.text.count("event: decision")
+        await call(world, "DELETE", f"/keys/{made['key_id']}")
+        await verify(world, agent, "after")
+        await asyncio.wait_for(stream.task, 5)
+        return heard, stream.text.count("event: decision")
+
+    assert world.run(listen()) == (1, 1)
+
+
+def test_a_stream_ends_with_its_agents_token(world):
+    agent = world.register()
+
+    async def listen():
+        stream = Stream(world, agent["agent_token"])
+        await asyncio.sleep(0.1)
+        assert stream.status == 200 and not stream.task.done()
+        await call(world, "POST", f"/agents/{agent['agent_id']}/rotate-token")
+        await asyncio.wait_for(stream.task, 5)
+
+    world.run(listen())
+
+
+def test_a_caller_has_only_so_many_streams_and_may_open_another_when_one_ends(world):
+    async def listen():
+        open_ones = [Stream(world, OPERATOR_KEY) for _ in range(sse.MAX_STREAMS)]
+        await asyncio.sleep(0.2)
+        refused = await call(world, "GET", "/events")
+        other = Stream(world, agent["agent_token"])
+        await asyncio.sleep(0.1)
+        await open_ones.pop().leave()
+        again = Stream(world, OPERATOR_KEY)
+        await asyncio.sleep(0.1)
+        still_open = not again.task.done()
+        for stream in (*open_ones, other, again):
+            await stream.leave()
+        return refused, other.status, still_open
+
+    agent = world.register()
+    refused, other, still_open = world.run(listen())
+
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) > 0
+    assert other == 200
+    assert still_open
+
+
+def test_many_streams_at_the_same_moment_do_not_pass_the_limit(world):
+    async def listen():
+        streams = [Stream(world, OPERATOR_KEY) for _ in range(3 * sse.MAX_STREAMS)]
+        await asyncio.sleep(0.3)
+        still_open = sum(not stream.task.done() for stream in streams)
+        for stream in streams:
+            await stream.leave()
+        return still_open
+
+    assert world.run(listen()) == sse.MAX_STREAMS
+
+
+def test_who_waits_for_an_approval_with_a_revoked_key_is_not_told(world):
+    made = world.call("POST", "/keys", json={"principal_id": "acme"}).json()
+    agent = world.register(type="supervised")
+    tool = world.call("POST", f"/agents/{agent['agent_id']}/tools/send_email", json={"context": {}})
+    assert tool.status_code == 200
+    pending = world.call(
+        "POST",
+        f"/agents/{agent['agent_id']}/tools/send_email",
+        json={"context": {"conversation_id": "c", "step_number": 1}},
+    ).json()
+
+    async def wait():
+        waiting = asyncio.create_task(
+            call(world, "GET", f"/approvals/{pending['approval']['id']}?wait=1", made["api_key"])
+        )
+        await asyncio.sleep(0.1)
+        await call(world, "DELETE", f"/keys/{made['key_id']}")
+        return await waiting
+
+    assert world.run(wait()).status_code == 401
