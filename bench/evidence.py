@@ -8,12 +8,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from qwed.ect import KeyRing, Node, TrustedKeys, Verifier, ancestors, generate, hash_bytes, issue
+from qwed.ect.signatures import keys_of
 from qwed.ledger import export
 from qwed.ledger.audit import Audited, audit
 from qwed.ledger.entries import Entry, Head, append, commit_to
 from qwed.ledger.memory import MemoryLedger
 from qwed.ledger.merkle import NodeMemory, Tree
-from qwed.ledger.signatures import keys_of
 
 Figure = tuple[str, float, str, float | None]
 

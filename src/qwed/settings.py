@@ -230,6 +230,11 @@ _FOREIGN_PREFIX: Final = "QWED_OR_"
 _FOREIGN: Final = frozenset({"QWED_VECTORS"})
 
 
+def environment() -> Mapping[str, str]:
+    """All of it, for who is told the name of a variable that is none of our settings (`env:NAME`)."""
+    return os.environ
+
+
 def read_settings(
     environ: Mapping[str, str] | None = None, options: Mapping[str, str | None] | None = None
 ) -> Settings:

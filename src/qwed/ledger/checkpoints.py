@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.ect import base64url
+from qwed.ect import base64url, signatures
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
-from qwed.ledger import signatures
 from qwed.ledger.entries import GENESIS
 from qwed.ledger.merkle import EMPTY_ROOT, verify_consistency
 

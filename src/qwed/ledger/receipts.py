@@ -5,10 +5,9 @@ from typing import Final
 
 import msgspec
 
-from qwed.ect import base64url
+from qwed.ect import base64url, signatures
 from qwed.ect.jwk import PublicKey
 from qwed.ect.keys import KeyRing
-from qwed.ledger import signatures
 
 RECEIPT_TYPE: Final = "qwed-receipt+jwt"
 

@@ -324,7 +324,9 @@ def test_a_private_jwk_without_its_public_half_is_refused():
     assert refuses(jose.sign(ES256, "ES256"), {"kty": "EC", "crv": "P-256", "d": jose.b64(b"\1" * 32)})
 
 
-@pytest.mark.parametrize("jwk", [None, [], "key", 7, {}, {"kty": "EC"}, {"keys": [JWK]}], ids=lambda jwk: str(jwk)[:12])
+@pytest.mark.parametrize(
+    "jwk", [None, [], "key", 7, {}, {"kty": "EC"}, {"keys": [JWK]}], ids=lambda jwk: str(jwk)[:12]
+)
 def test_what_is_not_a_jwk_is_refused(jwk):
     assert refuses(jose.sign(ES256, "ES256"), jwk)
 

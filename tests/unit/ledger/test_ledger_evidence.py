@@ -17,6 +17,7 @@ from qwed.ect import (
     issue,
 )
 from qwed.ect.jwk import InvalidKey
+from qwed.ect.signatures import keys_of
 from qwed.ledger import export
 from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.chain import BrokenChain, Head, verify
@@ -32,7 +33,6 @@ from qwed.ledger.export import Exported, NotAnExport
 from qwed.ledger.memory import Duplicate, MemoryLedger
 from qwed.ledger.merkle import NodeMemory, NoSuchProof, Tree, leaf_hash, verify_consistency, verify_inclusion
 from qwed.ledger.receipts import read_receipt
-from qwed.ledger.signatures import keys_of
 
 NOW = 1_800_000_000
 RING = KeyRing("did:qwed:node:ledger", generate())

@@ -1,4 +1,4 @@
-"""What the ledger signs: our own kinds of token, verified with the public keys alone."""
+"""Statements that we sign (checkpoints, receipts, attestations), read with the public keys alone."""
 
 from collections.abc import Mapping
 from typing import Any
