@@ -1,0 +1,3 @@
+from qwed.cli import main
+
+main()
