@@ -182,7 +182,7 @@ class Verifier:
     ) -> Accepted | Refused | Unavailable:
         """One token; `alongside` are others of the request, among which its parents may be."""
         at_hand = {} if inp is out is None else {"inp_hash": inp, "out_hash": out}
-        answer = self._answer([*alongside, token] if alongside else [token], now, at_hand)
+        answer = self._answer([*alongside, token] if alongside else (token,), now, at_hand)
         return answer[-1] if isinstance(answer, list) else answer
 
     def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | Refused | Unavailable:
@@ -193,17 +193,26 @@ class Verifier:
         self, presented: Sequence[str], now: int, at_hand: Mapping[str, bytes | None]
     ) -> list[Accepted] | Refused | Unavailable:
         try:
-            last = len(presented) - 1
-            checked = [
-                self._check(token, now, at_hand if index == last else {})
-                for index, token in enumerate(presented)
-            ]
-            by_jti = self._joined(checked)
-            self._remember(by_jti.values())
+            if len(presented) == 1:
+                only = self._join(self._check(presented[0], now, at_hand), {})
+                self._remember(only)
+                return [only]
+            return self._answer_several(presented, now, at_hand)
         except _Refusal as refusal:
             return refusal.refused
         except EvidenceUnavailable as error:
             return Unavailable(str(error))
+
+    def _answer_several(
+        self, presented: Sequence[str], now: int, at_hand: Mapping[str, bytes | None]
+    ) -> list[Accepted]:
+        last = len(presented) - 1
+        checked = [
+            self._check(token, now, at_hand if index == last else {}) for index, token in enumerate(presented)
+        ]
+        by_jti = self._joined(checked)
+        for item in by_jti.values():
+            self._remember(item)
         return [by_jti[item.ect.claims.jti] for item in checked]
 
     def _check(self, raw: str, now: int, at_hand: Mapping[str, bytes | None]) -> _Checked:
@@ -268,9 +277,6 @@ class Verifier:
 
     def _joined(self, checked: Sequence[_Checked]) -> dict[str, Accepted]:
         """Steps 13 and 14, parents first. The same token presented twice is one."""
-        if len(checked) == 1:
-            item = checked[0]
-            return {item.ect.claims.jti: self._join(item, {})}
         by_jti: dict[str, _Checked] = {}
         for item in checked:
             other = by_jti.setdefault(item.ect.claims.jti, item)
@@ -289,11 +295,9 @@ class Verifier:
         return accepted
 
     def _join(self, item: _Checked, presented: Mapping[str, Node]) -> Accepted:
-        weakest = Level.L3
-        if item.ect.claims.par:
-            weakest = self._weakest_before(_node(item, item.level), presented)
+        weakest = self._weakest_before(_node(item, item.level), presented) if item.ect.claims.par else None
         level = item.level if self._ledger is None else self._confirmed(item, self._ledger)
-        chain_level = min(level, weakest)
+        chain_level = level if weakest is None else min(level, weakest)
         if chain_level < self._minimum:
             raise _Refusal(Reason.LEVEL, f"{chain_level.name}, and {self._minimum.name} is asked for")
         return Accepted(item.ect, level, chain_level, item.is_known, item.matched)
@@ -317,12 +321,12 @@ class Verifier:
                 raise
             return Level.L2
 
-    def _remember(self, accepted: Iterable[Accepted]) -> None:
-        for item in accepted:
-            claims = item.ect.claims
-            node = Node(claims.jti, claims.iat, claims.par, claims.wid, item.level)
-            if self._memory.remember(item.ect.token_hash, node) != item.ect.token_hash:
-                raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token meanwhile")
+    def _remember(self, accepted: Accepted) -> None:
+        ect = accepted.ect
+        claims = ect.claims
+        node = Node(claims.jti, claims.iat, claims.par, claims.wid, accepted.level)
+        if self._memory.remember(ect.token_hash, node) != ect.token_hash:
+            raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token meanwhile")
 
 
 def _check_times(iat: int, exp: int, now: int) -> None:
