@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import ipaddress
+import itertools
+import re
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -17,21 +19,50 @@ from qwed.gateway.authenticate import Presented
 MAX_IDEMPOTENCY_KEY: Final = 256
 #: A body up to this size is read in about a millisecond; a thread would cost more than it saves.
 MAX_READ_AT_ONCE: Final = 32_768
+MAX_CANDIDATES: Final = 4
+MAX_SENDING_SECONDS: Final = 60
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """The whole body, as long as it stays within the bound."""
-    receive = request.receive
-    message = await receive()
-    body: bytes = _part(message, limits, 0)
-    if not message.get("more_body"):
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body"):
+class BodyReader:
+    """Bodies within bounds. One large one is read at a time, beside the event loop: a parser holds the
+    interpreter while it works, and many at once would leave nothing for those who ask little."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._turn = asyncio.Lock()
+
+    async def json(self, request: Request) -> Any:
+        """The body's value; None for no body at all."""
+        raw = await self.raw(request)
+        return await self.parsed(raw) if raw else None
+
+    async def raw(self, request: Request) -> bytes:
+        """The whole body, as long as it stays within the bounds of size and time."""
+        try:
+            async with asyncio.timeout(MAX_SENDING_SECONDS):
+                return await self._received(request)
+        except TimeoutError:
+            message = f"the body did not arrive within {MAX_SENDING_SECONDS} seconds"
+            raise RequestError(Refusal(Code.REQUEST_MALFORMED, message), status=408) from None
+
+    async def _received(self, request: Request) -> bytes:
+        receive = request.receive
         message = await receive()
-        parts.append(_part(message, limits, size))
-        size += len(parts[-1])
-    return b"".join(parts)
+        body: bytes = _part(message, self._limits, 0)
+        if not message.get("more_body"):
+            return body
+        parts, size = [body], len(body)
+        while message.get("more_body"):
+            message = await receive()
+            parts.append(_part(message, self._limits, size))
+            size += len(parts[-1])
+        return b"".join(parts)
+
+    async def parsed(self, raw: bytes) -> Any:
+        if len(raw) <= MAX_READ_AT_ONCE:
+            return parse_json(raw, self._limits)
+        async with self._turn:
+            return await asyncio.to_thread(parse_json, raw, self._limits)
 
 
 def _part(message: Message, limits: Limits, size: int) -> bytes:
@@ -48,13 +79,6 @@ def _check_size(size: int, limits: Limits) -> None:
         raise refuse(Code.REQUEST_TOO_LARGE, message, limit=limits.max_body_bytes)
 
 
-async def parse_body(raw: bytes, limits: Limits) -> Any:
-    """`parse_json`, where others are waiting: what takes long is read beside the event loop."""
-    if len(raw) > MAX_READ_AT_ONCE:
-        return await asyncio.to_thread(parse_json, raw, limits)
-    return parse_json(raw, limits)
-
-
 def parse_json(raw: bytes, limits: Limits) -> Any:
     """Raises 400 for what is not JSON, 413 for what is nested too deeply, 422 for a repeated key."""
     try:
@@ -66,12 +90,6 @@ def parse_json(raw: bytes, limits: Limits) -> Any:
         raise RequestError(refusal, status=400) from None
     except json_text.JsonError as error:
         raise malformed("body", str(error)) from None
-
-
-async def read_json(request: Request, limits: Limits) -> Any:
-    """The body's value; None for no body at all."""
-    raw = await read_body(request, limits)
-    return await parse_body(raw, limits) if raw else None
 
 
 def presented(request: Request, body: Any = None) -> Presented:
@@ -93,6 +111,13 @@ def body_token(body: Any) -> str | None:
     return token if isinstance(token, str) else None
 
 
+def tokens_in(raw: bytes) -> list[str]:
+    """What could be the token of a large body, found without reading it as JSON. Only a body with the
+    right one among these is worth the work; whether it is *the* token, its JSON says."""
+    return [str(match[1], "ascii") for match in itertools.islice(_TOKEN.finditer(raw), MAX_CANDIDATES)]
+
+
+_TOKEN: Final = re.compile(rb'"agent_token"[ \t\r\n]*+:[ \t\r\n]*+"([!#-\[\]-~]{1,256}+)"')
 _DIRECT: Final = (b"x-api-key", b"x-agent-token")
 
 

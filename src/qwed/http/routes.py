@@ -16,7 +16,7 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.gateway import answer_approval, manage_agents, manage_keys, registries
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.attestations import ATTESTATION_TYPE
-from qwed.gateway.authenticate import authenticate
+from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.change_trust import change_trust
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.read_activity import read_activity, read_limit
@@ -30,7 +30,14 @@ from qwed.gateway.verify_tool import verify_tool
 from qwed.gateway.walls import require_own_or_scope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
-from qwed.http.reading import body_token, idempotency_of, parse_body, presented, read_body, read_json
+from qwed.http.reading import (
+    MAX_READ_AT_ONCE,
+    BodyReader,
+    body_token,
+    idempotency_of,
+    presented,
+    tokens_in,
+)
 from qwed.http.responses import response_of
 from qwed.http.sse import MAX_STREAMS, Streams, event_stream, listening
 
@@ -50,7 +57,7 @@ class Api:
         behind_proxy: bool = False,
     ) -> None:
         self._services = services
-        self._limits = services.policy.limits
+        self._bodies = BodyReader(services.policy.limits)
         self._gatekeeper = gatekeeper
         self._metrics = metrics
         self._version = version
@@ -100,8 +107,10 @@ class Api:
         credentials = presented(request)
         caller = await self._gatekeeper.caller(request, credentials) if credentials.credentials else None
         try:
-            raw = await read_body(request, self._limits)
-            body = await parse_body(raw, self._limits)
+            raw = await self._bodies.raw(request)
+            if caller is None and len(raw) > MAX_READ_AT_ONCE:
+                await self._require_token_in(request, raw)
+            body = await self._bodies.parsed(raw)
         except RequestError:
             if caller is None:
                 raise self._gatekeeper.failure(request) from None
@@ -112,6 +121,12 @@ class Api:
             caller = await self._gatekeeper.recognised(request, presented(request, body))
         return _Acting(caller, raw, body)
 
+    async def _require_token_in(self, request: Request, raw: bytes) -> None:
+        for token in tokens_in(raw):
+            if await authenticate(self._services, Presented((token,))) is not None:
+                return
+        raise refuse(Code.AUTH_MISSING, "no valid credential")
+
     def _decided(self, request: Request, answer: Answer) -> Response:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
@@ -121,7 +136,7 @@ class Api:
 
     async def ask_engine(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         return response_of(
             await registries.ask_engine(self._services, caller, request.path_params["engine"], raw)
         )
@@ -130,7 +145,7 @@ class Api:
 
     async def register(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         return response_of(await register_agent(self._services, caller, raw))
 
     async def agents(self, request: Request) -> Response:
@@ -174,7 +189,7 @@ class Api:
         self, request: Request, use_case: Callable[[Services, Caller, AgentId, Any], Awaitable[Answer]]
     ) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         agent_id = AgentId(request.path_params["agent_id"])
         return response_of(await use_case(self._services, caller, agent_id, raw))
 
@@ -197,7 +212,7 @@ class Api:
         use_case: Callable[[Services, Caller, AgentId, str, Any], Awaitable[Answer]],
     ) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         agent_id, activity_id = AgentId(request.path_params["agent_id"]), request.path_params["activity_id"]
         return response_of(await use_case(self._services, caller, agent_id, activity_id, raw))
 
@@ -244,7 +259,7 @@ class Api:
         self, request: Request, use_case: Callable[[Services, Caller, str, Any], Awaitable[Answer]]
     ) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         return response_of(await use_case(self._services, caller, request.path_params["approval_id"], raw))
 
     async def trust(self, request: Request) -> Response:
@@ -258,7 +273,7 @@ class Api:
 
     async def create_key(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         return response_of(await manage_keys.create_key(self._services, caller, raw))
 
     async def revoke_key(self, request: Request) -> Response:
@@ -273,7 +288,7 @@ class Api:
 
     async def create_webhook(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         return response_of(await manage_keys.create_webhook(self._services, caller, raw))
 
     async def drop_webhook(self, request: Request) -> Response:
@@ -320,7 +335,7 @@ class Api:
 
     async def verify_attestation(self, request: Request) -> Response:
         """One uniform refusal for every reason: a prober learns nothing."""
-        raw = await read_json(request, self._limits)
+        raw = await self._bodies.json(request)
         token = raw.get("attestation") if isinstance(raw, dict) else None
         if not isinstance(token, str):
             raise malformed("attestation", "is missing or no string")

@@ -21,6 +21,19 @@ def world():
     world.close()
 
 
+def scope_of(path, headers):
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("gateway", 80),
+        "scheme": "http",
+    }
+
+
 def ask(world, path, body, headers):
     """The answer's status and body, and how often the gateway asked for the request's body."""
     asked, sent = [], []
@@ -32,17 +45,7 @@ def ask(world, path, body, headers):
     async def send(message):
         sent.append(message)
 
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": path,
-        "query_string": b"",
-        "headers": headers,
-        "client": ("127.0.0.1", 1),
-        "server": ("gateway", 80),
-        "scheme": "http",
-    }
-    world.run(world._app(scope, receive, send))
+    world.run(world._app(scope_of(path, headers), receive, send))
     return sent[0]["status"], json.loads(sent[1]["body"]), len(asked)
 
 
@@ -111,10 +114,61 @@ def test_a_large_body_is_read_beside_the_event_loop_and_a_small_one_on_it(world,
         return loads(raw, **options)
 
     monkeypatch.setattr(json_text, "loads", noting)
-    limits = world.services.policy.limits
+    reader = reading.BodyReader(world.services.policy.limits)
     for size in (10, reading.MAX_READ_AT_ONCE + 1):
         text = b'"' + b"x" * (size - 2) + b'"'
-        assert asyncio.run(reading.parse_body(text, limits)) == "x" * (size - 2)
+        assert asyncio.run(reader.parsed(text)) == "x" * (size - 2)
 
     assert threads[0] is threading.current_thread()
     assert threads[1] is not threading.current_thread()
+
+
+def test_a_large_body_without_a_valid_token_is_refused_unread(world, monkeypatch):
+    agent = world.register()
+    read = []
+    monkeypatch.setattr(json_text, "loads", lambda raw, **options: read.append(raw))
+    padding = b"[" + b"[]," * 20_000 + b"[]]"
+
+    for text in (padding, b'{"agent_token": "qwed_agent_wrong", "x": ' + padding + b"}"):
+        status, _, _ = ask(world, f"/agents/{agent['agent_id']}/verify", text, [])
+        assert status == 401
+    assert read == []
+
+
+@pytest.mark.parametrize("wrong", ["", '"context": {"agent_token": "qwed_agent_wrong"}, '])
+def test_a_large_body_may_carry_its_token(world, wrong):
+    agent = world.register()
+    action = json.dumps({**SUM, "parameters": {"text": "x" * 100_000}})
+    context = wrong or f'"context": {json.dumps(CONTEXT)}, '
+    body = f'{{"action": {action}, {context}"agent_token" :\n "{agent["agent_token"]}"}}'.encode()
+
+    status, answer, _ = ask(world, f"/agents/{agent['agent_id']}/verify", body, [])
+
+    assert (status, answer["decision"]) == (200, "DENIED" if wrong else "APPROVED")
+
+
+def test_a_valid_token_that_stands_elsewhere_in_a_large_body_is_none(world):
+    agent = world.register()
+    action = {**SUM, "parameters": {"text": "x" * 100_000, "agent_token": agent["agent_token"]}}
+    body = json.dumps({"action": action, "context": CONTEXT}).encode()
+
+    status, _, _ = ask(world, f"/agents/{agent['agent_id']}/verify", body, [])
+
+    assert status == 401
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(world, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_SENDING_SECONDS", 0.05)
+    sent = []
+
+    async def receive():
+        await asyncio.sleep(60)
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"authorization", f"Bearer {OPERATOR_KEY}".encode())]
+    world.run(world._app(scope_of("/agents/register", headers), receive, send))
+
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
