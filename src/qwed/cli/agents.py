@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, with_backend
+from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
 
 
 @click.group()
@@ -42,9 +42,9 @@ def show(backend: Backend, agent_id: str, as_json: bool) -> None:
         print_json({**agent, "budget_status": budget})
         return
     for name in ("agent_id", "name", "type", "trust_level", "status", "principal_id", "created_at"):
-        click.echo(f"{name:14} {agent[name]}")
+        click.echo(f"{name:14} {printable(str(agent[name]))}")
     for name, value in agent["permissions"].items():
-        click.echo(f"{name:14} {', '.join(value) or '-'}")
+        click.echo(f"{name:14} {printable(', '.join(value)) or '-'}")
     cost, requests = budget["cost"], budget["requests"]
     click.echo(f"{'spent today':14} {cost['current_daily_usd']} of {_limit(cost['max_daily_usd'])} USD")
     click.echo(f"{'this hour':14} {requests['current_hour']} of {_limit(requests['max_per_hour'])} requests")

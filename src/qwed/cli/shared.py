@@ -55,7 +55,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         table.add_column(column, overflow="fold")
     for row in rows:
         # Text, not markup: agents choose these words.
-        table.add_row(*(Text(cell, style=DECISION_COLOURS.get(cell, "")) for cell in row))
+        table.add_row(*(Text(printable(cell), style=DECISION_COLOURS.get(cell, "")) for cell in row))
     Console().print(table)
 
 

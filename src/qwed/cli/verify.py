@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from qwed.cli.backend import open_backend
-from qwed.cli.shared import DECISION_COLOURS, print_json
+from qwed.cli.shared import DECISION_COLOURS, print_json, printable
 from qwed.domain.json_text import JsonError, loads
 from qwed.domain.registry import ACTION_ENGINES, CODE, ENGINE_NAMES
 from qwed.settings import read_settings
@@ -101,24 +101,25 @@ def _print_finding(wire: dict[str, Any]) -> None:
     status = click.style(wire["status"], fg=STATUS_COLOURS[wire["status"]], bold=True)
     click.echo(f"{status}  {wire['engine']}, {wire['risk_level']} risk")
     if wire["reason"]:
-        click.echo(f"  {wire['reason']}")
+        click.echo(f"  {printable(wire['reason'])}")
     if wire["corrected_action"]:
-        click.echo(f"  corrected: {wire['corrected_action'].get('query') or wire['corrected_action']}")
+        shown = wire["corrected_action"].get("query") or wire["corrected_action"]
+        click.echo(f"  corrected: {printable(str(shown))}")
     for name, value in wire["evidence"].items():
-        click.echo(f"  {name}: {value}")
+        click.echo(f"  {name}: {printable(str(value))}")
 
 
 def _print_decision(answer: dict[str, Any]) -> None:
     decision = answer["decision"]
     click.echo(click.style(decision, fg=DECISION_COLOURS.get(decision), bold=True))
     if "error" in answer:
-        click.echo(f"  {answer['error']['message']} ({answer['error']['code']})")
+        click.echo(f"  {printable(answer['error']['message'])} ({answer['error']['code']})")
     if "verification" in answer:
         verification = answer["verification"]
         click.echo(
             f"  {verification['status']} by {verification['engine']}, {verification['risk_level']} risk"
         )
     if "corrected_action" in answer:
-        click.echo(f"  corrected: {answer['corrected_action']}")
+        click.echo(f"  corrected: {printable(str(answer['corrected_action']))}")
     if "approval" in answer:
         click.echo(f"  waits for {answer['approval']['id']} until {answer['approval']['expires_at']}")

@@ -4,7 +4,7 @@ What can be known from the request alone (checks 7 and 10 to 12) comes in as fin
 so that the order of the table holds whatever fails first.
 """
 
-from collections.abc import Set
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -43,7 +43,7 @@ class Account(msgspec.Struct):
     spending: Spending
     principal_spending: Spending
     #: Fingerprints whose last outcome is `unknown`: nobody knows whether they happened.
-    unsettled: Set[bytes]
+    unsettled: Container[bytes]
     #: In how many conversations an action above LOW risk was committed lately (where that is limited).
     crossings: int = 0
 

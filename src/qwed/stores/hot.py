@@ -42,7 +42,11 @@ class _HotAgent:
     __slots__ = ("agent", "open_approvals", "spending", "unsettled")
 
     def __init__(
-        self, agent: Agent, spending: Spending, open_approvals: dict[str, int], unsettled: set[bytes]
+        self,
+        agent: Agent,
+        spending: Spending,
+        open_approvals: dict[str, int],
+        unsettled: dict[bytes, int],
     ) -> None:
         self.agent = agent
         self.spending = spending
@@ -519,7 +523,11 @@ def _check_unchanged(place: _Place) -> None:
 
 
 def _note_outcome(hot: _HotAgent, outcome: Outcome) -> None:
+    """Counted: of two unknown outcomes of one action, settling one leaves the other."""
+    count = hot.unsettled.get(outcome.fingerprint, 0)
     if outcome.result is Result.UNKNOWN:
-        hot.unsettled.add(outcome.fingerprint)
-    else:
-        hot.unsettled.discard(outcome.fingerprint)
+        hot.unsettled[outcome.fingerprint] = count + 1
+    elif outcome.settled_by is not None and count > 1:
+        hot.unsettled[outcome.fingerprint] = count - 1
+    elif outcome.settled_by is not None:
+        hot.unsettled.pop(outcome.fingerprint, None)

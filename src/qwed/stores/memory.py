@@ -4,7 +4,7 @@ They keep what a file would, without the file: the same records, the same chain,
 """
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
@@ -60,11 +60,13 @@ class MemoryTables:
                 for a in self._approvals.values()
                 if a.agent_id == agent_id and a.status is ApprovalStatus.OPEN and a.expires_ms > now_ms
             },
-            {
-                o.fingerprint
-                for o in self._outcomes.values()
-                if o.agent_id == agent_id and o.result is Result.UNKNOWN
-            },
+            dict(
+                Counter(
+                    o.fingerprint
+                    for o in self._outcomes.values()
+                    if o.agent_id == agent_id and o.result is Result.UNKNOWN
+                )
+            ),
         )
 
     def principal_today(self, principal_id: PrincipalId, day: int) -> Counters:

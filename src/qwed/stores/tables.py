@@ -27,7 +27,8 @@ class AccountRows(msgspec.Struct, frozen=True):
     today: Counters
     hour: list[tuple[int, int]]
     open_approvals: dict[str, int]
-    unsettled: set[bytes]
+    #: Fingerprints, with how many of their outcomes are unknown.
+    unsettled: dict[bytes, int]
 
 
 class Tables(Protocol):

@@ -376,6 +376,7 @@ def test_a_thousand_hostile_jobs_leave_the_pool_healthy():
             )
         assert verified > 300
         assert result(pool, "behave").status is Status.VERIFIED
-        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors_before + 2
+        # A leak would show once per killed worker; the pipes of those that live now are few.
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors_before + 8
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         assert len(children) <= 4

@@ -840,8 +840,9 @@ UNPRIVILEGED = """
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which only root can")
 def test_an_owner_locked_out_by_modes_is_let_in_again(tmp_path):
-    for directory in [tmp_path, *tmp_path.parents][:3]:
-        directory.chmod(0o755)
+    for directory in [tmp_path, *tmp_path.parents]:
+        if directory.stat().st_uid == os.getuid() and directory.stat().st_mode & 0o777 == 0o700:
+            directory.chmod(0o755)
     workspace = tmp_path / "workspace"
     for path in (workspace, tmp_path / "store"):
         path.mkdir()
