@@ -32,7 +32,7 @@ def decode(text: str) -> bytes:
     if text[-1] not in _LAST[over]:
         raise NotBase64Url("not canonical base64url")
     try:
-        standard = text.encode("ascii").translate(_TO_STANDARD) + _PADDING[over]
-        return binascii.a2b_base64(standard, strict_mode=True)
+        standard = text.encode("ascii").translate(_TO_STANDARD)
+        return binascii.a2b_base64(standard + _PADDING[over] if over else standard, strict_mode=True)
     except (UnicodeEncodeError, binascii.Error):
         raise NotBase64Url("not unpadded base64url") from None

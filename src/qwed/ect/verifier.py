@@ -246,10 +246,10 @@ class Verifier:
         claims = rules.read_rest(given, aud, span, len(raw))
         if remembered is not None and remembered != token_hash:
             raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token")
-        signed = token.signed
-        ect = Ect(claims, token.raw, token_hash, None if signed is None else signed.header.kid)
         matched = _matched(claims, at_hand) if at_hand else _NOTHING
-        return _Checked(ect, token.level, remembered is not None, matched)
+        signed = token.signed
+        kid, level = (None, Level.L1) if signed is None else (signed.header.kid, Level.L2)
+        return _Checked(Ect(claims, token.raw, token_hash, kid), level, remembered is not None, matched)
 
     def _recall(self, jti: Any) -> str | None:
         """Asked before the claims are checked: what is no id has no token."""
