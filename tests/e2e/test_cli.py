@@ -426,3 +426,26 @@ def test_a_policy_with_mistakes_stops_the_start_with_their_lines(tmp_path):
     assert refused.returncode == 1
     assert "surprise" in refused.stderr
     assert not (tmp_path / "x.db").exists()
+
+
+def test_an_agents_words_cannot_write_to_the_terminal(call, tmp_path):
+    with Gateway.open(tmp_path / "qwed.db") as gateway:
+        agent = gateway.register_agent(name="\x1b[31mred", type="supervised", principal_id="acme")
+        context = {"conversation_id": "c", "step_number": 1}
+        gateway.verify_action(
+            agent["agent_id"], {"type": "calculate", "query": "1\x1b]0;owned\x07+1"}, context
+        )
+    for command in (
+        ("agents", "list"),
+        ("agents", "show", agent["agent_id"]),
+        ("activity", "list", agent["agent_id"]),
+    ):
+        shown = call(*command).out
+        assert "\x1b" not in shown and "\x07" not in shown, command
+
+
+def test_a_payload_changed_into_text_is_found_like_any_other(call, database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE activities SET payload = '{}' WHERE seq = 2")
+    connection.close()
+    assert call("ledger", "verify").out.startswith("BROKEN")

@@ -172,3 +172,18 @@ def test_a_report_is_itself_an_entry(world):
     assert newest["action_type"] == "report_outcome"
     assert newest["requested_by"] == f"agent:{agent['agent_id']}"
     assert newest["action"]["parameters"]["activity_id"] == done
+
+
+def test_a_second_unknown_outcome_of_one_action_needs_its_own_settling(world):
+    agent = world.register()
+    first = world.verify(agent, step=1)["activity_id"]
+    second = world.verify(agent, step=2)["activity_id"]
+    for activity_id in (first, second):
+        report(world, agent, activity_id, outcome="unknown")
+    report(world, agent, first, settle=True, outcome="success")
+    blocked = world.verify(agent, step=1, conversation="other")
+    report(world, agent, second, settle=True, outcome="success")
+    free = world.verify(agent, step=1, conversation="other")
+
+    assert code_of(blocked) == "QWED-AGENT-LOOP-003"
+    assert free["decision"] == "APPROVED"
