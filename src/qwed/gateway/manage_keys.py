@@ -48,7 +48,8 @@ def new_key(ids: Ids, body: KeyBody, now_ms: int) -> tuple[ApiKey, str]:
     key_hash = credential_hash(secret)
     assert key_hash is not None
     principal = None if body.principal_id is None else PrincipalId(body.principal_id)
-    return ApiKey(ids.key(), key_hash, principal, body.scopes, body.roles, now_ms, body.label), secret
+    scopes = tuple(dict.fromkeys(body.scopes))
+    return ApiKey(ids.key(), key_hash, principal, scopes, body.roles, now_ms, body.label), secret
 
 
 async def create_key(services: Services, caller: Caller, raw: Any) -> Answer:
@@ -67,12 +68,16 @@ def _check_key(body: KeyBody) -> None:
         raise malformed("principal_id", "is missing: a key has a principal or the role 'operator'")
     if body.principal_id is not None and is_operator:
         raise malformed("principal_id", "an operator's key is bound to no principal")
-    if body.principal_id is not None and not 0 < len(body.principal_id.strip()) <= MAX_NAME:
-        raise malformed("principal_id", f"has 1 to {MAX_NAME} characters")
+    _check_principal(body.principal_id)
     if len(body.roles) > 20 or any(not role.strip() or len(role) > MAX_NAME for role in body.roles):
         raise malformed("roles", f"are at most 20 names of 1 to {MAX_NAME} characters")
     if body.label is not None and len(body.label) > MAX_NAME:
         raise malformed("label", f"is longer than {MAX_NAME} characters")
+
+
+def _check_principal(principal_id: str | None) -> None:
+    if principal_id is not None and not (principal_id.strip() and len(principal_id) <= MAX_NAME):
+        raise malformed("principal_id", f"has 1 to {MAX_NAME} characters")
 
 
 async def list_keys(services: Services, caller: Caller) -> Answer:
@@ -121,6 +126,7 @@ async def create_webhook(services: Services, caller: Caller, raw: Any) -> Answer
     """The address passes the same checks as an `api_call` would."""
     require_scope(caller, Scope.REGISTER)
     body = convert(raw, WebhookBody)
+    _check_principal(body.principal_id)
     principal = caller.principal_id if not caller.is_operator else _given_principal(body)
     if not caller.is_operator and body.principal_id not in (None, caller.principal_id):
         raise refuse(Code.AUTH_FORBIDDEN, "a principal's webhooks are its own")
@@ -140,7 +146,8 @@ async def _add_webhook(
     if sum(hook.principal_id == principal for hook in listed) >= MAX_WEBHOOKS:
         raise refuse(Code.AUTH_FORBIDDEN, f"a principal has at most {MAX_WEBHOOKS} webhooks")
     secret = services.ids.secret()
-    hook = Webhook(services.ids.webhook(), principal, body.url, body.events, secret, services.clock.now_ms())
+    events = tuple(dict.fromkeys(body.events))
+    hook = Webhook(services.ids.webhook(), principal, body.url, events, secret, services.clock.now_ms())
     activity = noted(services, caller, "create_webhook", hook.to_wire(), principal_id=principal)
     await services.store.commit(Record(activity, webhook=hook))
     return Answer({**hook.to_wire(), "secret": secret}, status=201)

@@ -153,7 +153,14 @@ def test_an_address_the_gateway_would_not_call_is_refused(world):
 
 
 @pytest.mark.parametrize(
-    "body", [{"events": ["gossip"]}, {"url": "https://x/" + "y" * 2048}, {"surprise": 1}]
+    "body",
+    [
+        {"events": ["gossip"]},
+        {"url": "https://x/" + "y" * 2048},
+        {"surprise": 1},
+        {"principal_id": " "},
+        {"principal_id": "p" * 257},
+    ],
 )
 def test_a_wrong_webhook_is_named(world, body):
     response = hook(world, **body)
@@ -173,3 +180,10 @@ def test_webhooks_keep_to_the_walls_and_to_their_number(world):
     assert world.call("DELETE", f"/webhooks/{made['id']}", key=own).status_code == 200
     statuses = [hook(world, own).status_code for _ in range(21)]
     assert statuses == [201] * 20 + [403]
+
+
+def test_what_is_named_twice_is_kept_once(world):
+    key = create(world, **ACME, scopes=["read", "read", "verify"]).json()
+
+    assert key["scopes"] == ["read", "verify"]
+    assert hook(world, events=["trust"] * 1000).json()["events"] == ["trust"]
