@@ -56,16 +56,14 @@ class Claims(msgspec.Struct, frozen=True, gc=False):
     ext: Mapping[str, Any] = _NO_EXT
 
 
-def read(claims: Mapping[str, Any]) -> Claims:
-    """Raises `InvalidClaims`. Claims that the drafts do not name are let through, and say nothing."""
-    get = claims.get
-    return read_rest(claims, audience(get("aud")), times(get("iat"), get("exp")))
-
-
-def read_rest(
+def read(
     claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, int], written_bytes: int | None = None
 ) -> Claims:
-    """`read`, for who has read the audience and the times already, and knows how long the JSON was."""
+    """The other claims, once audience and times are read. Raises `InvalidClaims`.
+
+    Claims that the drafts do not name are let through, and say nothing. `written_bytes` is how long the
+    JSON was, where that is known.
+    """
     get = claims.get
     jti = identifier(get("jti"), "jti")
     return Claims(

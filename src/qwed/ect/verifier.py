@@ -243,7 +243,7 @@ class Verifier:
         remembered = self._recall(given.get("jti"))
         if remembered != token_hash:
             _check_times(*span, now)
-        claims = rules.read_rest(given, aud, span, len(raw))
+        claims = rules.read(given, aud, span, len(raw))
         if remembered is not None and remembered != token_hash:
             raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token")
         matched = _matched(claims, at_hand) if at_hand else _NOTHING

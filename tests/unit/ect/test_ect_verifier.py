@@ -565,3 +565,27 @@ def test_what_is_no_token_is_refused_and_never_raises(token):
 def test_a_key_set_that_can_not_be_used_is_refused(keys):
     with pytest.raises(jwks.InvalidKey):
         TrustedKeys.from_jwks({ISS: keys})
+
+
+def test_everything_that_can_be_said_survives_the_way():
+    keys = TrustedKeys.of_ring(RING).joined(KNOWN)
+    wid = str(uuid.uuid4())
+    token = issue(
+        RING, "read", [AUD, "urn:b"], NOW, wid=wid.upper(), out_hash=hash_bytes(b"o"), ext={"a": {"b": [1]}}
+    )
+    read = make(keys=keys).verify(token, NOW, out=b"o").ect.claims
+
+    assert (read.aud, read.wid, read.out_hash) == ((AUD, "urn:b"), wid, hash_bytes(b"o"))
+    assert isinstance(make(keys=keys).verify(signed(), NOW), Accepted)
+
+
+def test_a_token_that_would_be_too_long_is_not_issued():
+    with pytest.raises(InvalidClaims, match="bytes"):
+        issue(RING, "x" * 9_000, AUD, NOW)
+
+
+def test_an_unsigned_token_stays_l1_whatever_the_ledger_says():
+    token = unsigned()
+    ledger = Ledger(hash_bytes(token.encode()))
+
+    assert make(minimum=Level.L1, ledger=ledger).verify(token, NOW).level is Level.L1

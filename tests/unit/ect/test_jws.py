@@ -468,3 +468,17 @@ def test_the_twin_of_a_signature_is_refused_where_the_signer_emits_the_lower_one
             verdicts.add("refused")
 
     assert verdicts == {"accepted", "refused"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"crv": "Ed448"}, {"crv": "X25519"}, {"crv": "P-256"}, {"x": "AAAA"}, {"x": jose.b64(b"\2" * 32)}],
+)
+def test_other_curves_and_points_off_the_curve_are_refused_for_eddsa(changes):
+    key = KEYS["EdDSA"]
+
+    assert refuses(jose.sign(key, "EdDSA"), jose.public_jwk(key) | changes, ["EdDSA", "ES256"])
+
+
+def test_a_public_key_names_itself_by_its_thumbprint():
+    assert repr(jwks.read(JWK)) == f"PublicKey(EC, {jwks.read(JWK).thumbprint()})"

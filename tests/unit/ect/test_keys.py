@@ -219,3 +219,40 @@ def test_a_damaged_list_of_retired_keys_stops_the_ring(content, tmp_path):
 
     with pytest.raises(KeyUnusable, match="retired"):
         open_ring(path, ISSUER)
+
+
+def test_what_can_not_be_read_or_written_is_a_sentence(tmp_path):
+    for path in (tmp_path, tmp_path / "missing" / "k"):
+        with pytest.raises(KeyUnusable, match=str(path)):
+            load_or_create(path)
+    with pytest.raises(KeyUnusable, match="HS256"):
+        generate("HS256")
+
+
+def test_of_two_who_start_together_one_makes_the_key_and_the_other_reads_it(tmp_path, monkeypatch):
+    path = tmp_path / "k"
+    other = generate()
+
+    def late(*arguments):
+        monkeypatch.undo()
+        save(other, path)
+        return generate()
+
+    monkeypatch.setattr("qwed.ect.keys.generate", late)
+
+    assert load_or_create(path).public.jwk == other.public.jwk
+
+
+def test_a_ring_that_can_not_be_written_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "node.key"
+    first = open_ring(path, ISSUER)
+    rotate(path, ISSUER, at=100)
+
+    def full(*arguments):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr("qwed.ect.key_files.write_new", full)
+    with pytest.raises(KeyUnusable, match="no space left"):
+        rotate(path, ISSUER, at=200)
+    with pytest.raises(KeyUnusable, match="no space left"):
+        revoke(path, ISSUER, first.kid, at=200)
