@@ -110,7 +110,7 @@ def _finish(answer: Accepted | Refused | Unavailable, as_json: bool) -> int:
             "chain_level": answer.chain_level.name,
             "claims": answer.ect.claims,
         }
-        line = f"ACCEPTED  {answer.level.name}  {answer.ect.claims.exec_act}  {answer.ect.claims.jti}"
+        line = f"ACCEPTED  {answer.level.name}  {answer.ect.claims.exec_act!r}  {answer.ect.claims.jti}"
     elif isinstance(answer, Refused):
         said = {"accepted": False, "reason": answer.reason.value, "says": answer.says}
         line = f"REFUSED  {answer.reason.value}: {answer.says}"
