@@ -7,9 +7,9 @@ from qwed.domain.agents import Agent
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Finding
+from qwed.ect.attestations import ATTESTATION_TYPE
 from qwed.gateway.ports import Signer
 
-ATTESTATION_TYPE: Final = "qwed-attestation+jwt"
 VERSION: Final = "1.0"
 LIFETIME_SECONDS: Final = 3600
 

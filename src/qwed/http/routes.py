@@ -13,9 +13,9 @@ from qwed.domain.agents import AgentId
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import Caller, Scope
+from qwed.ect.attestations import ATTESTATION_TYPE
 from qwed.gateway import answer_approval, manage_agents, manage_keys, registries
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.attestations import ATTESTATION_TYPE
 from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.change_trust import change_trust
 from qwed.gateway.ports import StoreUnavailable
