@@ -4,6 +4,8 @@ import contextlib
 import io
 import itertools
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +27,12 @@ def test_every_python_block_of_the_readme_prints_what_it_says() -> None:
         assert output.getvalue() == printed
 
     assert compared == 2
+
+
+def test_the_command_of_the_readme_prints_what_it_says() -> None:
+    text = README.read_text(encoding="utf-8")
+    printed = text.split('$ qwed verify sql "DELETE FROM users"\n', 1)[1].split("```", 1)[0]
+    command = [sys.executable, "-m", "qwed", "verify", "sql", "DELETE FROM users"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert shown.stdout == printed

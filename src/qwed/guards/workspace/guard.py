@@ -54,7 +54,7 @@ class WorkspaceGuard:
     def __init__(self, path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> None:
         self._workspace = _resolved(path, "path")
         if not self._workspace.is_dir():
-            raise ValueError(f"path: {path!r} is not a directory")
+            raise ValueError(f"path: {str(path)!r} is not a directory")
         self._root = os.fsencode(self._workspace)
         self._directory = _default_store(self._root) if store is None else _resolved(store, "store")
 
