@@ -4,8 +4,9 @@ They keep what a file would, without the file: the same records, the same chain,
 """
 
 import os
+import threading
 from collections import Counter, defaultdict
-from typing import Any
+from typing import Any, Final
 
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
 from qwed.domain.approvals import Approval, ApprovalStatus
@@ -21,6 +22,8 @@ from qwed.ledger.chain import Entry, Head, append, commit_to
 from qwed.stores.access import InlineAccess
 from qwed.stores.hot import HotStore
 from qwed.stores.tables import AccountRows, Counters
+
+SALT_BYTES: Final = 16
 
 
 class MemoryTables:
@@ -40,6 +43,8 @@ class MemoryTables:
         self._webhooks: dict[str, Webhook] = {}
         self.ledger: list[Entry] = []
         self._head = Head()
+        self._salts = b""
+        self._lock = threading.Lock()
 
     def agent(self, agent_id: AgentId) -> Agent | None:
         return self._agents.get(agent_id)
@@ -153,13 +158,21 @@ class MemoryTables:
         """Always there."""
 
     def write(self, records: list[Record]) -> None:
-        for record in records:
-            self._write(record)
+        # Callers of a store in memory write on their own threads; the chain has one end.
+        with self._lock:
+            for record in records:
+                self._write(record)
+
+    def _salt(self) -> bytes:
+        if not self._salts:
+            self._salts = os.urandom(256 * SALT_BYTES)
+        salt, self._salts = self._salts[:SALT_BYTES], self._salts[SALT_BYTES:]
+        return salt
 
     def _write(self, record: Record) -> None:
         activity = record.activity
         entry = append(
-            self._head, activity.at_ms, activity.activity_id, commit_to(activity.payload, os.urandom(16))
+            self._head, activity.at_ms, activity.activity_id, commit_to(activity.payload, self._salt())
         )
         self._head = Head(entry.seq, entry.hash)
         self.ledger.append(entry)

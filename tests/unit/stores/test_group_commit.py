@@ -9,7 +9,9 @@ from qwed.domain.agents import AgentId, PrincipalId
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.records import Activity, Record
 from qwed.gateway.waiting import run
+from qwed.ledger.chain import verify
 from qwed.stores.access import ThreadedAccess
+from qwed.stores.memory import MemoryTables
 from qwed.stores.sqlite import SqliteTables, verify_ledger
 
 
@@ -97,3 +99,21 @@ def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     access.close()
 
     assert verify_ledger(tmp_path / "qwed.db").seq == 50
+
+
+def test_the_chain_in_memory_has_one_end_whoever_writes() -> None:
+    tables = MemoryTables()
+    start = threading.Barrier(8)
+
+    def write(number: int) -> None:
+        start.wait()
+        for step in range(200):
+            tables.write([record(f"act_{number}_{step}")])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert verify(tables.ledger).seq == 1600
