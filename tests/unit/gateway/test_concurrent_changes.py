@@ -17,7 +17,7 @@ from qwed.domain.findings import Finding
 from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
 from qwed.gateway.answer_approval import approve, redeem
 from qwed.gateway.authenticate import Presented, authenticate
-from qwed.gateway.ports import SigningFailed
+from qwed.gateway.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.requests import read_verify
 from qwed.gateway.verify_action import verify_action
@@ -293,3 +293,25 @@ def test_a_secret_quoted_by_an_engine_is_masked_in_the_approval(gateway: Gateway
 
     assert asked["decision"] == "PENDING"
     assert key not in str(approval)
+
+
+def test_a_vote_that_could_not_be_written_leaves_the_approval_open(tmp_path: Path) -> None:
+    gateway = Gateway.open(tmp_path / "qwed.db")
+    agent_id = agent_of(gateway)
+    approval_id = gateway.verify_action(agent_id, EMAIL, context())["approval"]["id"]
+    store: Any = gateway.services.store
+    write = store._tables.write
+
+    def fails(records: Any) -> None:
+        raise StoreUnavailable("no space left")
+
+    store._tables.write = fails
+    with pytest.raises(StoreUnavailable):
+        run(approve(gateway.services, PERSON, approval_id, None))
+    store._tables.write = write
+    still_open = dict(store._agents.get(agent_id).open_approvals)
+    answer = run(approve(gateway.services, PERSON, approval_id, None))
+    gateway.close()
+
+    assert list(still_open) == [approval_id]
+    assert answer.body["status"] == "approved"

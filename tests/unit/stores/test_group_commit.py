@@ -3,9 +3,12 @@
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from qwed.domain.agents import AgentId, PrincipalId
+from qwed.domain.policy import Retention
+from qwed.domain.times import DAY_MS
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.records import Activity, Record
 from qwed.gateway.waiting import run
@@ -117,3 +120,19 @@ def test_the_chain_in_memory_has_one_end_whoever_writes() -> None:
         thread.join()
 
     assert verify(tables.ledger).seq == 1600
+
+
+def test_what_is_older_than_the_retention_goes_and_the_chain_still_verifies(tmp_path: Path) -> None:
+    tables = SqliteTables(tmp_path / "qwed.db", retention=Retention(activity_days=1))
+    old = record("act_old")
+    tables.write([old])
+    now_ms = 10 * DAY_MS
+    for number in range(64):
+        activity = msgspec.structs.replace(old.activity, activity_id=f"act_{number}", at_ms=now_ms)
+        tables.write([Record(activity)])
+    gone, kept = tables.activity("act_old"), tables.activity("act_0")
+    tables.close()
+
+    assert gone is None
+    assert kept is not None
+    assert verify_ledger(tmp_path / "qwed.db").seq == 65
