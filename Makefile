@@ -1,19 +1,24 @@
-# Everything a person needs: setup, serve, test, check, bench, conformance.
+# Everything a person needs: setup, serve, demo, test, check, bench, docs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup serve test test-frameworks check lint types contracts bench conformance clean
+.PHONY: help setup soak serve test test-frameworks check lint types contracts bench bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
+	@echo "make demo         two minutes with an agent that should not be left alone"
 	@echo "make serve        start the gateway on 127.0.0.1:8000 (QWED_HOST, QWED_PORT, QWED_DATABASE change that)"
 	@echo "make test         run the whole test suite"
 	@echo "make test-frameworks  run the middleware inside the real agent frameworks"
 	@echo "make check        lint, types, import contracts, tests: what CI runs"
 	@echo "make bench        measure, and print one report"
-	@echo "make conformance  run the public vectors and the documents' snippets"
+	@echo "make soak         ten minutes of mixed traffic on two workers: does anything grow?"
+	@echo "make bench-peers  measure QWED beside the packages one would pick instead"
+	@echo "make agentdojo    replay AgentDojo's tasks through the gateway"
+	@echo "make conformance  run the public vectors and the documents' snippets, and print a table"
+	@echo "make docs         build the documentation into build/site; warnings are errors"
 	@echo "make setup        build $(VENV)"
 
 setup: $(READY)
@@ -33,6 +38,7 @@ serve: $(READY)
 	@exec $(BIN)/qwed serve
 
 test: $(READY)
+	@scripts/install-browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # Two cached environments: everything but CrewAI, and CrewAI alone.
@@ -52,10 +58,27 @@ contracts: $(READY)
 check: lint types contracts test
 
 bench: $(READY)
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --json .bench/bench.json
+
+soak: $(READY)
+	$(BIN)/python -m bench.soak_run
+
+bench-peers: $(READY)
+	$(BIN)/python -m bench.peers
+
+agentdojo: $(READY)
+	$(BIN)/python -m bench.agentdojo
 
 conformance: $(READY)
-	$(BIN)/python -m pytest tests/conformance -q
+	$(BIN)/python -m pytest tests/conformance -q --no-header -p tests.support.conformance_table
+
+docs: $(READY)
+	$(BIN)/python scripts/generate-reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
+	@echo "read it: $(BIN)/python -m http.server -d build/site 8001, then http://127.0.0.1:8001"
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

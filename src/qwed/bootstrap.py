@@ -3,8 +3,14 @@
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from qwed.assurance.in_force import in_force, score_rules, thresholds_of
+from qwed.assurance.profiles import Mechanism
 from qwed.domain.actions import Action
 from qwed.domain.budgets import Charge
 from qwed.domain.credentials import (
@@ -16,23 +22,34 @@ from qwed.domain.credentials import (
     credential_hash,
 )
 from qwed.domain.money import nano_of
-from qwed.domain.policy import DEFAULT_POLICY, Policy
+from qwed.domain.policy import DEFAULT_POLICY, Policy, Profile
 from qwed.domain.registry import ENGINE_NAMES
-from qwed.ect.keys import KeyUnusable, NodeSigner, generate, load_or_create
+from qwed.domain.webhooks import Channel
+from qwed.ect.key_files import open_ring
+from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer
 from qwed.engines.facade import Engines
 from qwed.engines.pool import WorkerPool
-from qwed.engines.tools import ToolRules, inspect_url
+from qwed.engines.tools import ToolRules
+from qwed.gateway.assured import CHECKPOINTS, Assurance
 from qwed.gateway.changes import noted
-from qwed.gateway.events import EventHub
-from qwed.gateway.ports import Store
+from qwed.gateway.commons import Commons, LocalCommons
+from qwed.gateway.issuers import Issuers, read_issuers
+from qwed.gateway.ports import Clock, Store
 from qwed.gateway.proving import EngineProver
 from qwed.gateway.records import Record
+from qwed.gateway.scorekeeping import Scorekeeper
 from qwed.gateway.services import Services
+from qwed.gateway.turns import Turns
 from qwed.gateway.waiting import run
 from qwed.ledger.chain import BrokenChain
+from qwed.notify.addresses import Doorkeeper
 from qwed.policy import engine_rules, load_policy
-from qwed.settings import Settings
+from qwed.settings import PostgresUrl, Secret, Settings
 from qwed.stores import DatabaseUnusable, open_memory, open_sqlite
+
+if TYPE_CHECKING:
+    from qwed.notify.background import Background
+    from qwed.notify.mail import MailServer
 
 
 class SystemClock:
@@ -41,6 +58,10 @@ class SystemClock:
 
     def counter(self) -> float:
         return time.perf_counter()
+
+
+_VARIANTS = "89ab"
+SHARED_KEY_FILE = "qwed.key"
 
 
 class RandomIds:
@@ -52,7 +73,9 @@ class RandomIds:
         self._lock = threading.Lock()
 
     def activity(self, now_ms: int) -> str:
-        return f"act_{now_ms:012x}{self._cheap(8).hex()}"
+        """A UUID of version 7: its activity is a node under the same id."""
+        digits = self._cheap(10).hex()
+        return f"act_{now_ms:012x}7{digits[:3]}{_VARIANTS[int(digits[3], 16) & 3]}{digits[4:19]}"
 
     def _cheap(self, count: int) -> bytes:
         """Random bytes drawn in advance: a system call for each decision would cost more than the hash."""
@@ -83,47 +106,139 @@ class RandomIds:
     def webhook(self) -> str:
         return f"hook_{secrets.token_hex(8)}"
 
+    def event(self, now_ms: int) -> str:
+        return f"evt_{now_ms:012x}{secrets.token_hex(8)}"
+
+    def delivery(self, now_ms: int) -> str:
+        return f"dlv_{now_ms:012x}{secrets.token_hex(8)}"
+
     def secret(self) -> str:
         return f"whsec_{secrets.token_urlsafe(32)}"
 
 
 def build(
-    database: Path | None,
+    database: Path | PostgresUrl | None,
     *,
+    redis: Secret | None = None,
     signing_key: Path | None = None,
     policy: Policy = DEFAULT_POLICY,
     node_name: str = "local",
     state_required: bool = False,
+    issuers: Issuers | None = None,
+    can_mail: bool = False,
 ) -> Services:
-    """A gateway on a SQLite file, or in memory where there is none. `close` ends it."""
-    clock = SystemClock()
-    store: Store
-    if database is None:
-        store, key = open_memory(policy, clock), generate()
-    else:
-        store = open_sqlite(database, policy, clock)
-        try:
-            key = load_or_create(signing_key or signing_key_path(database))
-        except BaseException:
-            store.close()
-            raise
+    """A gateway on a database server, on a SQLite file, or in memory where there is none. `close` ends it."""
+    issuer = node_issuer(node_name)
+    issuers = issuers or Issuers()
+    assurance = _assurance(policy, issuer, issuers, is_durable=database is not None)
+    base = _open_base(database, signing_key, policy, issuer)
+    try:
+        commons = _open_commons(redis, base.clock)
+    except BaseException:
+        base.store.close()
+        raise
     rules = engine_rules(policy)
     pool = WorkerPool(
         rules, deadline_seconds=policy.limits.engine_seconds, max_waiting=policy.limits.engine_queue
     )
     tool_rules = rules.tools or ToolRules()
+    doorkeeper = Doorkeeper(policy.notifications, tool_rules.email, can_mail=can_mail)
     return Services(
-        store=store,
+        store=base.store,
         policy=policy,
-        clock=clock,
+        clock=base.clock,
         ids=RandomIds(),
-        signer=NodeSigner(key, node_name),
+        signer=base.ring,
         prover=EngineProver(Engines(rules, pool)),
-        events=EventHub(),
-        address_problems=lambda url: [problem.message for problem in inspect_url(url, rules=tool_rules.urls)],
+        commons=commons,
+        address_problems=doorkeeper.url_problems,
+        mail_problems=doorkeeper.mail_problems,
         charges={name: Charge(nano_of(policy.cost_of(name)), 0) for name in policy.actions},
         state_required=state_required,
+        issuers=issuers,
+        turns=base.turns,
+        assurance=msgspec.structs.replace(assurance, checkpoints=commons.limiter("checkpoints", CHECKPOINTS)),
     )
+
+
+def lacking(*, is_durable: bool) -> dict[Mechanism, str | None]:
+    """What a mechanism would need to work here."""
+    return {Mechanism.LEDGER: None if is_durable else "the ledger is in memory: name a database"}
+
+
+def _assurance(policy: Policy, observer: str, issuers: Issuers, *, is_durable: bool) -> Assurance:
+    """Raises `ProfileUnmet` where the deployment's own profile asks for what is not there."""
+    by_profile = in_force(policy, lacks=lacking(is_durable=is_durable))
+    profile, rules = policy.profile, policy.assurance
+    own = by_profile[profile] if profile is not None else None
+    if own is not None and own.problems:
+        raise ProfileUnmet("; ".join(own.problems))
+    if own is None:
+        observes = bool(rules.trust_scoring or rules.behaviour_verification)
+    else:
+        observes = own.has(Mechanism.TRUST_SCORING) or own.has(Mechanism.BEHAVIOUR)
+    observes = observes or bool(rules.level_scores)
+    keeper = _scorekeeper(policy, observer, issuers) if observes else None
+    return Assurance(profile, by_profile, thresholds_of(rules), keeper)
+
+
+def _scorekeeper(policy: Policy, observer: str, issuers: Issuers) -> Scorekeeper:
+    """Regulated, words count only from and about those in the directory, and every token is checked."""
+    is_regulated = policy.profile is Profile.REGULATED
+    return Scorekeeper(
+        observer,
+        score_rules(policy.assurance),
+        policy.assurance.verifiers,
+        directory=issuers.keys.knows if is_regulated else None,
+        always_continuous=is_regulated,
+    )
+
+
+class ProfileUnmet(Exception):
+    """The profile asks for what this deployment does not have; the message says what."""
+
+
+class _Base(msgspec.Struct):
+    """What everything else stands on."""
+
+    store: Store
+    clock: Clock
+    ring: KeyRing
+    turns: Turns
+
+
+def _open_base(
+    database: Path | PostgresUrl | None, signing_key: Path | None, policy: Policy, issuer: str
+) -> _Base:
+    if isinstance(database, PostgresUrl):
+        return _open_shared(database, signing_key or Path(SHARED_KEY_FILE), policy, issuer)
+    clock = SystemClock()
+    if database is None:
+        ring = KeyRing(issuer, generate())
+        return _Base(open_memory(policy, clock, ring), clock, ring, Turns())
+    ring = open_ring(signing_key or signing_key_path(database), issuer)
+    return _Base(open_sqlite(database, policy, clock, ring), clock, ring, Turns())
+
+
+def _open_shared(database: PostgresUrl, signing_key: Path, policy: Policy, issuer: str) -> _Base:
+    try:
+        from qwed.stores.postgres import DatabaseClock, PostgresTurns, open_postgres  # noqa: PLC0415
+    except ImportError:
+        raise CannotStart("PostgreSQL needs an extra: pip install 'qwed[postgres]'") from None
+    clock = DatabaseClock()
+    ring = open_ring(signing_key, issuer)
+    store = open_postgres(database.reveal(), policy, clock, ring)
+    return _Base(store, clock, ring, PostgresTurns(store))
+
+
+def _open_commons(redis: Secret | None, clock: Clock) -> Commons:
+    if redis is None:
+        return LocalCommons(clock.counter)
+    try:
+        from qwed.stores.redis import RedisCommons  # noqa: PLC0415
+    except ImportError:
+        raise CannotStart("Redis needs an extra: pip install 'qwed[redis]'") from None
+    return RedisCommons(redis.reveal())
 
 
 class CannotStart(Exception):
@@ -140,13 +255,25 @@ def build_from_settings(settings: Settings, policy_file: Path | None) -> Service
     try:
         return build(
             database,
-            signing_key=database and signing_key_path(database, settings.data_dir),
+            redis=settings.redis,
+            signing_key=signing_key_path(database, settings.data_dir) if database else None,
             policy=policy,
             node_name=settings.node_name,
             state_required=settings.doom_loop_guard_required,
+            issuers=_issuers(settings.ect_issuers),
+            can_mail=settings.smtp is not None,
         )
-    except (DatabaseUnusable, KeyUnusable, BrokenChain) as error:
+    except (DatabaseUnusable, KeyUnusable, BrokenChain, ProfileUnmet) as error:
         raise CannotStart(str(error)) from None
+
+
+def _issuers(path: Path | None) -> Issuers:
+    if path is None:
+        return Issuers()
+    try:
+        return read_issuers(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CannotStart(f"the issuers in {path} can't be used: {error}") from None
 
 
 def usable_policy(path: Path | None) -> Policy:
@@ -171,20 +298,64 @@ def read_policy(path: Path | None) -> Policy:
     return DEFAULT_POLICY if path is None else load_policy(path.read_text(encoding="utf-8"), str(path))
 
 
+def background(services: Services, settings: Settings, report: Callable[[str, str], None]) -> "Background":
+    """What delivers, reminds and expires beside the gateway; it is started and stopped by its owner."""
+    # An HTTP client costs more than the rest of an in-process gateway, which has no use for it.
+    from qwed.notify.background import Background  # noqa: PLC0415
+    from qwed.notify.channels import Carrier, HttpPost, SignedJson, SlackMessage  # noqa: PLC0415
+    from qwed.notify.dispatcher import Dispatcher  # noqa: PLC0415
+    from qwed.notify.mail import Mail  # noqa: PLC0415
+
+    rules = services.policy.notifications
+    tool_rules = engine_rules(services.policy).tools or ToolRules()
+    mail_server = _mail_server(settings)
+    doorkeeper = Doorkeeper(rules, tool_rules.email, can_mail=mail_server is not None)
+    post = HttpPost(doorkeeper, rules.timeout_seconds)
+    carriers: dict[Channel, Carrier] = {
+        Channel.WEBHOOK: SignedJson(post, services.clock.now_ms),
+        Channel.SLACK: SlackMessage(post),
+        Channel.EMAIL: Mail(mail_server, rules.timeout_seconds),
+    }
+    return Background(services, Dispatcher(services, carriers), report)
+
+
+def _mail_server(settings: Settings) -> "MailServer | None":
+    from qwed.notify.mail import MailServer, Security  # noqa: PLC0415
+
+    smtp = settings.smtp
+    if smtp is None:
+        return None
+    sender = settings.smtp_from or f"qwed@{smtp.host}"
+    password = smtp.password.reveal() if smtp.password else None
+    return MailServer(smtp.host, smtp.port, Security(smtp.scheme), sender, smtp.user, password)
+
+
 def close(services: Services) -> None:
     """Finish what was accepted, then let go of the workers and the store."""
     services.prover.close()
+    services.commons.close()
     services.store.close()
 
 
-def signing_key_path(database: Path, directory: Path | None = None) -> Path:
-    """Beside the store, unless it is kept elsewhere."""
+def signing_key_path(database: Path | PostgresUrl, directory: Path | None = None) -> Path:
+    """Beside the store, unless it is kept elsewhere; all gateways on one server have the same."""
+    if isinstance(database, PostgresUrl):
+        return (directory or Path()) / SHARED_KEY_FILE
     return (directory or database.parent) / f"{database.name}.key"
 
 
 def first_operator_key(services: Services, given: str | None = None) -> str | None:
     """The key of the first operator, made (or taken as given) when there is none yet; else None."""
-    if any(key.is_operator and key.revoked_ms is None for key in run(services.store.keys(None))):
+    return run(_first_operator_key(services, given))
+
+
+async def _first_operator_key(services: Services, given: str | None) -> str | None:
+    async with services.turns.turn("first_operator_key"):
+        return await _made_operator_key(services, given)
+
+
+async def _made_operator_key(services: Services, given: str | None) -> str | None:
+    if any(key.is_operator and key.revoked_ms is None for key in await services.store.keys(None)):
         return None
     secret = given or services.ids.api_key()
     key_hash = credential_hash(secret)
@@ -193,5 +364,5 @@ def first_operator_key(services: Services, given: str | None = None) -> str | No
     now_ms = services.clock.now_ms()
     key = ApiKey(services.ids.key(), key_hash, None, (), (OPERATOR_ROLE,), now_ms, "first operator")
     activity = noted(services, Caller(key=key), "create_key", {"key_id": key.key_id, "roles": key.roles})
-    run(services.store.commit(Record(activity, key=key)))
+    await services.store.commit(Record(activity, key=key))
     return secret

@@ -1,7 +1,7 @@
 """The gateway in the caller's own process: the same decisions, without HTTP."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -9,14 +9,18 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from qwed import bootstrap
+from qwed import __version__, bootstrap
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY, Policy
+from qwed.gateway import read_provenance, trust_scores
 from qwed.gateway.answer_approval import approve, deny, redeem
 from qwed.gateway.answers import Answer
+from qwed.gateway.change_trust import ELEVATION, change_trust
+from qwed.gateway.compliance import compliance_report
 from qwed.gateway.manage_agents import (
     change_agent,
+    complain,
     deregister_agent,
     list_agents,
     reactivate_agent,
@@ -26,9 +30,19 @@ from qwed.gateway.manage_agents import (
     suspend_agent,
 )
 from qwed.gateway.manage_keys import create_key, list_keys, revoke_key
+from qwed.gateway.manage_webhooks import (
+    create_webhook,
+    drop_webhook,
+    list_deliveries,
+    list_webhooks,
+    retry_delivery,
+    test_webhook,
+)
 from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
+from qwed.gateway.read_trust import read_trust
 from qwed.gateway.records import Remembered
+from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.requests import check_identifier, read_tool, read_verify
@@ -37,6 +51,8 @@ from qwed.gateway.verify_action import verify_action
 from qwed.gateway.verify_tool import verify_tool
 from qwed.gateway.waiting import run
 from qwed.gateway.wire import encode_json
+from qwed.reports import ReportFormat, render
+from qwed.settings import MEMORY, parse_database
 
 #: Whoever holds the process holds the store: in-process calls are an operator's.
 _OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))
@@ -51,8 +67,10 @@ class Gateway:
 
     @classmethod
     def open(cls, database: str | Path = "qwed.db", *, policy: Policy | str | Path = DEFAULT_POLICY) -> Self:
-        """`":memory:"` forgets everything when it is closed. `policy` is a value or a file's path."""
-        path = None if str(database) == ":memory:" else Path(database)
+        """A file, or `postgresql://…`; `":memory:"` forgets everything when it is closed. `policy` is a value
+        or a file's path."""
+        place = parse_database(str(database)) if isinstance(database, str) else database
+        path = None if place == MEMORY else place
         in_force = policy if isinstance(policy, Policy) else bootstrap.read_policy(Path(policy))
         return cls(bootstrap.build(path, policy=in_force))
 
@@ -136,6 +154,35 @@ class Gateway:
         given = {name: _text_of(name, value) for name, value in query.items()}
         return _plain(run(read_activity(self.services, _OPERATOR, _agent(agent_id), given)))
 
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]:
+        """Erase what an entry says, and its copies; the entry stays, and the ledger verifies."""
+        raw, name = {"reason": reason}, _name("activity_id", activity_id)
+        return _plain(run(redact_activity(self.services, _OPERATOR, _agent(agent_id), name, raw)))
+
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
+        return _plain(run(redact_matching(self.services, _OPERATOR, _agent(agent_id), selection)))
+
+    def compliance_report(
+        self,
+        form: str = "json",
+        *,
+        agent_id: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> bytes:
+        """As `json`, `csv` or `pdf`. `progress` is told how many of how many entries are counted."""
+        period = {"from": _optional("from", from_), "to": _optional("to", to)}
+        report = compliance_report(
+            self.services,
+            _OPERATOR,
+            None if agent_id is None else _agent(agent_id),
+            {name: value for name, value in period.items() if value is not None},
+            software=f"qwed {__version__}",
+            progress=progress,
+        )
+        return render(run(report), ReportFormat(form)).content
+
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
         return _plain(run(change_agent(self.services, _OPERATOR, _agent(agent_id), changes)))
 
@@ -144,6 +191,50 @@ class Gateway:
 
     def reactivate(self, agent_id: str) -> dict[str, Any]:
         return _plain(run(reactivate_agent(self.services, _OPERATOR, _agent(agent_id))))
+
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+        return _plain(run(complain(self.services, _OPERATOR, _agent(agent_id), {"reason": reason})))
+
+    def trust_score(self, peer: str) -> dict[str, Any]:
+        """The gateway's trust in one peer, named as its tokens do."""
+        return _plain(run(trust_scores.show_score(self.services, _OPERATOR, _name("peer", peer))))
+
+    def replay_trust(self) -> dict[str, Any]:
+        """Every score computed again from the ledger, compared with what is stored."""
+        return _plain(run(trust_scores.prove_scores(self.services, _OPERATOR)))
+
+    def provenance(self, jti: str, question: str) -> dict[str, Any]:
+        """`question` is who, transformed, complete or graph."""
+        asked = read_provenance.ask(self.services, _OPERATOR, _name("jti", jti), _name("question", question))
+        return _plain(run(asked))
+
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]:
+        """Level, conduct, and every change with its reasons, newest first."""
+        found = read_trust(
+            self.services, _OPERATOR, _agent(agent_id), _optional("cursor", cursor), read_limit(limit)
+        )
+        return _plain(run(found))
+
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
+        raw = {"to_level": to_level, "reason": reason}
+        return _plain(run(change_trust(self.services, _OPERATOR, _agent(agent_id), raw)))
+
+    def request_trust(
+        self,
+        agent_id: str,
+        from_level: int,
+        to_level: int | str,
+        justification: str,
+        evidence: Any = None,
+    ) -> dict[str, Any]:
+        raw = {
+            "request": ELEVATION,
+            "from_level": from_level,
+            "to_level": to_level,
+            "justification": justification,
+            "evidence": evidence,
+        }
+        return _plain(run(change_trust(self.services, _OPERATOR, _agent(agent_id), raw)))
 
     def rotate_token(self, agent_id: str) -> dict[str, Any]:
         return _plain(run(rotate_token(self.services, _OPERATOR, _agent(agent_id))))
@@ -177,6 +268,33 @@ class Gateway:
 
     def revoke_key(self, key_id: str) -> dict[str, Any]:
         return _plain(run(revoke_key(self.services, _OPERATOR, _name("key_id", key_id))))
+
+    def webhooks(self) -> dict[str, Any]:
+        return _plain(run(list_webhooks(self.services, _OPERATOR)))
+
+    def create_webhook(self, **webhook: Any) -> dict[str, Any]:
+        """What it hears of is kept here and delivered by `qwed serve` on the same store."""
+        return _plain(run(create_webhook(self.services, _OPERATOR, webhook)))
+
+    def drop_webhook(self, webhook_id: str) -> dict[str, Any]:
+        return _plain(run(drop_webhook(self.services, _OPERATOR, _name("webhook_id", webhook_id))))
+
+    def test_webhook(self, webhook_id: str) -> dict[str, Any]:
+        return _plain(run(test_webhook(self.services, _OPERATOR, _name("webhook_id", webhook_id))))
+
+    def deliveries(self, webhook_id: str, after: str | None = None, limit: int = 50) -> dict[str, Any]:
+        found = list_deliveries(
+            self.services,
+            _OPERATOR,
+            _name("webhook_id", webhook_id),
+            after=_optional("after", after),
+            limit=read_limit(limit),
+        )
+        return _plain(run(found))
+
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
+        hook, delivery = _name("webhook_id", webhook_id), _name("delivery_id", delivery_id)
+        return _plain(run(retry_delivery(self.services, _OPERATOR, hook, delivery)))
 
     def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Any]:
         """`action=…` approves an edited action, which is verified again first."""

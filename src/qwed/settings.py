@@ -19,6 +19,7 @@ import msgspec
 Memory = Literal[":memory:"]
 MEMORY: Final[Memory] = ":memory:"
 
+MAX_WORKERS: Final = 64
 MIN_KEY_LENGTH: Final = 8
 # 22 characters of base64 are the 128 bits that a key made by the gateway has.
 STRONG_KEY_LENGTH: Final = 22
@@ -52,12 +53,33 @@ class Secret:
         return hash((Secret, self._text))
 
 
+class Smtp(msgspec.Struct, frozen=True):
+    """A mail server. `scheme` is `smtps`, `smtp` (STARTTLS) or `smtp+plain`."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str | None = None
+    password: Secret | None = None
+
+
+class PostgresUrl(Secret):
+    """A database server's address: it may hold a password, so only a part of it is ever shown."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return re.sub(r"//[^/@]*@", "//…@", self._text.split("?", 1)[0])
+
+
 class Settings(msgspec.Struct, frozen=True):
     """`warnings` are sentences for the operator about values that were accepted but are unwise."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    database: Path | Memory = Path("qwed.db")
+    database: Path | Memory | PostgresUrl = Path("qwed.db")
+    redis: Secret | None = None
+    workers: int = 1
     config: Path | None = None
     operator_key: Secret | None = None
     base_url: str | None = None
@@ -65,11 +87,17 @@ class Settings(msgspec.Struct, frozen=True):
     log_level: str = "info"
     data_dir: Path = Path()
     startup_trust_file: Path = Path("startup-trust.json")
+    agent_token: Secret | None = None
+    mcp_pins_file: Path = Path("mcp-pins.json")
+    mcp_listen_token: Secret | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     behind_proxy: bool = False
     node_name: str = "local"
     doom_loop_guard_required: bool = False
+    ect_issuers: Path | None = None
+    smtp: Smtp | None = None
+    smtp_from: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -104,19 +132,47 @@ def parse_port(text: str) -> int:
     return int(text)
 
 
-def parse_database(text: str) -> Path | Memory:
-    """A file's path, `sqlite:///path`, or `:memory:`. Raises `ValueError` with a sentence."""
+def parse_database(text: str) -> Path | Memory | PostgresUrl:
+    """A file's path, `sqlite:///path`, `:memory:` or `postgresql://…`. Raises `ValueError`."""
     if "\0" in text or not text.strip():
-        raise ValueError("expected a file path or a sqlite:/// address")
+        raise ValueError("expected a file path, a sqlite:/// or a postgresql:// address")
     scheme = _SCHEME.match(text)
     if scheme is None:
         return MEMORY if text == MEMORY else Path(text)
     name = scheme.group(1).lower()
     if name in ("postgresql", "postgres"):
-        raise ValueError("PostgreSQL is not in this build yet; use a file path or a sqlite:/// address")
+        return _parse_postgres(text)
     if name != "sqlite":
-        raise ValueError(f"cannot store in {name!r}; use a file path or a sqlite:/// address")
+        raise ValueError(f"cannot store in {name!r}; use a file path, sqlite:/// or postgresql://")
     return _parse_sqlite(text[scheme.end() :])
+
+
+def _parse_postgres(text: str) -> PostgresUrl:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        has_database = bool(parts.path.strip("/")) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        has_database = False
+    if not has_database:
+        raise ValueError("expected postgresql://user@host:port/database")
+    return PostgresUrl(text)
+
+
+def _read_redis(text: str) -> Secret:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        is_valid = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise ValueError("expected redis://host:port/number, or rediss:// for TLS")
+    return Secret(text)
+
+
+def _read_workers(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= MAX_WORKERS:
+        raise ValueError(f"expected a number of processes from 1 to {MAX_WORKERS}")
+    return int(text)
 
 
 def _parse_sqlite(rest: str) -> Path | Memory:
@@ -171,6 +227,26 @@ def _read_key(text: str) -> Secret:
     return Secret(text)
 
 
+def _read_smtp(text: str) -> Smtp:
+    """Raises `ValueError`, in which nothing of the text is repeated."""
+    parts = urllib.parse.urlsplit(text)
+    if parts.scheme not in _SMTP_PORTS or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise ValueError("expected an address such as smtps://user:password@mail.example.com:465")
+    if (parts.username is None) != (parts.password is None):
+        raise ValueError("a user and a password belong together")
+    port = parts.port or _SMTP_PORTS[parts.scheme]
+    if parts.username is None or parts.password is None:
+        return Smtp(parts.scheme, parts.hostname, port)
+    user, password = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password)
+    return Smtp(parts.scheme, parts.hostname, port, user, Secret(password))
+
+
+def _read_sender(text: str) -> str:
+    if not _SENDER.fullmatch(text):
+        raise ValueError("expected a plain address such as qwed@example.com")
+    return text
+
+
 def _read_node_name(text: str) -> str:
     if not _NODE_NAME.fullmatch(text):
         raise ValueError("expected up to 64 letters, digits, dots, dashes or underscores")
@@ -190,12 +266,23 @@ _PORT: Final = re.compile(r"[0-9]{1,5}")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+(?=://)|[Ff][Ii][Ll][Ee](?=:)):")
 _BASE_URL: Final = re.compile(r"https?://[^\s/?#@\\]+(?:/[^\s?#\\]*)?")
 _KEY: Final = re.compile(rf"[!-~]{{{MIN_KEY_LENGTH},512}}")
+_SMTP_PORTS: Final = {"smtps": 465, "smtp": 587, "smtp+plain": 25}
+_SENDER: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 SETTINGS: Final = (
     Setting("QWED_HOST", "host", parse_host, "address the gateway listens on", "127.0.0.1"),
     Setting("QWED_PORT", "port", parse_port, "port the gateway listens on; 0 takes any free one", "8000"),
-    Setting("QWED_DATABASE", "database", parse_database, "store: a path, sqlite:///… or :memory:", "qwed.db"),
+    Setting(
+        "QWED_DATABASE",
+        "database",
+        parse_database,
+        "store: a path, sqlite:///…, postgresql://… or :memory:",
+        "qwed.db",
+        False,
+    ),
+    Setting("QWED_REDIS", "redis", _read_redis, "what several gateways share their limits by", "none", True),
+    Setting("QWED_WORKERS", "workers", _read_workers, "processes; more than one need PostgreSQL", "1"),
     Setting("QWED_CONFIG", "config", _read_path, "policy file", "the built-in policy"),
     Setting(
         "QWED_OPERATOR_KEY", "operator_key", _read_key, "first operator key", "made at first start", True
@@ -211,10 +298,46 @@ SETTINGS: Final = (
         "start-up hooks a person has accepted",
         "~/.config/qwed/startup-trust.json",
     ),
+    Setting(
+        "QWED_AGENT_TOKEN", "agent_token", _read_key, "token of the agent behind an MCP proxy", "none", True
+    ),
+    Setting(
+        "QWED_MCP_PINS_FILE",
+        "mcp_pins_file",
+        _read_path,
+        "tool definitions of MCP servers that were pinned",
+        "~/.config/qwed/mcp-pins.json",
+    ),
+    Setting(
+        "QWED_MCP_LISTEN_TOKEN",
+        "mcp_listen_token",
+        _read_key,
+        "token that clients of an MCP proxy or server over HTTP must send",
+        "none",
+        True,
+    ),
     Setting("QWED_TLS_CERT", "tls_cert", _read_path, "certificate chain, PEM", "none"),
     Setting("QWED_TLS_KEY", "tls_key", _read_path, "private key of the certificate, PEM", "none"),
     Setting("QWED_BEHIND_PROXY", "behind_proxy", _read_flag, "a proxy in front ends TLS", "false"),
     Setting("QWED_NODE_NAME", "node_name", _read_node_name, "this node's name as an issuer", "local"),
+    Setting(
+        "QWED_ECT_ISSUERS",
+        "ect_issuers",
+        _read_path,
+        "JSON file: whose execution context tokens are accepted",
+        "the registered agents'",
+    ),
+    Setting(
+        "QWED_SMTP_URL",
+        "smtp",
+        _read_smtp,
+        "mail server for notices: smtps://user:password@host, or smtp:// with STARTTLS",
+        "none",
+        True,
+    ),
+    Setting(
+        "QWED_SMTP_FROM", "smtp_from", _read_sender, "sender of notices by mail", "qwed@ the mail server"
+    ),
     Setting(
         "DOOM_LOOP_GUARD_REQUIRED",
         "doom_loop_guard_required",
@@ -255,10 +378,13 @@ def read_settings(
             mistakes.append(_invalid(source, setting, text, error))
     if ("tls_cert" in values) != ("tls_key" in values):
         mistakes.append("QWED_TLS_CERT and QWED_TLS_KEY belong together: set both or neither")
+    if values.get("workers", 1) > 1 and not isinstance(values.get("database"), PostgresUrl):
+        mistakes.append("--workers above 1 need --database postgresql://…: a SQLite file has one owner")
     if mistakes:
         raise SettingsError("\n".join(mistakes))
     values.setdefault("data_dir", _directory_of(values.get("database", Settings().database)))
-    values.setdefault("startup_trust_file", _default_trust_file(environ, values["data_dir"]))
+    values.setdefault("startup_trust_file", _own_file(environ, values["data_dir"], "startup-trust.json"))
+    values.setdefault("mcp_pins_file", _own_file(environ, values["data_dir"], "mcp-pins.json"))
     return Settings(**values, warnings=_warnings(values))
 
 
@@ -295,17 +421,17 @@ def _quoted(text: str) -> str:
     return ascii(shown if len(shown) <= 80 else shown[:80] + "…")
 
 
-def _directory_of(database: Path | Memory) -> Path:
-    return Path() if isinstance(database, str) else database.parent
+def _directory_of(database: Path | Memory | PostgresUrl) -> Path:
+    return database.parent if isinstance(database, Path) else Path()
 
 
-def _default_trust_file(environ: Mapping[str, str], data_dir: Path) -> Path:
+def _own_file(environ: Mapping[str, str], data_dir: Path, name: str) -> Path:
     """In the person's own configuration directory: what lies beside the store may come with a project."""
     if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
-        return Path(environ["XDG_CONFIG_HOME"]) / "qwed" / "startup-trust.json"
+        return Path(environ["XDG_CONFIG_HOME"]) / "qwed" / name
     if environ.get("HOME", "").startswith("/"):
-        return Path(environ["HOME"]) / ".config" / "qwed" / "startup-trust.json"
-    return data_dir / "startup-trust.json"
+        return Path(environ["HOME"]) / ".config" / "qwed" / name
+    return data_dir / name
 
 
 def _warnings(values: Mapping[str, Any]) -> tuple[str, ...]:

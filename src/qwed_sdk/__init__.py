@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qwed_sdk.async_client import AsyncQWEDClient
     from qwed_sdk.client import QWEDClient
-    from qwed_sdk.conversations import ActionDenied, Conversation, Permit
+    from qwed_sdk.conversations import ActionDenied, AsyncConversation, Conversation, Permit
+    from qwed_sdk.decorator import verified
     from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
     from qwed_sdk.results import Agent, Approval, Decision, ToolDecision
+    from qwed_sdk.tool_gate import ToolGate, ToolRefused, tool_run
+    from qwed_sdk.tool_map import ToolAs
 
 __all__ = [
     "ActionDenied",
     "Agent",
     "Approval",
+    "AsyncConversation",
     "AsyncQWEDClient",
     "Conversation",
     "Decision",
@@ -22,13 +26,19 @@ __all__ = [
     "QWEDClient",
     "QWEDError",
     "RequestRefused",
+    "ToolAs",
     "ToolDecision",
+    "ToolGate",
+    "ToolRefused",
+    "tool_run",
+    "verified",
 ]
 
 _HOMES = {
     "ActionDenied": "qwed_sdk.conversations",
     "Agent": "qwed_sdk.results",
     "Approval": "qwed_sdk.results",
+    "AsyncConversation": "qwed_sdk.conversations",
     "AsyncQWEDClient": "qwed_sdk.async_client",
     "Conversation": "qwed_sdk.conversations",
     "Decision": "qwed_sdk.results",
@@ -37,7 +47,12 @@ _HOMES = {
     "QWEDClient": "qwed_sdk.client",
     "QWEDError": "qwed_sdk.errors",
     "RequestRefused": "qwed_sdk.errors",
+    "ToolAs": "qwed_sdk.tool_map",
     "ToolDecision": "qwed_sdk.results",
+    "ToolGate": "qwed_sdk.tool_gate",
+    "ToolRefused": "qwed_sdk.tool_gate",
+    "tool_run": "qwed_sdk.tool_gate",
+    "verified": "qwed_sdk.decorator",
 }
 
 

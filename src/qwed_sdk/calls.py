@@ -5,7 +5,7 @@ Fails closed: an answer that is not what the call expects is `GatewayUnavailable
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -72,6 +72,19 @@ def expect(kind: Callable[[dict[str, Any]], R], *fields: str) -> Callable[[int, 
     return read
 
 
+def expect_list(name: str) -> Callable[[int, dict[str, Any]], Result]:
+    """An ordinary answer with a list of objects in it."""
+    ordinary = expect(Result, name)
+
+    def read(status: int, body: dict[str, Any]) -> Result:
+        page = ordinary(status, body)
+        if not isinstance(page[name], list) or not all(isinstance(entry, dict) for entry in page[name]):
+            raise GatewayUnavailable(f"the gateway's {name} are no list of objects")
+        return page
+
+    return read
+
+
 def refusal(status: int, body: dict[str, Any]) -> Exception:
     error = body.get("error")
     if not isinstance(error, dict) or status >= 500:
@@ -94,9 +107,26 @@ def read_decision(kind: Callable[[dict[str, Any]], R]) -> Callable[[int, dict[st
             raise GatewayUnavailable(f"the gateway answered {status} without a decision it could mean")
         if decision in ("APPROVED", "CORRECTED", "PENDING") and status != 200:
             raise GatewayUnavailable(f"the gateway answered {decision} with status {status}")
+        problem = _nonsense(decision, body)
+        if problem is not None:
+            raise GatewayUnavailable(f"the gateway answered {decision} {problem}")
         return kind(body)
 
     return read
+
+
+def _nonsense(decision: str, body: dict[str, Any]) -> str | None:
+    """What a decision must come with, so that nobody acts on half an answer."""
+    if decision == "CORRECTED" and not isinstance(body.get("corrected_action"), dict):
+        return "without the corrected action"
+    approval, error = body.get("approval"), body.get("error")
+    if not (approval is None or (isinstance(approval, dict) and isinstance(approval.get("id"), str))):
+        return "with an approval that has no id"
+    if not (error is None or (isinstance(error, dict) and {"code", "message"} <= error.keys())):
+        return "with an error that says nothing"
+    if not isinstance(body.get("activity_id"), str | None):
+        return "with an activity_id that is no text"
+    return None
 
 
 def register_agent(registration: Mapping[str, Any]) -> Call[Agent]:
@@ -110,8 +140,13 @@ def verify_action(
     context: Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     usage: Mapping[str, Any] | None,
+    idempotency_key: str | None = None,
+    execution_context: Sequence[str] = (),
 ) -> Call[Decision]:
     """Carries an idempotency key: a retry of a lost answer gets that answer, not a replay error."""
+    headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
+    if execution_context:
+        headers["Execution-Context"] = ", ".join(execution_context)
     parts = {"action": action, "context": context, "options": options, "usage": usage}
     body = {name: value for name, value in parts.items() if value is not None}
     return Call(
@@ -119,7 +154,7 @@ def verify_action(
         f"/agents/{segment(agent_id)}/verify",
         read_decision(Decision),
         body,
-        headers={"Idempotency-Key": secrets.token_hex(16)},
+        headers=headers,
         agent_id=agent_id,
         may_repeat=True,
     )
@@ -141,6 +176,25 @@ def verify_tool(
     )
 
 
+def submit_ects(ects: Sequence[str], agent_id: str | None) -> Call[Result]:
+    # A token that is there already is not recorded twice.
+    body = {"ects": list(ects)}
+    return Call("POST", "/ect", expect_list("receipts"), body, agent_id=agent_id, may_repeat=True)
+
+
+def get_ect(jti: str, agent_id: str | None) -> Call[Result]:
+    return Call("GET", f"/ect/{segment(jti)}", expect(Result, "jti"), agent_id=agent_id, may_repeat=True)
+
+
+def set_ect_keys(agent_id: str, keys: Sequence[Mapping[str, Any]]) -> Call[Agent]:
+    path = f"/agents/{segment(agent_id)}/ect-keys"
+    return Call("PUT", path, expect(Agent, "agent_id"), {"keys": list(keys)}, may_repeat=True)
+
+
+def ledger_checkpoint() -> Call[Result]:
+    return Call("GET", "/ledger/checkpoint", expect(Result, "checkpoint", "size"), may_repeat=True)
+
+
 def get_agent(agent_id: str) -> Call[Agent]:
     read = expect(Agent, "agent_id")
     return Call("GET", f"/agents/{segment(agent_id)}", read, agent_id=agent_id, may_repeat=True)
@@ -151,21 +205,26 @@ def get_agent_budget(agent_id: str) -> Call[Result]:
     return Call("GET", f"/agents/{segment(agent_id)}/budget", read, agent_id=agent_id, may_repeat=True)
 
 
+def actions() -> Call[Result]:
+    return Call("GET", "/actions", expect_list("actions"), may_repeat=True)
+
+
 def get_activity_page(agent_id: str, query: Mapping[str, Any]) -> Call[Result]:
     given = {name.rstrip("_"): value for name, value in query.items() if value is not None}
     path = f"/agents/{segment(agent_id)}/activity"
-    return Call("GET", path, expect(Result, "activities"), query=given, agent_id=agent_id, may_repeat=True)
+    return Call("GET", path, expect_list("activities"), query=given, agent_id=agent_id, may_repeat=True)
 
 
 def report_outcome(agent_id: str, activity_id: str, outcome: Mapping[str, Any]) -> Call[Result]:
     given = {name: value for name, value in outcome.items() if value is not None}
     path = f"/agents/{segment(agent_id)}/activity/{segment(activity_id)}/outcome"
-    return Call("POST", path, expect(Result, "outcome"), given, agent_id=agent_id)
+    # The gateway takes one report: a second is refused, and changes nothing.
+    return Call("POST", path, expect(Result, "outcome"), given, agent_id=agent_id, may_repeat=True)
 
 
 def approvals(query: Mapping[str, Any]) -> Call[Result]:
     given = {name: value for name, value in query.items() if value is not None}
-    return Call("GET", "/approvals", expect(Result, "approvals"), query=given, may_repeat=True)
+    return Call("GET", "/approvals", expect_list("approvals"), query=given, may_repeat=True)
 
 
 def get_approval(approval_id: str, agent_id: str | None, wait_seconds: int = 0) -> Call[Approval]:
@@ -194,6 +253,17 @@ def request_trust(agent_id: str, request: Mapping[str, Any]) -> Call[Result]:
     body = {"request": "trust_elevation", **request}
     path = f"/agents/{segment(agent_id)}/trust"
     return Call("POST", path, expect(Result, "approval"), body, agent_id=agent_id)
+
+
+def set_trust(agent_id: str, to_level: int | str, reason: str) -> Call[Agent]:
+    path = f"/agents/{segment(agent_id)}/trust"
+    return Call("POST", path, expect(Agent, "trust_level"), {"to_level": to_level, "reason": reason})
+
+
+def trust_history(agent_id: str, limit: int, cursor: str | None) -> Call[Result]:
+    query = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+    path = f"/agents/{segment(agent_id)}/trust"
+    return Call("GET", path, expect(Result, "changes"), query=query, agent_id=agent_id, may_repeat=True)
 
 
 def suspend(agent_id: str, reason: str | None) -> Call[Agent]:

@@ -1,7 +1,7 @@
 """`QWEDClient`: the gateway, synchronously."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -13,6 +13,7 @@ from qwed_sdk.connection import connect, environment
 from qwed_sdk.conversations import Conversation
 from qwed_sdk.errors import GatewayUnavailable
 from qwed_sdk.events import EventReader
+from qwed_sdk.procedures import Procedure, approval_answer, carry_out
 from qwed_sdk.results import Agent, Approval, Decision, Event, Result, ToolDecision
 
 R = TypeVar("R")
@@ -63,21 +64,30 @@ class QWEDClient:
         `details`: permissions, budget, trust_level, description, framework, model.
         """
         given = {"name": name, "type": type, "principal_id": principal_id, **details}
-        agent = self._run(calls.register_agent(given))
+        agent = self.send(calls.register_agent(given))
         self._connection.tokens[agent.agent_id] = str(agent["agent_token"])
         return agent
 
+    def use_agent_token(self, agent_id: str, agent_token: str) -> None:
+        """Sign this agent's requests with its token, as for an agent that was registered here."""
+        self._connection.tokens[agent_id] = agent_token
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents whose tokens this client has."""
+        return tuple(self._connection.tokens)
+
     def get_agent(self, agent_id: str) -> Agent:
-        return self._run(calls.get_agent(agent_id))
+        return self.send(calls.get_agent(agent_id))
 
     def get_agent_budget(self, agent_id: str) -> Result:
-        return self._run(calls.get_agent_budget(agent_id))
+        return self.send(calls.get_agent_budget(agent_id))
 
     def suspend(self, agent_id: str, reason: str | None = None) -> Agent:
-        return self._run(calls.suspend(agent_id, reason))
+        return self.send(calls.suspend(agent_id, reason))
 
     def reactivate(self, agent_id: str) -> Agent:
-        return self._run(calls.reactivate(agent_id))
+        return self.send(calls.reactivate(agent_id))
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -90,8 +100,13 @@ class QWEDClient:
         options: Mapping[str, Any] | None = None,
         usage: Mapping[str, Any] | None = None,
         agent_token: str | None = None,
+        execution_context: Sequence[str] = (),
     ) -> Decision:
-        return self._run(calls.verify_action(agent_id, action, context, options, usage), agent_token)
+        """`execution_context`: tokens (ECT) of what led to this action."""
+        call = calls.verify_action(
+            agent_id, action, context, options, usage, execution_context=execution_context
+        )
+        return self.send(call, agent_token)
 
     def verify_tool(
         self,
@@ -104,24 +119,33 @@ class QWEDClient:
         agent_token: str | None = None,
     ) -> ToolDecision:
         call = calls.verify_tool(agent_id, tool_name, parameters, justification, context)
-        return self._run(call, agent_token)
+        return self.send(call, agent_token)
 
-    def conversation(self, agent_id: str, conversation_id: str | None = None) -> Conversation:
+    def conversation(
+        self, agent_id: str, conversation_id: str | None = None, *, agent_token: str | None = None
+    ) -> Conversation:
         """Numbers the steps by itself, and reports what became of them."""
+        if agent_token is not None:
+            self.use_agent_token(agent_id, agent_token)
         return Conversation(self, agent_id, conversation_id)
+
+    def actions(self) -> list[Result]:
+        """The action types in force: name, engine, risk."""
+        found = self.send(calls.actions())
+        return [Result(row) for row in found["actions"]]
 
     # --- the record ----------------------------------------------------------------------------
 
     def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Any) -> list[Result]:
         """One page, newest first. `from_` and `to` are ISO 8601."""
-        page = self._run(calls.get_activity_page(agent_id, {"limit": limit, **query}))
+        page = self.send(calls.get_activity_page(agent_id, {"limit": limit, **query}))
         return [Result(entry) for entry in page["activities"]]
 
     def iterate_agent_activity(self, agent_id: str, **query: Any) -> Iterator[Result]:
         """Every entry, page by page."""
         cursor: str | None = None
         while True:
-            page = self._run(calls.get_activity_page(agent_id, {"limit": 500, **query, "cursor": cursor}))
+            page = self.send(calls.get_activity_page(agent_id, {"limit": 500, **query, "cursor": cursor}))
             yield from (Result(entry) for entry in page["activities"])
             cursor = page.get("next")
             if cursor is None:
@@ -138,50 +162,52 @@ class QWEDClient:
         usage: Mapping[str, Any] | None = None,
     ) -> Result:
         given = {"outcome": outcome, "result_hash": result_hash, "error": error, "usage": usage}
-        return self._run(calls.report_outcome(agent_id, activity_id, given))
+        return self.send(calls.report_outcome(agent_id, activity_id, given))
 
     # --- approvals -----------------------------------------------------------------------------
 
     def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> list[Approval]:
-        page = self._run(calls.approvals({"agent_id": agent_id, "status": status}))
+        page = self.send(calls.approvals({"agent_id": agent_id, "status": status}))
         return [Approval(entry) for entry in page["approvals"]]
 
     def get_approval(self, approval_id: str, *, agent_id: str | None = None) -> Approval:
-        return self._run(calls.get_approval(approval_id, agent_id))
+        return self.send(calls.get_approval(approval_id, agent_id))
 
     def wait_for_approval(
         self, approval_id: str, timeout: float = 900.0, *, agent_id: str | None = None
     ) -> Approval:
         """The approval once it is no longer open, or as it is when the time is over."""
-        deadline = time.monotonic() + timeout
-        while True:
-            left = deadline - time.monotonic()
-            wait = max(0, min(30, int(left)))
-            approval = self._run(calls.get_approval(approval_id, agent_id, wait))
-            if approval.status != "open" or left <= 1:
-                return approval
+        return self.carry_out(approval_answer(approval_id, agent_id, timeout))
 
     def approve(
         self, approval_id: str, *, note: str | None = None, action: Mapping[str, Any] | None = None
     ) -> Approval:
         """Approve, as it stands or with an edited action. Not with the key that made the request."""
         answer = {"note": note, "action": action}
-        return self._run(calls.answer_approval(approval_id, "approve", answer))
+        return self.send(calls.answer_approval(approval_id, "approve", answer))
 
     def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
-        return self._run(calls.answer_approval(approval_id, "deny", {"note": note}))
+        return self.send(calls.answer_approval(approval_id, "deny", {"note": note}))
 
     def redeem(
         self, approval_id: str, agent_id: str, action: Mapping[str, Any], *, agent_token: str | None = None
     ) -> Decision:
         """Use an approved grant, once, with exactly the approved action."""
-        return self._run(calls.redeem(approval_id, agent_id, action), agent_token)
+        return self.send(calls.redeem(approval_id, agent_id, action), agent_token)
+
+    def trust_history(self, agent_id: str, *, limit: int = 50, cursor: str | None = None) -> Result:
+        """Level, conduct, and every change with its reasons, newest first; `next` is the next cursor."""
+        return self.send(calls.trust_history(agent_id, limit, cursor))
+
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> Agent:
+        """Needs a key with the scope `trust`; level 3 needs an operator's."""
+        return self.send(calls.set_trust(agent_id, to_level, reason))
 
     def request_trust(
         self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Any = None
     ) -> Result:
         request = {"from_level": from_level, "to_level": to_level, "justification": justification}
-        return self._run(calls.request_trust(agent_id, {**request, "evidence": evidence}))
+        return self.send(calls.request_trust(agent_id, {**request, "evidence": evidence}))
 
     def events(self) -> Iterator[Event]:
         """What happens, as it happens. Ends when the gateway closes the stream."""
@@ -201,9 +227,27 @@ class QWEDClient:
         except httpx2.HTTPError as error:
             raise GatewayUnavailable(f"the event stream broke: {type(error).__name__}") from error
 
+    # --- evidence ------------------------------------------------------------------------------
+
+    def submit_ects(self, ects: Sequence[str], *, agent_id: str | None = None) -> Result:
+        """Record execution context tokens; the answer has a receipt for each."""
+        return self.send(calls.submit_ects(ects, agent_id))
+
+    def get_ect(self, jti: str, *, agent_id: str | None = None) -> Result:
+        return self.send(calls.get_ect(jti, agent_id))
+
+    def set_ect_keys(self, agent_id: str, keys: Sequence[Mapping[str, Any]]) -> Agent:
+        """The public keys (JWK) with which the agent signs its tokens."""
+        return self.send(calls.set_ect_keys(agent_id, keys))
+
+    def ledger_checkpoint(self) -> Result:
+        """The newest signed checkpoint: kept elsewhere, it shows that nothing before it was changed."""
+        return self.send(calls.ledger_checkpoint())
+
     # --- sending -------------------------------------------------------------------------------
 
-    def _run(self, call: Call[R], agent_token: str | None = None) -> R:
+    def send(self, call: Call[R], agent_token: str | None = None) -> R:
+        """One call to its answer, tried again where that can do no harm."""
         headers = self._connection.headers(call, agent_token)
         attempt = 0
         while True:
@@ -214,7 +258,7 @@ class QWEDClient:
                     call.method,
                     call.path,
                     json=call.body,
-                    params=dict(call.query),
+                    params=dict(call.query) or None,
                     headers=headers,
                     timeout=call.timeout_seconds or self._connection.timeout_seconds,
                 )
@@ -227,3 +271,7 @@ class QWEDClient:
             if status is None:
                 raise GatewayUnavailable(failure)
             return call.read(status, calls.parse(status, raw))
+
+    def carry_out(self, procedure: Procedure[R]) -> R:
+        """A procedure of several calls, to its result."""
+        return carry_out(procedure, self.send)

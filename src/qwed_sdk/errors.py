@@ -2,7 +2,9 @@
 
 QWEDError
 ├── GatewayUnavailable   down, slow, or answering nonsense: nothing was approved
-└── RequestRefused       the gateway answered, with an error instead of a decision
+├── RequestRefused       the gateway answered, with an error instead of a decision
+├── ActionDenied         the decision was no, or not yet (`conversations.py`)
+└── ToolRefused          a tool did not run, for whatever reason (`tool_gate.py`)
 """
 
 from collections.abc import Mapping

@@ -1,19 +1,28 @@
 """What every store promises, tested on every store. A new one joins by adding itself to `STORES`."""
 
+import contextlib
+import sqlite3
 import threading
+import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.support.fakes import DAY, HOUR, MINUTE, SECOND, FakeClock
+from tests.support.ledgers import verified_head
 from tests.support.records import (
     CENT,
+    RING,
     UNLIMITED,
+    a_delivery,
     a_key,
+    a_webhook,
     an_activity,
     an_agent,
     an_approval,
@@ -23,12 +32,16 @@ from tests.support.records import (
     fingerprint_of,
     noted,
 )
+from tests.support.services import shared
 
 from qwed.domain.agents import AgentId, AgentStatus, Permissions, PrincipalId
-from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.approvals import ApprovalStatus, Kind
 from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.conduct import Conduct, Denial, Standing
+from qwed.domain.deliveries import Claim, DeliveryState
 from qwed.domain.money import usd_of
+from qwed.domain.nodes import jti_of
 from qwed.domain.outcomes import Result
 from qwed.domain.policy import (
     DEFAULT_POLICY,
@@ -38,25 +51,61 @@ from qwed.domain.policy import (
     PrincipalCeilings,
     Retention,
 )
+from qwed.domain.trust import TrustLevel
+from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Webhook
-from qwed.gateway.ports import Admission, LeaseLost, Store, StoreUnavailable
-from qwed.gateway.records import ActivityQuery, Record, Remembered
+from qwed.ect import issue
+from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, Store, StoreUnavailable
+from qwed.gateway.records import (
+    ActivityQuery,
+    ReceivedEct,
+    Record,
+    Redaction,
+    Remembered,
+    ReportScope,
+    ScoreChange,
+    SearchQuery,
+    Tombstone,
+)
 from qwed.gateway.waiting import run
+from qwed.ledger.chain import Head
 from qwed.stores import DatabaseInUse, hot, open_memory, open_sqlite
-from qwed.stores.sqlite import verify_ledger
+from qwed.stores.postgres import open_postgres, snapshot
 
 STORES: dict[str, Callable[[Path, Policy, FakeClock], Store]] = {
-    "memory": lambda folder, policy, clock: open_memory(policy, clock),
-    "sqlite": lambda folder, policy, clock: open_sqlite(folder / "store.db", policy, clock),
+    "memory": lambda folder, policy, clock: open_memory(policy, clock, RING),
+    "sqlite": lambda folder, policy, clock: open_sqlite(folder / "store.db", policy, clock, RING),
+    "postgres": lambda folder, policy, clock: open_postgres(database_of(folder), policy, clock, RING),
 }
 #: Those that remember across a restart.
-DURABLE = ("sqlite",)
+DURABLE = ("sqlite", "postgres")
+#: Those with one owner, who keeps in memory what decisions need.
+OWNED = ("memory", "sqlite")
+
+
+@cache
+def database_of(folder: Path) -> str:
+    """A database of PostgreSQL for this test alone."""
+    return shared().new_database()
+
+
+def verified(shelf: "Shelf", folder: Path) -> Head:
+    """Follow the whole ledger, from outside."""
+    if shelf.kind == "sqlite":
+        return verified_head(folder / "store.db", RING)
+    with contextlib.suppress(StoreUnavailable):
+        # It answers when everything recorded has its place in the ledger.
+        run(shelf.store.ledger_state())
+    copy = folder / f"snapshot-{uuid.uuid4()}.db"
+    snapshot(database_of(folder), copy)
+    return verified_head(copy, RING)
 
 
 class Shelf:
     """An open store, its clock, and short ways to use it."""
 
     def __init__(self, kind: str, folder: Path, policy: Policy) -> None:
+        self.kind = kind
         self._open = lambda: STORES[kind](folder, policy, self.clock)
         self.clock = FakeClock()
         self.store = self._open()
@@ -345,6 +394,7 @@ def test_a_holder_nobody_overtook_may_still_commit(shelf):
     assert shelf.commit(decided(agent, attempt, admission), admission) is None
 
 
+@pytest.mark.parametrize("kind", OWNED)
 def test_a_lease_that_runs_out_while_the_commit_is_being_written_frees_nothing(shelf, monkeypatch):
     agent, attempt = shelf.add(an_agent()), an_attempt(1, "slow")
     admission = shelf.admit(agent, attempt)
@@ -403,6 +453,143 @@ def test_a_write_that_fails_frees_step_and_hold_and_leaves_nothing(shelf):
     assert shelf.page(agent).summary.get("APPROVED") is None
     assert shelf.take(agent, an_attempt(1)) is None
     shelf.reopen()
+
+
+# --- what pages for people read ------------------------------------------------------------------------
+
+
+def test_hours_count_decisions_of_one_principal_and_of_everybody(shelf):
+    mine, foreign = shelf.add(an_agent(principal="acme")), shelf.add(an_agent(principal="globex"))
+    hour = shelf.now // HOUR
+    for agent, decision, code in (
+        (mine, "APPROVED", None),
+        (mine, "APPROVED", None),
+        (mine, "DENIED", "QWED-AGENT-005"),
+        (foreign, "APPROVED", None),
+    ):
+        shelf.commit(Record(an_activity(agent, shelf.now, decision, error_code=code, cost_nano=5)))
+    shelf.clock.advance(HOUR)
+    shelf.commit(Record(an_activity(mine, shelf.now, "PENDING")))
+
+    def counted(principal, from_hour):
+        found = run(shelf.store.hours(principal, from_hour))
+        return {
+            (row.hour - hour, row.decision, row.error_code): (row.entries, row.cost_nano) for row in found
+        }
+
+    assert counted(PrincipalId("acme"), hour) == {
+        (0, "APPROVED", ""): (2, 10),
+        (0, "DENIED", "QWED-AGENT-005"): (1, 5),
+        (1, "PENDING", ""): (1, 0),
+    }
+    assert counted(None, hour)[0, "APPROVED", ""] == (3, 15)
+    assert counted(PrincipalId("globex"), hour + 1) == {}
+
+
+def test_a_search_stays_within_the_walls_and_its_filters(shelf):
+    mine, foreign = shelf.add(an_agent(principal="acme")), shelf.add(an_agent(principal="globex"))
+    found = an_activity(
+        mine,
+        shelf.now,
+        "DENIED",
+        error_code="QWED-AGENT-005",
+        conversation_id="c1",
+        payload=b'{"q":"needle"}',
+    )
+    for activity in (found, an_activity(mine, shelf.now), an_activity(foreign, shelf.now, payload=b"needle")):
+        shelf.commit(Record(activity))
+    acme = PrincipalId("acme")
+
+    def sought(**query):
+        page = run(shelf.store.search(SearchQuery(**query)))
+        return [entry.activity_id for entry, _ in page.entries]
+
+    for query in (
+        {"decision": "DENIED"},
+        {"error_code": "QWED-AGENT-005"},
+        {"conversation_id": "c1"},
+        {"text": b"needle"},
+        {"agent_id": mine.agent_id, "decision": "DENIED"},
+    ):
+        assert sought(principal_id=acme, **query) == [found.activity_id]
+    assert sought(principal_id=acme, agent_id=foreign.agent_id) == []
+    assert len(sought(principal_id=None, text=b"needle")) == 2
+    assert len(sought(principal_id=acme, agent_id=mine.agent_id, decision="NOTED")) == 1
+
+
+def test_a_search_goes_on_where_its_page_ended(shelf):
+    agent = shelf.add(an_agent())
+    written = []
+    for _ in range(7):
+        shelf.clock.advance(MINUTE)
+        written.append(an_activity(agent, shelf.now))
+        shelf.commit(Record(written[-1]))
+    query = SearchQuery(PrincipalId("acme"), decision="APPROVED", limit=3)
+    pages, position = [], None
+    while not pages or position is not None:
+        page = run(shelf.store.search(msgspec.structs.replace(query, before_seq=position)))
+        pages.append([entry.activity_id for entry, _ in page.entries])
+        position = page.next_seq
+
+    assert [activity for page in pages for activity in page] == [a.activity_id for a in reversed(written)]
+    between = SearchQuery(None, from_ms=written[2].at_ms, to_ms=written[5].at_ms)
+    assert [entry.activity_id for entry, _ in run(shelf.store.search(between)).entries] == [
+        written[4].activity_id,
+        written[3].activity_id,
+        written[2].activity_id,
+    ]
+
+
+def test_an_entry_is_found_with_what_happened_to_it(shelf):
+    agent = shelf.add(an_agent())
+    activity = an_activity(agent, shelf.now)
+    shelf.commit(Record(activity))
+    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.FAILURE, error="it broke")))
+
+    ((entry, outcome),) = run(shelf.store.search(SearchQuery(None, decision="APPROVED"))).entries
+
+    assert (entry, outcome.error) == (activity, "it broke")
+
+
+def test_agents_come_suspended_first_and_then_by_what_they_spent(shelf):
+    idle, busy = shelf.add(an_agent()), shelf.add(an_agent())
+    stopped = shelf.add(an_agent(status=AgentStatus.SUSPENDED))
+    shelf.add(an_agent(status=AgentStatus.DEREGISTERED))
+    foreign = shelf.add(an_agent(principal="globex"))
+    shelf.take(busy, an_attempt())
+    day = shelf.now // DAY
+
+    found = run(shelf.store.agents_by_spending(PrincipalId("acme"), day, 10))
+
+    assert [(agent.agent_id, spent) for agent, spent in found] == [
+        (stopped.agent_id, 0),
+        (busy.agent_id, CENT.cost),
+        (idle.agent_id, 0),
+    ]
+    assert foreign.agent_id in {
+        agent.agent_id for agent, _ in run(shelf.store.agents_by_spending(None, day, 9))
+    }
+    assert len(run(shelf.store.agents_by_spending(None, day, 2))) == 2
+
+
+def test_what_waits_is_counted_until_it_is_answered_or_over(shelf):
+    mine, foreign = shelf.add(an_agent()), shelf.add(an_agent(principal="globex"))
+    first = an_approval(mine, shelf.now)
+    for approval, agent in (
+        (first, mine),
+        (an_approval(mine, shelf.now), mine),
+        (an_approval(foreign, 1), foreign),
+    ):
+        shelf.commit(noted(agent, shelf.now, approval=approval))
+    shelf.commit(
+        noted(
+            mine, shelf.now, approval=msgspec.structs.replace(first, status=ApprovalStatus.DENIED, version=1)
+        )
+    )
+
+    assert run(shelf.store.count_waiting(PrincipalId("acme"), shelf.now)) == 1
+    assert run(shelf.store.count_waiting(None, 2)) == 2
+    assert run(shelf.store.count_waiting(None, shelf.now + DAY)) == 0
 
 
 # --- budgets -------------------------------------------------------------------------------------------
@@ -544,6 +731,17 @@ def test_expired_approvals_make_room(shelve):
     shelf.clock.advance(MINUTE)
 
     assert pend(shelf, agent, 4)[0] is None
+
+
+def test_a_review_is_kept_however_many_approvals_are_open(shelve):
+    shelf = shelve(Policy(approvals=msgspec.structs.replace(DEFAULT_POLICY.approvals, max_open=1)))
+    agent = shelf.add(an_agent())
+    _, waiting = pend(shelf, agent, 1)
+    review = msgspec.structs.replace(waiting, approval_id="apr_review", kind=Kind.REVIEW)
+
+    assert shelf.commit(noted(agent, shelf.now, approval=review)) is None
+    assert run(shelf.store.approval("apr_review")) == review
+    assert code_of(pend(shelf, agent, 2)[0]) is Code.BUDGET_REQUESTS
 
 
 def test_approvals_are_read_back_listed_newest_first_and_filtered(shelf):
@@ -869,10 +1067,10 @@ def test_what_is_past_its_retention_goes_and_chain_steps_and_budgets_stay(shelve
     assert shelf.page(agent, to_ms=shelf.now).entries == ()
     assert len(shelf.page(agent, limit=1000).entries) == written
     assert code_of(shelf.take(agent, an_attempt(2))) is Code.LOOP_REPLAY
-    assert verify_ledger(tmp_path / "store.db").seq == 3 + written
+    assert verified(shelf, tmp_path).seq == 3 + written
 
 
-@pytest.mark.parametrize("kind", DURABLE)
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_one_owner_at_a_time(shelve):
     shelf = shelve()
     with pytest.raises(DatabaseInUse, match="in use"):
@@ -892,7 +1090,7 @@ def test_every_record_is_chained_and_the_chain_goes_on_after_a_restart(shelve, t
     shelf.take(agent, an_attempt(2))
     shelf.store.close()
 
-    assert verify_ledger(tmp_path / "store.db").seq == 1 + 16 + 1
+    assert verified(shelf, tmp_path).seq == 1 + 16 + 1
     shelf.reopen()
 
 
@@ -976,3 +1174,522 @@ def test_an_unused_grant_past_its_time_is_listed_as_expired(shelf):
     assert (listed("approved"), listed("expired")) == ([asked.approval_id], [])
     shelf.clock.advance(MINUTE)
     assert (listed("approved"), listed("expired")) == ([], [asked.approval_id])
+
+
+# --- surveys and erasure ---------------------------------------------------------------------------
+
+
+def payload_of(**facts):
+    return msgspec.json.encode({"policy_version": "p", **facts})
+
+
+def surveyed(shelf, **scope):
+    """Every tally of the period, stretch by stretch."""
+    where, after = ReportScope(**{"from_ms": 0, "to_ms": shelf.now + DAY, **scope}), 0
+    tallies, changes = [], []
+    while after is not None:
+        survey = run(shelf.store.survey(where, after))
+        tallies += survey.tallies
+        changes += survey.changes
+        after = survey.next_seq
+    return tallies, changes
+
+
+def test_a_survey_counts_what_is_alike_and_adds_up_its_cost(shelf):
+    agent, other = an_agent(), an_agent(principal="other")
+    proven = payload_of(verification={"status": "VERIFIED", "engine": "math", "risk_level": "low"})
+    for owner, cost in ((agent, 2**62), (agent, 2**62), (other, 5)):
+        shelf.commit(Record(an_activity(owner, shelf.now, payload=proven, cost_nano=cost, tokens=cost)))
+    refused = an_activity(
+        agent, shelf.now, "DENIED", error_code="QWED-AGENT-005", payload=payload_of(redacted=True)
+    )
+    shelf.commit(Record(refused))
+
+    mine, _ = surveyed(shelf, principal_id=agent.principal_id)
+    everything, _ = surveyed(shelf)
+
+    assert sum(tally.count for tally in everything) == 4
+    assert {(t.decision, t.engine, t.risk, t.count, t.cost_nano, t.tokens) for t in mine} == {
+        ("APPROVED", "math", "low", 2, 2**63, 2**63),
+        ("DENIED", None, None, 1, 0, 0),
+    }
+    assert [t.is_redacted for t in mine if t.decision == "DENIED"] == [True]
+    assert [t.error_code for t in mine if t.decision == "DENIED"] == ["QWED-AGENT-005"]
+
+
+def test_a_survey_knows_outcomes_and_hands_out_the_changes_that_are_asked_for(shelf):
+    agent = shelf.add(an_agent())
+    acted = an_activity(agent, shelf.now, payload=payload_of())
+    shelf.commit(Record(acted))
+    shelf.commit(
+        Record(an_activity(agent, shelf.now, "NOTED", payload=payload_of()), outcome=an_outcome(acted))
+    )
+    moved = payload_of(action={"type": "change_trust"})
+    shelf.commit(Record(an_activity(agent, shelf.now, "NOTED", action_type="change_trust", payload=moved)))
+
+    tallies, changes = surveyed(shelf, agent_id=agent.agent_id, changes=("change_trust",))
+
+    assert [(t.outcome, t.is_self_reported) for t in tallies if t.decision == "APPROVED"] == [
+        ("success", True)
+    ]
+    assert changes == [moved]
+
+
+def test_a_survey_keeps_to_its_period(shelf):
+    agent = an_agent()
+    for offset in (-1, 0, 1, 2):
+        shelf.commit(Record(an_activity(agent, shelf.now + offset, payload=payload_of())))
+
+    tallies, _ = surveyed(shelf, from_ms=shelf.now, to_ms=shelf.now + 2)
+
+    assert sum(tally.count for tally in tallies) == 2
+
+
+def test_an_empty_ledger_has_no_head_and_a_survey_of_it_no_tallies(shelf):
+    state = run(shelf.store.ledger_state())
+
+    assert (state.entries, state.head, state.first_ms, state.last_ms) == (0, bytes(32), None, None)
+    assert surveyed(shelf) == ([], [])
+
+
+def test_the_ledgers_state_is_its_end(shelf):
+    agent = shelf.add(an_agent())
+    shelf.clock.advance(5)
+    shelf.commit(Record(an_activity(agent, shelf.now)))
+
+    state = run(shelf.store.ledger_state())
+
+    assert (state.entries, state.first_ms, state.last_ms) == (2, shelf.now - 5, shelf.now)
+    assert len(state.head) == 32
+
+
+def test_a_redaction_replaces_texts_and_leaves_entry_and_counters(shelf):
+    agent = shelf.add(an_agent())
+    attempt = an_attempt(what="for Ada Lovelace", conversation="ada@example.com")
+    admission = shelf.admit(agent, attempt)
+    record = decided(agent, attempt, admission)
+    approval = an_approval(agent, shelf.now, status=ApprovalStatus.DENIED, intent="Ada's")
+    shelf.commit(msgspec.structs.replace(record, approval=approval), admission)
+    acted = record.activity
+    outcome = an_outcome(acted, Result.FAILURE, error="Ada was not there")
+    shelf.commit(noted(agent, shelf.now, outcome=outcome))
+    kept = Remembered(
+        agent.agent_id, b"k" * 32, 200, f'{{"activity_id":"{acted.activity_id}"}}'.encode(), shelf.now + 1
+    )
+    shelf.commit(noted(agent, shelf.now, remembered=kept))
+    redaction = Redaction(
+        agent.agent_id,
+        (Tombstone(acted.activity_id, "calculate", None, b'{"redacted":true}'),),
+        (msgspec.structs.replace(approval, intent=None),),
+        (msgspec.structs.replace(outcome, error=None, fingerprint=b""),),
+        (attempt.conversation_id,),
+    )
+
+    shelf.commit(noted(agent, shelf.now, redaction=redaction))
+
+    found, told = run(shelf.store.activity(acted.activity_id))
+    assert (found.payload, found.fingerprint, found.conversation_id) == (b'{"redacted":true}', b"", None)
+    assert (found.cost_nano, found.decision, found.at_ms) == (acted.cost_nano, acted.decision, acted.at_ms)
+    assert told == redaction.outcomes[0]
+    assert run(shelf.store.approval(approval.approval_id)).intent is None
+    assert run(shelf.store.recall(agent.agent_id, kept.key_hash, shelf.now)) is None
+    assert b'{"redacted":true}' in [payload for payload, _ in shelf.page(agent).entries]
+    assert shelf.spent(agent).cost == acted.cost_nano
+
+
+# --- deliveries and what nobody answers ----------------------------------------------------------------
+
+
+def a_claim(shelf, limit: int = 100, per_webhook: int = 100, **in_flight: int) -> Claim:
+    return Claim(shelf.now, shelf.now + MINUTE, limit, per_webhook, in_flight)
+
+
+def test_a_delivery_is_written_with_its_record_and_read_back_as_it_was(shelf):
+    agent, delivery = shelf.add(an_agent()), a_delivery(shelf.now, body=b'{"\xc3\xbc":1}')
+    shelf.commit(noted(agent, shelf.now, deliveries=(delivery,)))
+
+    assert run(shelf.store.delivery(delivery.delivery_id)) == delivery
+    assert run(shelf.store.delivery("dlv_none")) is None
+    assert run(shelf.store.next_delivery_ms()) == shelf.now
+
+
+def test_deliveries_are_listed_by_webhook_newest_first_in_pages(shelf):
+    agent = shelf.add(an_agent())
+    made = [a_delivery(shelf.now + n, "hook_1" if n % 2 else "hook_2") for n in range(8)]
+    shelf.commit(noted(agent, shelf.now, deliveries=tuple(made)))
+
+    first = run(shelf.store.deliveries("hook_1", None, 3))
+    rest = run(shelf.store.deliveries("hook_1", first[-1].delivery_id, 3))
+    assert first + rest == [made[n] for n in (7, 5, 3, 1)]
+
+
+def test_what_is_due_is_claimed_once_until_its_claim_ends(shelf):
+    agent, delivery = shelf.add(an_agent()), a_delivery(shelf.now)
+    later = a_delivery(shelf.now, due_ms=shelf.now + HOUR)
+    shelf.commit(noted(agent, shelf.now, deliveries=(delivery, later)))
+    (first,) = run(shelf.store.claim_deliveries(a_claim(shelf)))
+    assert run(shelf.store.claim_deliveries(a_claim(shelf))) == []
+    assert (first.delivery_id, first.attempts, first.last_attempt_ms) == (delivery.delivery_id, 1, shelf.now)
+
+    shelf.clock.advance(MINUTE)
+    (again,) = run(shelf.store.claim_deliveries(a_claim(shelf)))
+    assert (again.delivery_id, again.attempts) == (delivery.delivery_id, 2)
+
+
+def test_a_webhook_with_many_due_gets_its_share_and_leaves_room_for_others(shelf):
+    agent = shelf.add(an_agent())
+    flood = tuple(a_delivery(shelf.now - 1, "hook_flood") for _ in range(600))
+    shelf.commit(noted(agent, shelf.now, deliveries=(*flood, a_delivery(shelf.now, "hook_quiet"))))
+
+    first = run(shelf.store.claim_deliveries(a_claim(shelf, per_webhook=4)))
+    counts = Counter(delivery.webhook_id for delivery in first)
+    assert counts["hook_flood"] == 4
+    then = run(shelf.store.claim_deliveries(a_claim(shelf, per_webhook=4, **counts)))
+    assert Counter(d.webhook_id for d in first + then) == {"hook_flood": 4, "hook_quiet": 1}
+
+
+def test_of_many_claimers_each_delivery_has_one(shelf):
+    agent = shelf.add(an_agent())
+    made = tuple(a_delivery(shelf.now, f"hook_{n % 5}") for n in range(60))
+    shelf.commit(noted(agent, shelf.now, deliveries=made))
+
+    taken = at_once(8, lambda _: run(shelf.store.claim_deliveries(a_claim(shelf, limit=10))))
+    ids = Counter(delivery.delivery_id for batch in taken for delivery in batch)
+    assert set(ids.values()) == {1} and len(ids) == 60
+
+
+def test_what_arrived_is_over_and_what_failed_is_due_again(shelf):
+    agent, good, bad = shelf.add(an_agent()), a_delivery(shelf.now), a_delivery(shelf.now)
+    shelf.commit(noted(agent, shelf.now, deliveries=(good, bad)))
+    by_id = {d.delivery_id: d for d in run(shelf.store.claim_deliveries(a_claim(shelf)))}
+    replace = msgspec.structs.replace
+    run(shelf.store.settle_delivery(replace(by_id[good.delivery_id], state=DeliveryState.DELIVERED)))
+    failed = replace(by_id[bad.delivery_id], due_ms=shelf.now + HOUR, last_error="it answered 500")
+    run(shelf.store.settle_delivery(failed))
+
+    assert run(shelf.store.next_delivery_ms()) == shelf.now + HOUR
+    assert run(shelf.store.delivery(good.delivery_id)).state is DeliveryState.DELIVERED
+    assert run(shelf.store.delivery(bad.delivery_id)) == failed
+
+
+def test_a_claimer_that_lost_its_claim_settles_only_what_arrived(shelf):
+    agent, delivery = shelf.add(an_agent()), a_delivery(shelf.now)
+    shelf.commit(noted(agent, shelf.now, deliveries=(delivery,)))
+    (first,) = run(shelf.store.claim_deliveries(a_claim(shelf)))
+    shelf.clock.advance(MINUTE)
+    (second,) = run(shelf.store.claim_deliveries(a_claim(shelf)))
+
+    given_up = msgspec.structs.replace(first, state=DeliveryState.GIVEN_UP)
+    run(shelf.store.settle_delivery(given_up))
+    assert run(shelf.store.delivery(delivery.delivery_id)) == second
+    run(shelf.store.settle_delivery(msgspec.structs.replace(first, state=DeliveryState.DELIVERED)))
+    assert run(shelf.store.delivery(delivery.delivery_id)).state is DeliveryState.DELIVERED
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_a_delivery_outlives_a_restart(shelf):
+    agent, delivery = shelf.add(an_agent()), a_delivery(shelf.now)
+    shelf.commit(noted(agent, shelf.now, deliveries=(delivery,)))
+    run(shelf.store.claim_deliveries(a_claim(shelf)))
+    shelf.reopen()
+    shelf.clock.advance(MINUTE)
+
+    (again,) = run(shelf.store.claim_deliveries(a_claim(shelf)))
+    assert (again.delivery_id, again.attempts) == (delivery.delivery_id, 2)
+
+
+def test_destinations_are_a_principals_and_the_operators_and_change_at_once(shelf):
+    agent = shelf.add(an_agent())
+    acme = PrincipalId("acme")
+    assert run(shelf.store.destinations(acme)) == ()
+    hooks = [a_webhook("hook_1"), a_webhook("hook_2", None), a_webhook("hook_3", "rival")]
+    for hook in hooks:
+        shelf.commit(noted(agent, shelf.now, webhook=hook))
+    assert run(shelf.store.destinations(acme)) == tuple(hooks[:2])
+    assert run(shelf.store.webhook("hook_3")) == hooks[2]
+
+    shelf.commit(noted(agent, shelf.now, dropped_webhook="hook_2"))
+    assert run(shelf.store.destinations(acme)) == (hooks[0],)
+    assert run(shelf.store.webhook("hook_2")) is None
+
+
+def test_open_approvals_come_up_when_something_is_to_be_done_about_them(shelf):
+    agent, now = shelf.add(an_agent()), shelf.now
+    plain = an_approval(agent, now)
+    watched = an_approval(agent, now, remind_ms=now + MINUTE, escalate_ms=now + 2 * MINUTE)
+    answered = an_approval(agent, now, status=ApprovalStatus.DENIED)
+    for approval in (plain, watched, answered):
+        shelf.commit(noted(agent, now, approval=approval))
+
+    assert run(shelf.store.approvals_due(now, 10)) == []
+    assert run(shelf.store.approvals_due(now + MINUTE, 10)) == [watched]
+    reminded = msgspec.structs.replace(watched, reminded_ms=now + MINUTE, version=1)
+    shelf.commit(noted(agent, now, approval=reminded))
+    assert run(shelf.store.approvals_due(now + MINUTE, 10)) == []
+    assert run(shelf.store.approvals_due(now + 2 * MINUTE, 10)) == [reminded]
+    assert len(run(shelf.store.approvals_due(now + HOUR, 10))) == 2
+
+
+def test_an_approval_that_was_noted_as_expired_is_listed_as_expired(shelf):
+    agent, approval = shelf.add(an_agent()), an_approval(an_agent(), shelf.now)
+    approval = msgspec.structs.replace(approval, agent_id=agent.agent_id)
+    shelf.commit(noted(agent, shelf.now, approval=approval))
+    shelf.clock.advance(HOUR)
+    expired = msgspec.structs.replace(approval, status=ApprovalStatus.EXPIRED, version=1)
+    shelf.commit(noted(agent, shelf.now, approval=expired))
+
+    for status, found in (("expired", [expired]), ("open", []), ("denied", [])):
+        assert run(shelf.store.approvals(None, None, status, shelf.now, None, 10)) == found
+    assert run(shelf.store.approvals_due(shelf.now, 10)) == []
+
+
+def test_what_is_erased_is_not_told_any_more(shelf):
+    agent = shelf.add(an_agent())
+    acted = an_activity(agent, shelf.now)
+    told = a_delivery(shelf.now, body=f'{{"activity_id":"{acted.activity_id}","about":"Ada"}}'.encode())
+    other = a_delivery(shelf.now)
+    shelf.commit(Record(acted, deliveries=(told, other)))
+    stone = Tombstone(acted.activity_id, "calculate", None, b"{}")
+    shelf.commit(noted(agent, shelf.now, redaction=Redaction(agent.agent_id, (stone,), (), (), ())))
+
+    assert run(shelf.store.delivery(told.delivery_id)) is None
+    assert run(shelf.store.delivery(other.delivery_id)) == other
+
+
+# --- conduct and trust ----------------------------------------------------------------------------------
+
+
+def a_change(agent, at_ms, **changes):
+    values = {
+        "activity_id": f"act_{at_ms:012x}",
+        "agent_id": agent.agent_id,
+        "principal_id": agent.principal_id,
+        "at_ms": at_ms,
+        "cause": Cause.SET,
+        "by": "key:k",
+        "from_level": TrustLevel.TRUSTED,
+        "to_level": TrustLevel.SUPERVISED,
+        "status": AgentStatus.ACTIVE,
+        "reason": "because",
+        "activities": ("act_1", "act_2"),
+        "evidence": {"approved": 3},
+        **changes,
+    }
+    return TrustChange(**values)
+
+
+def test_conduct_and_actions_are_kept_as_they_were_written(shelf, kind):
+    agent = shelf.add(an_agent())
+    assert run(shelf.store.standing(agent.agent_id)) == Standing()
+    for step in range(1, 4):
+        attempt = an_attempt(step)
+        admission = shelf.admit(agent, attempt)
+        record = decided(agent, attempt, admission)
+        booking = msgspec.structs.replace(record.booking, actions=1)
+        shelf.commit(msgspec.structs.replace(record, booking=booking), admission)
+        run(shelf.store.release(admission))
+    shelf.clock.advance(DAY)
+    conduct = Conduct(2, 1, (Denial(4, "act_x"),), 20_000, ("act_y",), 20_000, ("act_z",))
+    shelf.commit(Record(an_activity(agent, shelf.now, "DENIED"), conduct=conduct))
+
+    assert run(shelf.store.standing(agent.agent_id)) == Standing(3, conduct)
+    if kind in DURABLE:
+        shelf.reopen()
+        assert run(shelf.store.standing(agent.agent_id)) == Standing(3, conduct)
+
+
+@pytest.mark.parametrize("kind", OWNED)
+def test_what_was_not_written_weighs_nothing(shelf, monkeypatch):
+    agent = shelf.add(an_agent())
+
+    def fail(records):
+        raise StoreUnavailable("the disk is gone")
+
+    monkeypatch.setattr(shelf.store._access.tables, "write", fail)
+    with pytest.raises(StoreUnavailable):
+        shelf.commit(Record(an_activity(agent, shelf.now, "DENIED"), conduct=Conduct(denied=1)))
+
+    assert run(shelf.store.standing(agent.agent_id)) == Standing()
+
+
+def test_changes_of_trust_come_newest_first_and_page_by_page(shelf):
+    agent, other = shelf.add(an_agent()), shelf.add(an_agent())
+    changes = [a_change(agent, shelf.now + n) for n in range(5)]
+    for change in changes:
+        shelf.commit(noted(agent, shelf.now, trust_changes=(change,)))
+    shelf.commit(noted(other, shelf.now, trust_changes=(a_change(other, shelf.now),)))
+    first = run(shelf.store.trust_changes(agent.agent_id, None, 3))
+    rest = run(shelf.store.trust_changes(agent.agent_id, first[-1][0], 3))
+
+    assert [change for _, change in (*first, *rest)] == changes[::-1]
+
+
+def test_consequences_are_entries_of_the_same_transaction(shelf):
+    agent = shelf.add(an_agent())
+    cause = an_activity(agent, shelf.now, "DENIED")
+    followed = an_activity(agent, shelf.now, "NOTED")
+    before = len(shelf.page(agent).entries)
+    shelf.commit(Record(cause, consequences=(followed,)))
+    entries = shelf.page(agent).entries
+
+    assert [payload for payload, _ in entries[: len(entries) - before]] == [followed.payload, cause.payload]
+    assert run(shelf.store.activity(followed.activity_id))[0] == followed
+
+
+def test_outcomes_are_read_newest_first(shelf):
+    agent = shelf.add(an_agent())
+    activities = [an_activity(agent, shelf.now + n) for n in range(4)]
+    for activity in activities:
+        shelf.commit(Record(activity))
+        shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity)))
+
+    found = run(shelf.store.outcomes(agent.agent_id, 3))
+    assert [outcome.activity_id for outcome in found] == [a.activity_id for a in activities[:0:-1]]
+
+
+def test_a_request_is_bound_to_the_trust_it_was_decided_on(shelf):
+    """The agent was read, then trusted less, then admitted: the old level decides nothing any more."""
+    agent = shelf.add(an_agent(trust_level=TrustLevel.TRUSTED))
+    lowered = msgspec.structs.replace(agent, trust_level=TrustLevel.UNTRUSTED)
+    shelf.commit(noted(agent, shelf.now, agent=lowered))
+    attempt = an_attempt()
+    admission = shelf.admit(agent, attempt)
+
+    with pytest.raises(AgentChanged):
+        shelf.commit(decided(agent, attempt, admission), admission)
+    run(shelf.store.release(admission))
+
+
+def test_an_erased_entry_takes_the_reasons_of_its_change_of_trust_with_it(shelf):
+    agent = shelf.add(an_agent())
+    said, asked, ruled = (an_activity(agent, shelf.now, "NOTED") for _ in range(3))
+    changes = (
+        a_change(agent, shelf.now, activity_id=said.activity_id, activities=()),
+        a_change(agent, shelf.now, cause=Cause.GRANTED, activities=(asked.activity_id,)),
+        a_change(agent, shelf.now, activities=()),
+        a_change(agent, shelf.now, cause=Cause.BUDGET_ABUSE, activities=(ruled.activity_id,)),
+    )
+    for activity in (said, asked, ruled):
+        shelf.commit(Record(activity))
+    shelf.commit(noted(agent, shelf.now, trust_changes=changes))
+    stones = tuple(Tombstone(a.activity_id, "erased", None, b"{}") for a in (said, asked, ruled))
+    shelf.commit(noted(agent, shelf.now, redaction=Redaction(agent.agent_id, stones)))
+    kept = [change for _, change in run(shelf.store.trust_changes(agent.agent_id, None, 10))][::-1]
+
+    assert [change.reason for change in kept] == [None, None, "because", "because"]
+    assert [dict(change.evidence) for change in kept[:2]] == [{}, {}]
+    assert [change.to_level for change in kept] == [change.to_level for change in changes]
+
+
+def test_an_unknown_outcome_is_known_until_it_is_settled(shelf):
+    agent = shelf.add(an_agent())
+    activity = an_activity(agent, shelf.now, fingerprint=fingerprint_of("pay"))
+    shelf.commit(Record(activity))
+    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.UNKNOWN)))
+
+    assert run(shelf.store.is_unsettled(agent.agent_id, activity.fingerprint))
+    assert not run(shelf.store.is_unsettled(agent.agent_id, fingerprint_of("else")))
+    settled = an_outcome(activity, Result.FAILURE, settled_by="key:k", settled_ms=shelf.now)
+    shelf.commit(noted(agent, shelf.now, outcome=settled))
+    assert not run(shelf.store.is_unsettled(agent.agent_id, activity.fingerprint))
+
+
+def a_score_change(number: int, peer: str = "spiffe://example.com/agent/b", **changes) -> ScoreChange:
+    values = {"event": "task_success", "evidence": None, "before": "0.5", "after": "0.51", "at": 1}
+    return ScoreChange(peer=peer, number=number, revokes=False, seq=number, **(values | changes))
+
+
+def test_score_changes_are_kept_once_and_read_newest_first(shelf):
+    changes = [a_score_change(number) for number in range(1, 6)]
+    run(shelf.store.keep_scores(changes[:3]))
+    run(shelf.store.keep_scores([a_score_change(2, after="0.99"), *changes[3:]]))
+    peer = changes[0].peer
+
+    assert run(shelf.store.score_changes(peer, None, 10)) == changes[::-1]
+    assert run(shelf.store.score_changes(peer, 4, 2)) == changes[2:0:-1]
+    assert run(shelf.store.score_changes("nobody", None, 10)) == []
+
+
+def test_peers_with_scores_are_listed_in_order(shelf):
+    run(shelf.store.keep_scores([a_score_change(n, f"urn:{n}") for n in (3, 1, 2)]))
+
+    assert run(shelf.store.scored_peers(None, 2)) == ["urn:1", "urn:2"]
+    assert run(shelf.store.scored_peers("urn:2", 2)) == ["urn:3"]
+
+
+def a_token(jti: str, *par: str) -> ReceivedEct:
+    token = issue(RING, "read", "https://verifier.example", 1_800_000_000, jti=jti, par=par)
+    return ReceivedEct(jti, token, 1_000, PrincipalId("acme"))
+
+
+def test_the_ledger_is_read_with_what_its_entries_stand_for(shelf):
+    agent = shelf.add(an_agent())
+    size = run(shelf.store.evidence.size())
+    token = a_token(str(uuid.UUID(int=1)))
+    record = Record(an_activity(agent, shelf.now, par=(token.jti,), wid=str(uuid.UUID(int=9))), ects=(token,))
+    shelf.commit(record)
+    first, second = run(shelf.store.evidence.stretch(size, 10))
+
+    assert (first.token, first.activity, first.principal_id) == (token.token, None, "acme")
+    assert (second.token, second.activity, second.principal_id) == (None, record.activity, "acme")
+    assert run(shelf.store.evidence.stretch(size + 1, 10)) == [second]
+    assert run(shelf.store.evidence.stretch(size, 1)) == [first]
+
+
+def test_a_lineage_is_everything_before_a_node_each_once(shelf):
+    agent = shelf.add(an_agent())
+    names = [str(uuid.UUID(int=number)) for number in range(1, 5)]
+    diamond = [
+        a_token(names[0]),
+        a_token(names[1], names[0]),
+        a_token(names[2], names[0]),
+        a_token(names[3], names[1], names[2]),
+    ]
+    activity = an_activity(agent, shelf.now, par=(names[3], str(uuid.UUID(int=77))))
+    shelf.commit(Record(activity, ects=tuple(diamond)))
+    found = run(shelf.store.evidence.lineage(jti_of(activity.activity_id), 100))
+
+    assert len(found) == 5
+    assert {item.token for item in found if item.token} == {token.token for token in diamond}
+    assert len(run(shelf.store.evidence.lineage(jti_of(activity.activity_id), 1))) <= 2
+    assert run(shelf.store.evidence.lineage(str(uuid.UUID(int=77)), 100)) == []
+
+
+def test_what_was_edited_behind_the_ledgers_back_is_not_told(shelve, tmp_path):
+    shelf = shelve(kind="sqlite")
+    agent = shelf.add(an_agent())
+    activity = an_activity(agent, shelf.now)
+    shelf.commit(Record(activity))
+    connection = sqlite3.connect(tmp_path / "store.db")
+    connection.execute(
+        "UPDATE activities SET decision = 'DENIED' WHERE activity_id = ?", (activity.activity_id,)
+    )
+    connection.commit()
+    connection.close()
+
+    with pytest.raises(StoreUnavailable, match="fails at entry"):
+        run(shelf.store.evidence.lineage(jti_of(activity.activity_id), 100))
+    with pytest.raises(StoreUnavailable, match="fails at entry"):
+        run(shelf.store.evidence.stretch(0, 100))
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_what_waits_for_one_webhook_makes_no_claim_of_another_dearer(shelf):
+    """Compared, not timed: beside twenty times the backlog a claim may cost a few times as much."""
+    agent = shelf.add(an_agent())
+
+    def backlog(count):
+        made = tuple(a_delivery(shelf.now, "hook_slow") for _ in range(count))
+        shelf.commit(noted(agent, shelf.now, deliveries=made))
+
+    def cost():
+        claims = [a_claim(shelf, per_webhook=4, hook_slow=4) for _ in range(20)]
+        started = time.process_time()
+        for claim in claims:
+            assert run(shelf.store.claim_deliveries(claim)) == []
+        return time.process_time() - started
+
+    backlog(500)
+    before = min(cost() for _ in range(3))
+    backlog(9_500)
+    assert min(cost() for _ in range(3)) < 6 * before + 0.05

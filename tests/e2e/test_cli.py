@@ -264,8 +264,92 @@ def test_the_ledger_is_verified_and_a_change_is_found(call, database):
 def test_the_ledger_of_no_store_is_an_error(call):
     result = call("ledger", "verify")
 
-    assert result.code == 1
+    assert result.code == 2
     assert "qwed.db" in result.err
+
+
+def test_an_export_is_verified_elsewhere_with_the_public_keys_alone(call, database, tmp_path):
+    (tmp_path / "jwks.json").write_text(call("signing-key", "show", "--json").out)
+    exported = call("ledger", "export", "--out", "ledger.jsonl")
+    sound = call("ledger", "verify", "--export", "ledger.jsonl", "--jwks", "jwks.json", "--json")
+    again = call("ledger", "export", "--out", "ledger.jsonl")
+    text = (tmp_path / "ledger.jsonl").read_text()
+    (tmp_path / "ledger.jsonl").write_text(text.replace('"seq":2', '"seq":7'))
+    broken = call("ledger", "verify", "--export", "ledger.jsonl", "--jwks", "jwks.json")
+
+    assert exported.code == 0
+    assert (sound.code, sound.json["entries"], sound.json["compared"]) == (0, 3, 3)
+    assert (again.code, broken.code) == (2, 1)
+    assert "not overwritten" in again.err
+    assert broken.out.startswith("BROKEN")
+
+
+def test_an_export_without_payloads_verifies_too(call, database, tmp_path):
+    (tmp_path / "jwks.json").write_text(call("signing-key", "show", "--json").out)
+    call("ledger", "export", "--out", "ledger.jsonl", "--without-payloads")
+    sound = call("ledger", "verify", "--export", "ledger.jsonl", "--jwks", "jwks.json", "--json")
+
+    assert (sound.json["entries"], sound.json["compared"]) == (3, 0)
+    assert call("ledger", "verify", "--export", "ledger.jsonl").code == 2
+
+
+def test_an_entry_is_proven_on_the_command_line(call, database):
+    found = call("ledger", "prove", "2", "--json").json
+    named = call("ledger", "prove", found["entry"]["subject"], "--json").json
+
+    assert named == found
+    assert found["size"] == 3
+    assert call("ledger", "prove", "99").code == 2
+    assert call("ledger", "prove", "act_none").code == 2
+
+
+def test_a_witness_signs_once_and_refuses_an_older_ledger(call, database, tmp_path):
+    (tmp_path / "jwks.json").write_text(call("signing-key", "show", "--json").out)
+    checkpoint = call("ledger", "checkpoint").out.strip()
+    arguments = ("--jwks", "jwks.json", "--witness-key", "witness.key")
+    first = call("ledger", "witness", checkpoint, *arguments, "--json")
+    kept = call("ledger", "verify", "--known", checkpoint)
+    with Gateway.open(database) as gateway:
+        gateway.register_agent(name="Bert", type="supervised", principal_id="acme")
+    later = call("ledger", "checkpoint").out.strip()
+    without_proof = call("ledger", "witness", later, *arguments)
+
+    assert first.json["size"] == 3
+    assert kept.code == 0
+    assert without_proof.code == 1
+    assert "inconsistent" in without_proof.out
+    assert stat.S_IMODE((tmp_path / "witness.key").stat().st_mode) == 0o600
+
+
+def test_a_shortened_ledger_is_found_with_a_checkpoint_kept_elsewhere(call, database, tmp_path):
+    checkpoint = call("ledger", "checkpoint").out.strip()
+    with sqlite3.connect(database) as connection:
+        for table in ("ledger", "activities", "ects", "checkpoints"):
+            column = "size" if table == "checkpoints" else "seq"
+            connection.execute(f"DELETE FROM {table} WHERE {column} > 1")
+    connection.close()
+
+    found = call("ledger", "verify", "--known", checkpoint, "--json")
+
+    assert found.code == 1
+
+
+def test_the_signing_key_is_rotated_and_revoked_and_old_signatures_verify(call, database):
+    before = call("signing-key", "show", "--json").json["keys"]
+    call("signing-key", "rotate")
+    with Gateway.open(database) as gateway:
+        gateway.register_agent(name="Bert", type="supervised", principal_id="acme")
+    after = call("signing-key", "show", "--json").json["keys"]
+    verified = call("ledger", "verify")
+    revoked = call("signing-key", "revoke", before[0]["kid"])
+
+    assert len(after) == 2
+    assert before[0]["kid"] in {key["kid"] for key in after}
+    assert verified.code == 0
+    assert "revoked" in revoked.out
+    assert call("signing-key", "revoke", "did:nobody#x").code == 2
+    with Gateway.open(database):
+        pass
 
 
 def test_a_policy_is_checked_and_explained(call, tmp_path):
@@ -449,3 +533,197 @@ def test_a_payload_changed_into_text_is_found_like_any_other(call, database):
         connection.execute("UPDATE activities SET payload = '{}' WHERE seq = 2")
     connection.close()
     assert call("ledger", "verify").out.startswith("BROKEN")
+
+
+# --- reports ---------------------------------------------------------------------------------------------
+
+
+def test_a_report_is_written_in_the_format_of_its_name_for_its_owner_alone(call, database, tmp_path):
+    for form, first in (("json", b"{"), ("csv", b'"section"'), ("pdf", b"%PDF-")):
+        out = tmp_path / f"report.{form}"
+
+        result = call("report", "--database", str(database), "--out", str(out))
+
+        assert result.code == 0, result.err
+        assert f"bytes of {form}" in result.out
+        assert out.read_bytes().startswith(first)
+        assert stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+def test_a_report_goes_to_the_terminal_and_keeps_to_an_agent_and_a_period(call, database):
+    everything = call("report", "--database", str(database)).json
+    [agent] = everything["figures"]["decisions"]["by_agent"]
+
+    one = call("report", "--database", str(database), "--agent", agent["agent_id"]).json
+    old = call("report", "--database", str(database), "--to", "2020-01-01T00:00:00Z").json
+
+    assert everything["scope"]["kind"] == "deployment"
+    assert one["scope"]["name"] == "Anna"
+    assert one["figures"]["decisions"]["total"] == 2
+    assert old["figures"]["decisions"]["total"] == 0
+
+
+def test_a_running_gateway_makes_the_report_and_its_walls_hold(remote, server):
+    agent = server.register(principal_id="reported")
+    key = server.principal_key("reported")
+    other = server.principal_key("somebody-else")
+
+    mine = remote("report", "--format", "csv", "--agent", agent["agent_id"], key=key)
+    refused = remote("report", "--agent", agent["agent_id"], key=other)
+    wrong = remote("report", "--from", "yesterday")
+
+    assert mine.code == 0 and mine.out.startswith('"section"')
+    assert refused.code == 1 and "QWED-AGENT-001" in refused.err
+    assert wrong.code == 1 and "ISO 8601" in wrong.err
+
+
+def test_a_report_that_cannot_be_written_says_so(call, database, tmp_path):
+    result = call("report", "--database", str(database), "--out", str(tmp_path / "no" / "report.json"))
+
+    assert result.code == 1
+    assert "can't be written" in result.err
+
+
+# --- trust ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def demoted(tmp_path):
+    """A store with an agent that lost a level by the rules; its path and the agent's id."""
+    path = tmp_path / "qwed.db"
+    with Gateway.open(path) as gateway:
+        agent = gateway.register_agent(
+            name="Anna \x1b[31m",
+            type="autonomous",
+            principal_id="acme",
+            budget={"max_requests_per_day": 1},
+            permissions={"allowed_engines": ["math"]},
+        )
+        for step in range(1, 5):
+            context = {"conversation_id": "c", "step_number": step}
+            gateway.verify_action(agent["agent_id"], {"type": "calculate", "query": f"1+{step}"}, context)
+    return path, agent["agent_id"]
+
+
+def test_trust_is_shown_with_its_gauges(call, demoted):
+    path, agent_id = demoted
+    shown = call("trust", "show", agent_id, "--database", str(path))
+
+    assert shown.code == 0, shown.err
+    assert "1 supervised" in shown.out
+    assert "3 of 3 today" in shown.out
+    as_json = call("trust", "show", agent_id, "--database", str(path), "--json").json
+    assert (as_json["trust_level"], as_json["may"]["medium"]) == (1, "PENDING")
+
+
+def test_the_history_of_trust_is_a_table_or_json(call, demoted):
+    path, agent_id = demoted
+    table = call("trust", "history", agent_id, "--database", str(path)).out
+    assert "budget_abuse" in table and "2 -> 1" in table and "registered" in table
+
+    page = call("trust", "history", agent_id, "--database", str(path), "--limit", "1", "--json").json
+    assert [change["cause"] for change in page["changes"]] == ["budget_abuse"]
+    rest = call(
+        "trust", "history", agent_id, "--database", str(path), "--cursor", page["next"], "--json"
+    ).json
+    assert [change["cause"] for change in rest["changes"]] == ["registered"]
+
+
+def test_trust_explains_itself_in_sentences(call, demoted):
+    path, agent_id = demoted
+    said = call("trust", "explain", agent_id, "--database", str(path)).out
+
+    assert f"{agent_id} is at trust level 1 (supervised) and active." in said
+    assert "medium risk is put to a person" in said
+    assert "it went on after its budget was exhausted" in said
+    assert said.count("because of  act_") == 3
+
+
+def test_a_person_sets_and_an_agent_is_asked_for(call, demoted):
+    path, agent_id = demoted
+    asked = call("trust", "request", agent_id, "2", "--justification", "better", "--database", str(path))
+    assert asked.code == 0 and "apr_" in asked.out
+    too_far = call("trust", "request", agent_id, "3", "--justification", "x", "--database", str(path))
+    assert too_far.code == 1 and "one above from_level" in too_far.err
+    without_reason = call("trust", "set", agent_id, "2", "--database", str(path))
+    assert without_reason.code == 2
+    done = call("trust", "set", agent_id, "autonomous", "--reason", "looked into", "--database", str(path))
+    assert "is at trust level 2 (autonomous)" in done.out
+    history = call("trust", "history", agent_id, "--database", str(path), "--json").json
+    assert history["changes"][0]["reason"] == "looked into"
+    wrong = call("trust", "set", agent_id, "9", "--reason", "x", "--database", str(path))
+    assert wrong.code == 1 and "0 to 3" in wrong.err
+
+
+def test_agents_are_listed_with_gauges_and_no_escape_of_theirs(call, demoted):
+    path, agent_id = demoted
+    table = call("agents", "list", "--database", str(path)).out
+    assert "1 of 1000" in table and "0.01 of 100" in table and "\x1b" not in table
+    one = call("agents", "show", agent_id, "--database", str(path)).out
+    assert "1 of 1 requests" in one and "\x1b" not in one
+    as_json = call("agents", "show", agent_id, "--database", str(path), "--json").json
+    assert as_json["budget_status"]["requests"]["current_day"] == 1
+
+
+def test_in_a_plain_terminal_gauges_are_ascii(demoted, tmp_path):
+    path, agent_id = demoted
+    for arguments in (("agents", "show", agent_id), ("trust", "show", agent_id)):
+        shown = qwed(*arguments, "--database", str(path), cwd=tmp_path, PYTHONIOENCODING="ascii")
+        assert shown.returncode == 0, shown.stderr
+        assert "#" in shown.stdout and shown.stdout.isascii()
+
+
+def test_trust_asks_a_running_gateway(call, tmp_path):
+    with Server(tmp_path) as server:
+        agent = server.register()
+        reach = {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": OPERATOR_KEY}
+        agent_id = agent["agent_id"]
+        assert call("trust", "set", agent_id, "3", "--reason", "known", **reach).code == 0
+        assert call("trust", "explain", agent_id, "--json", **reach).json["trust_level"] == 3
+        assert call("trust", "set", agent_id, "1", "--reason", "less", **reach).code == 0
+        asked = call("trust", "request", agent_id, "2", "--justification", "x", "--json", **reach).json
+        assert asked["decision"] == "PENDING"
+        assert "known" in call("trust", "history", agent_id, **reach).out
+        assert agent_id in call("agents", "list", **reach).out
+
+
+# --- erasure ---------------------------------------------------------------------------------------------
+
+
+def test_entries_are_erased_by_their_text_and_the_ledger_verifies(call, database):
+    with Gateway.open(database) as gateway:
+        [agent] = gateway.agents()["agents"]
+    agent_id = agent["agent_id"]
+    selection = ("--database", str(database), "--containing", "2+2", "--reason", "asked for")
+
+    dry = call("redact", agent_id, *selection, "--dry-run")
+    done = call("redact", agent_id, *selection, "--json")
+
+    assert (dry.code, dry.out) == (0, "2 would be erased\n")
+    assert done.json == {"redacted": 2, "skipped": []}
+    assert call("ledger", "verify", "--database", str(database)).code == 0
+    listed = call("activity", "list", agent_id, "--database", str(database), "--json").json["activities"]
+    assert [entry.get("redacted", False) for entry in listed] == [False, True, True, False]
+
+
+def test_one_entry_is_erased_by_its_id_over_http(remote, server):
+    agent = server.register(principal_id="erased")
+    [answer] = server.together([verify_request(agent, "3+3")])
+
+    erased = remote("redact", agent["agent_id"], answer.json()["activity_id"], "--reason", "asked for")
+    refused = remote("redact", agent["agent_id"], "act_nothing", "--reason", "asked for")
+    mixed = remote("redact", agent["agent_id"], "act_x", "--reason", "r", "--containing", "y")
+
+    assert (erased.code, erased.out) == (0, "1 erased\n")
+    assert refused.code == 1 and "QWED-NOTFOUND-001" in refused.err
+    assert mixed.code == 2
+
+
+def test_a_complaint_suspends_and_is_part_of_the_history(call, demoted):
+    path, agent_id = demoted
+    done = call("agents", "complain", agent_id, "--reason", "it lied", "--database", str(path))
+    assert "suspended for a violation" in done.out
+    said = call("trust", "explain", agent_id, "--database", str(path)).out
+    assert "its principal complained, which suspends" in said and "it lied" in said
+    assert call("agents", "reactivate", agent_id, "--database", str(path)).code == 0
+    assert "a person reactivated it" in call("trust", "explain", agent_id, "--database", str(path)).out

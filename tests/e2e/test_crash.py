@@ -5,9 +5,8 @@ import time
 
 import httpx2
 import pytest
+from tests.support.ledgers import verified_head
 from tests.support.server import Server, verify_request
-
-from qwed.stores.sqlite import verify_ledger
 
 pytestmark = pytest.mark.xdist_group("crash")
 
@@ -70,7 +69,7 @@ def test_killed_under_load_nothing_answered_is_lost_and_nothing_approved_can_be_
         server.kill()
         load.join()
         approved += load.approved
-        verify_ledger(server.database)
+        verified_head(server.database)
         server.start()
 
         entries = recorded(server, agent)
@@ -86,7 +85,7 @@ def test_killed_under_load_nothing_answered_is_lost_and_nothing_approved_can_be_
     budget = server.call("GET", f"/agents/{agent['agent_id']}/budget").json()
     assert budget["cost"]["current_daily_usd"] == pytest.approx(len(recorded(server, agent)) * 0.01)
     assert server.stop() == 0
-    verify_ledger(server.database)
+    verified_head(server.database)
 
 
 def test_what_was_in_flight_when_the_process_died_is_free_after_the_restart(tmp_path):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.support.server import Server
+from tests.support.services import shared
 
 from qwed import Gateway, RequestError
 from qwed.stores import DatabaseInUse
@@ -152,3 +153,13 @@ def test_a_memory_gateway_leaves_no_file(tmp_path, monkeypatch):
         verify(gateway, register(gateway), "1+1")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_in_process_on_a_database_server_the_record_is_shared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = shared().new_database()
+    with Gateway.open(url) as one, Gateway.open(url) as two:
+        agent = one.register_agent(name="a", type="autonomous", principal_id="acme")["agent_id"]
+        action, context = {"type": "calculate", "query": "2+2"}, {"conversation_id": "c", "step_number": 1}
+        assert one.verify_action(agent, action, context)["decision"] == "APPROVED"
+        assert two.verify_action(agent, action, context)["error"]["code"] == "QWED-AGENT-LOOP-002"

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.support.fakes import FakeClock, ToldProver
+from tests.support.records import RING
 from tests.support.server import COMMAND, OPERATOR_KEY, Server, clean_environment, qwed, verify_request
 from tests.support.world import OPERATOR_KEY as WORLD_KEY
 from tests.support.world import SIGNER, World, calculate, code_of
@@ -63,13 +64,16 @@ class CrashingSigner:
     def sign(self, typ, claims):
         raise Crash("the key store burns")
 
+    def derive(self, purpose):
+        return SIGNER.derive(purpose)
+
 
 @pytest.fixture(params=["memory", "sqlite"])
 def make_store(request, tmp_path):
     def make(clock):
         if request.param == "memory":
-            return open_memory(DEFAULT_POLICY, clock)
-        return open_sqlite(tmp_path / "qwed.db", DEFAULT_POLICY, clock)
+            return open_memory(DEFAULT_POLICY, clock, RING)
+        return open_sqlite(tmp_path / "qwed.db", DEFAULT_POLICY, clock, RING)
 
     return make
 
@@ -167,7 +171,7 @@ def test_a_store_that_cannot_admit_refuses_and_holds_nothing(make_store, make_wo
 
 def test_a_store_that_does_not_answer_makes_the_gateway_unready(make_world):
     clock = FakeClock()
-    store = Breaking(open_memory(DEFAULT_POLICY, clock), "ping")
+    store = Breaking(open_memory(DEFAULT_POLICY, clock, RING), "ping")
     world = make_world(store=store, clock=clock)
     store.error = StoreUnavailable("gone")
     unready = world.call("GET", "/ready", key=None)

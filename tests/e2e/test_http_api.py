@@ -11,9 +11,8 @@ import time
 
 import httpx2
 import pytest
+from tests.support.ledgers import verified_head
 from tests.support.server import OPERATOR_KEY, Server, json_lines, verify_request
-
-from qwed.stores.sqlite import verify_ledger
 
 pytestmark = pytest.mark.xdist_group("http-api")
 
@@ -349,7 +348,7 @@ def test_wrong_tokens_by_the_hundred_change_nothing_and_cost_no_write(tmp_path):
         before = server.call("GET", path).json(), server.call("GET", f"{path}/budget").json()
         server.call("GET", "/ready")
         files = {f: f.stat().st_size for f in tmp_path.glob("qwed.db*")}
-        head = verify_ledger(server.database)
+        head = verified_head(server.database)
         statuses = []
         body = verify_request(agent, "1")["json"]
         with server.client("qwed_agent_wrong") as client:
@@ -360,7 +359,7 @@ def test_wrong_tokens_by_the_hundred_change_nothing_and_cost_no_write(tmp_path):
         assert statuses[:20] == [401] * 20
         assert set(statuses[20:]) <= {401, 429} and statuses.count(429) > 200
         assert {f: f.stat().st_size for f in tmp_path.glob("qwed.db*")} == files
-        assert verify_ledger(server.database) == head
+        assert verified_head(server.database) == head
         assert (server.call("GET", path).json(), server.call("GET", f"{path}/budget").json()) == before
         valid = server.call("POST", f"{path}/verify", key=agent["agent_token"], json=body)
         assert (valid.status_code, valid.json()["decision"]) == (200, "APPROVED")
@@ -473,12 +472,12 @@ def test_the_registries_in_force_are_published(http):
 
 
 def test_one_engine_can_be_asked_alone_and_nothing_is_recorded(server, http):
-    head = verify_ledger(server.database).seq
+    head = verified_head(server.database).seq
     finding = http.post("/verify/math", json={"query": "15% of 200 = 30"}).json()
 
     assert (finding["status"], finding["engine"]) == ("VERIFIED", "math")
     assert http.post("/verify/astrology", json={"query": "x"}).status_code == 404
-    assert verify_ledger(server.database).seq == head
+    assert verified_head(server.database).seq == head
 
 
 def test_the_log_holds_no_secret_and_no_body(server, http):
@@ -630,7 +629,7 @@ def test_a_stop_under_load_finishes_what_was_accepted_and_loses_nothing(tmp_path
     assert set(answered) <= recorded
     # A request that was accepted gets its answer: what is recorded beyond it is the registration.
     assert len(recorded - set(answered)) == 1
-    verify_ledger(tmp_path / "qwed.db")
+    verified_head(tmp_path / "qwed.db")
 
 
 def test_an_event_stream_does_not_hold_up_a_stop(tmp_path):

@@ -161,3 +161,23 @@ def test_a_gateway_that_is_not_there_is_unavailable() -> None:
 
     with client, pytest.raises(GatewayUnavailable):
         client.get_agent("agent_1")
+
+
+def test_the_history_of_trust_says_what_changed_and_why(client: QWEDClient, base_url: str) -> None:
+    agent_id = register(client)
+    client.set_trust(agent_id, "autonomous", "a good month")
+    client.suspend(agent_id, "maintenance")
+    found = client.trust_history(agent_id, limit=2)
+    older = client.trust_history(agent_id, cursor=found["next"])
+
+    assert (found["trust_level"], found["status"]) == (2, "suspended")
+    changes = [*found["changes"], *older["changes"]]
+    assert [change["cause"] for change in changes] == ["suspended", "set", "registered"]
+    assert (changes[1]["from_level"], changes[1]["to_level"], changes[1]["reason"]) == (1, 2, "a good month")
+
+    async def ask() -> int:
+        async with AsyncQWEDClient(api_key=KEY, base_url=base_url) as other:
+            await other.set_trust(agent_id, 0, "an accident")
+            return int((await other.trust_history(agent_id))["trust_level"])
+
+    assert asyncio.run(ask()) == 0

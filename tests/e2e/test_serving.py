@@ -87,7 +87,7 @@ def _version_seen_by_a_command(folder, agent_id, environment):
 
 def test_a_command_keeps_the_signing_key_where_the_server_does(tmp_path, store):
     (tmp_path / "keys").mkdir()
-    (tmp_path / "qwed.db.key").unlink()
+    (tmp_path / "qwed.db.key").rename(tmp_path / "keys" / "qwed.db.key")
 
     done = qwed("agents", "list", cwd=tmp_path, QWED_DATA_DIR="keys")
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.support.fakes import FakeClock
-from tests.support.records import an_agent, an_attempt, decided, fingerprint_of, noted
+from tests.support.records import RING, an_agent, an_attempt, decided, fingerprint_of, noted
 
 from qwed.domain.agents import Agent
 from qwed.domain.budgets import Charge
@@ -175,8 +175,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     def open(self):
         if self.kind == "memory":
-            return open_memory(POLICY, self.clock)
-        return open_sqlite(Path(self.folder.name) / "store.db", POLICY, self.clock)
+            return open_memory(POLICY, self.clock, RING)
+        return open_sqlite(Path(self.folder.name) / "store.db", POLICY, self.clock, RING)
 
     def teardown(self) -> None:
         self.store.close()

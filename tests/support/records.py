@@ -10,17 +10,22 @@ from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.budgets import Charge
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey, Scope
+from qwed.domain.deliveries import Delivery
 from qwed.domain.money import NanoUsd, nano_of
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import BudgetLimits
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of
 from qwed.domain.trust import TrustLevel
+from qwed.domain.webhooks import Event, Topic, Webhook
+from qwed.ect.keys import NodeSigner, generate
 from qwed.gateway.ports import Admission
 from qwed.gateway.records import Activity, Booking, CommittedStep, Record
 
 UNLIMITED = BudgetLimits(None, None, None, None, None, None)
 CENT = Charge(nano_of(Decimal("0.01")), 0)
+#: Signs what a store under test writes; the same one when it is opened again.
+RING = NodeSigner(generate(), "test")
 
 _numbers = itertools.count(1)
 
@@ -73,7 +78,7 @@ def an_attempt(step: int = 1, what: str | None = None, conversation: str = "c", 
 def an_activity(agent: Agent, at_ms: int, decision: str = "APPROVED", **changes: Any) -> Activity:
     number = next(_numbers)
     values = {
-        "activity_id": f"act_{at_ms:012x}{number:016x}",
+        "activity_id": f"act_{at_ms:012x}{number:020x}",
         "agent_id": agent.agent_id,
         "principal_id": agent.principal_id,
         "at_ms": at_ms,
@@ -168,3 +173,31 @@ def an_outcome(activity: Activity, result: Result = Result.SUCCESS, **changes: A
         **changes,
     }
     return Outcome(**values)
+
+
+def a_webhook(webhook_id: str = "hook_1", principal: str | None = "acme", **changes: Any) -> Webhook:
+    values = {
+        "webhook_id": webhook_id,
+        "principal_id": None if principal is None else PrincipalId(principal),
+        "url": "https://x.example/hook",
+        "events": tuple(Topic),
+        "secret": "whsec_s",
+        "created_ms": 1_000,
+        **changes,
+    }
+    return Webhook(**values)
+
+
+def a_delivery(at_ms: int, webhook_id: str = "hook_1", **changes: Any) -> Delivery:
+    values = {
+        "delivery_id": f"dlv_{at_ms:012x}{next(_numbers):016x}",
+        "webhook_id": webhook_id,
+        "principal_id": PrincipalId("acme"),
+        "event_id": f"evt_{next(_numbers):016x}",
+        "event": Event.DECISION_FAILED,
+        "created_ms": at_ms,
+        "due_ms": at_ms,
+        "body": b'{"x":1}',
+        **changes,
+    }
+    return Delivery(**values)

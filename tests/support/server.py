@@ -31,6 +31,7 @@ class Server:
         self.database = database or folder / "qwed.db"
         self._arguments = arguments
         self._environment = environment or {}
+        self.command = COMMAND
         self.base_url = ""
         self.output = ""
         self.process: subprocess.Popen[bytes] | None = None
@@ -45,7 +46,7 @@ class Server:
     def start(self) -> Self:
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--port", "0", "--database", str(self.database), *self._arguments],
+                [*self.command, "serve", "--port", "0", "--database", str(self.database), *self._arguments],
                 cwd=self.folder,
                 env=clean_environment(**{"QWED_OPERATOR_KEY": OPERATOR_KEY, **self._environment}),
                 stdout=subprocess.PIPE,
@@ -123,7 +124,8 @@ class Server:
         return asyncio.run(send())
 
 
-COMMAND = (sys.executable, "-m", "qwed")
+#: The environments of the agent frameworks hold the SDK alone: there another interpreter runs the gateway.
+COMMAND = (os.environ.get("QWED_GATEWAY_PYTHON", sys.executable), "-m", "qwed")
 
 
 def clean_environment(**more: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,6 +13,8 @@ from qwed import Gateway, bootstrap
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.ect.keys import NodeSigner, generate
+from qwed.gateway.commons import LocalCommons
+from qwed.gateway.issuers import Issuers
 from qwed.gateway.waiting import run
 from qwed.http import create_app
 from qwed.http.logs import EventLog
@@ -35,16 +38,22 @@ class World:
         signer: Any = SIGNER,
         state_required: bool = False,
         address: str = "127.0.0.1",
+        issuers: Issuers | None = None,
+        database: Path | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.prover = prover or ToldProver()
-        self._built = bootstrap.build(None, policy=policy, state_required=state_required)
+        self._built = bootstrap.build(database, policy=policy, state_required=state_required, issuers=issuers)
+        if database is not None:
+            store, signer = self._built.store, self._built.signer
         self.services = msgspec.structs.replace(
             self._built,
-            store=store or open_memory(policy, self.clock),
+            store=store or open_memory(policy, self.clock, SIGNER),
             clock=self.clock,
+            commons=LocalCommons(self.clock.counter),
             signer=signer,
             prover=self.prover,
+            issuers=issuers or Issuers(),
             address_problems=lambda url: [] if url.startswith("https://") else ["needs https"],
         )
         bootstrap.first_operator_key(self.services, OPERATOR_KEY)

@@ -17,7 +17,6 @@ from qwed.domain.policy import (
     ParameterCheck,
     Policy,
     PrincipalCeilings,
-    Profile,
     RateLimit,
     ToolGroup,
 )
@@ -87,7 +86,6 @@ def test_a_policy_cannot_be_changed():
 def test_the_annotated_example_loads_and_does_what_it_says():
     policy = load((ROOT / "examples" / "qwed.yaml").read_text(encoding="utf-8"))
 
-    assert policy.profile is Profile.STANDARD
     assert policy.tools_require_context is True
     assert policy.actions["deploy"] == ActionRule("tool_control", Risk.HIGH)
     assert not policy.is_registered("execute_code")
@@ -113,7 +111,10 @@ limits: {max_body_bytes: 2048, max_depth: 10, engine_seconds: 0.5, engine_queue:
          lease_seconds: 5, failed_auth: {limit: 7}}
 budgets: {max_daily_cost_usd: null, max_per_request_cost_usd: "0.5", max_requests_per_hour: 0,
           max_requests_per_day: 2, max_tokens_per_request: 3, max_daily_tokens: 4}
-approvals: {ttl_seconds: 1, max_open: 2, approvers: 3}
+approvals: {ttl_seconds: 10, max_open: 2, approvers: 3, remind_after_seconds: 4, escalate_after_seconds: 5,
+  escalate_to_role: chief}
+notifications: {timeout_seconds: 1, first_retry_seconds: 2, max_retry_seconds: 3, max_attempts: 4,
+  give_up_after_seconds: 5, private: [127.0.0.0/8]}
 retention: {activity_days: 1, approval_days: 2, security_log_days: null}
 trust: {denied_cells: pending}
 """
@@ -122,8 +123,9 @@ trust: {denied_cells: pending}
     assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9)
     assert msgspec.structs.astuple(policy.limits) == (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0))
     assert msgspec.structs.astuple(policy.budgets) == (None, Decimal("0.5"), 0, 2, 3, 4)
-    assert msgspec.structs.astuple(policy.approvals) == (1, 2, 3, None)
-    assert msgspec.structs.astuple(policy.retention) == (1, 2, None)
+    assert msgspec.structs.astuple(policy.approvals) == (10, 2, 3, None, 4, 5, "chief")
+    assert msgspec.structs.astuple(policy.notifications) == ((), ("127.0.0.0/8",), 1.0, 2.0, 3.0, 4, 5)
+    assert msgspec.structs.astuple(policy.retention) == (1, 2, None, 30)
     assert policy.denied_cells is DeniedCells.PENDING
 
 
@@ -217,6 +219,7 @@ def test_guards_are_kept_as_written():
     policy = load("guards: {tool_guard: {block: [a, 1, 0.5, null, true]}}")
 
     assert policy.guards == {"tool_guard": {"block": ["a", 1, 0.5, None, True]}}
+    assert load("guards: [math, {tool: {}}]").guards == ["math", {"tool": {}}]
 
 
 # The engines' rules
@@ -573,7 +576,9 @@ def test_every_key_of_the_file_is_documented_and_no_other():
         "principals": [*sections.CEILINGS, "named"],
         "approvals": list(sections.APPROVALS),
         "trust": ["denied_cells"],
+        "notifications": list(sections.NOTIFICATIONS),
         "retention": list(sections.RETENTION),
+        "assurance": list(sections.ASSURANCE),
         **{name: list(rules) for name, rules in RULES.items()},
     }
 
@@ -586,7 +591,7 @@ def written(value: Any) -> str:
 
 def test_the_documented_defaults_are_the_ones_in_force():
     rows = documented()
-    for section in ("loops", "limits", "budgets", "principals", "approvals", "retention"):
+    for section in ("loops", "limits", "budgets", "principals", "approvals", "notifications", "retention"):
         for key, default in rows[section].items():
             if key not in ("named", "failed_auth"):
                 assert default == written(getattr(getattr(DEFAULT_POLICY, section), key)), (section, key)
@@ -595,3 +600,7 @@ def test_the_documented_defaults_are_the_ones_in_force():
             assert rows[section][key] == written(rule.default), (section, key)
     assert rows["The top level"]["default_price_usd"] == str(DEFAULT_POLICY.default_price_usd)
     assert rows["trust"]["denied_cells"] == DEFAULT_POLICY.denied_cells.value
+
+
+def test_seconds_may_be_exactly_the_least():
+    assert load("limits: {engine_seconds: 0.05}").limits.engine_seconds == 0.05

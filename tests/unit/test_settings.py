@@ -6,7 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwed.settings import MEMORY, SETTINGS, Secret, Settings, SettingsError, parse_database, read_settings
+from qwed.settings import (
+    MEMORY,
+    SETTINGS,
+    PostgresUrl,
+    Secret,
+    Settings,
+    SettingsError,
+    parse_database,
+    read_settings,
+)
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
@@ -41,6 +50,9 @@ def test_every_variable_reaches_its_field():
             "QWED_LOG_LEVEL": "DEBUG",
             "QWED_DATA_DIR": "/srv/qwed",
             "QWED_STARTUP_TRUST_FILE": "/srv/trust.json",
+            "QWED_AGENT_TOKEN": "qwed_agent_0123456789abcdef",
+            "QWED_MCP_PINS_FILE": "/srv/pins.json",
+            "QWED_MCP_LISTEN_TOKEN": "let-my-client-in-0123456789",
             "QWED_TLS_CERT": "cert.pem",
             "QWED_TLS_KEY": "key.pem",
             "QWED_BEHIND_PROXY": "Yes",
@@ -60,6 +72,9 @@ def test_every_variable_reaches_its_field():
         log_level="debug",
         data_dir=Path("/srv/qwed"),
         startup_trust_file=Path("/srv/trust.json"),
+        agent_token=Secret("qwed_agent_0123456789abcdef"),
+        mcp_pins_file=Path("/srv/pins.json"),
+        mcp_listen_token=Secret("let-my-client-in-0123456789"),
         tls_cert=Path("cert.pem"),
         tls_key=Path("key.pem"),
         behind_proxy=True,
@@ -132,7 +147,7 @@ def test_all_mistakes_are_reported_at_once():
         ("QWED_HOST", "http://localhost", "expected a host name"),
         ("QWED_HOST", "a\0b", "expected a host name"),
         ("QWED_HOST", "::1::", "expected a host name"),
-        ("QWED_DATABASE", "postgresql://u:hunter2@db/qwed", "PostgreSQL is not in this build yet"),
+        ("QWED_DATABASE", "postgresql://u:hunter2@db", "expected postgresql://user@host:port/database"),
         ("QWED_DATABASE", "mysql://db/qwed", "cannot store in 'mysql'"),
         ("QWED_DATABASE", "   ", "expected a file path"),
         ("QWED_DATABASE", "sqlite:///%ff.db", "not UTF-8"),
@@ -260,3 +275,75 @@ def test_every_setting_has_its_row_in_the_documentation():
     )
 
     assert rows == [(setting.variable, setting.meaning, setting.default) for setting in SETTINGS]
+
+
+def test_a_database_server_is_taken_and_its_password_never_shown():
+    settings = read_settings({"QWED_DATABASE": "postgresql://u:hunter2@db:5433/qwed?sslmode=require"})
+
+    assert isinstance(settings.database, PostgresUrl)
+    assert settings.database.reveal() == "postgresql://u:hunter2@db:5433/qwed?sslmode=require"
+    assert str(settings.database) == "postgresql://…@db:5433/qwed"
+    assert "hunter2" not in repr(settings)
+
+
+def test_several_workers_need_a_database_server():
+    assert mistakes_of({"QWED_WORKERS": "2"}) == [
+        "--workers above 1 need --database postgresql://…: a SQLite file has one owner"
+    ]
+    assert read_settings({"QWED_WORKERS": "2", "QWED_DATABASE": "postgresql://db/qwed"}).workers == 2
+
+
+@pytest.mark.parametrize("text", ["0", "65", "-1", "two", "1.5"])
+def test_a_number_of_workers_is_from_1_to_64(text):
+    assert len(mistakes_of({"QWED_WORKERS": text})) == 1
+
+
+def test_an_address_of_redis_is_a_secret_and_names_a_host():
+    settings = read_settings({"QWED_REDIS": "redis://:hunter2@cache:6379/0"})
+
+    assert settings.redis is not None and settings.redis.reveal() == "redis://:hunter2@cache:6379/0"
+    assert "hunter2" not in repr(settings)
+    (mistake,) = mistakes_of({"QWED_REDIS": "http://hunter2@cache"})
+    assert "expected redis://" in mistake and "hunter2" not in mistake
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("smtps://mail.example", ("smtps", "mail.example", 465, None)),
+        ("smtp://u%40x:p%3Aw@mail.example:2525", ("smtp", "mail.example", 2525, "u@x")),
+        ("smtp+plain://127.0.0.1", ("smtp+plain", "127.0.0.1", 25, None)),
+    ],
+    ids=["tls", "starttls", "plain"],
+)
+def test_a_mail_server_is_read_from_its_address(url, expected):
+    smtp = read_settings({"QWED_SMTP_URL": url}).smtp
+
+    assert (smtp.scheme, smtp.host, smtp.port, smtp.user) == expected
+    assert smtp.password is None or smtp.password.reveal() == "p:w"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example",
+        "http://mail.example",
+        "smtp://",
+        "smtp://u:verysecret@h/x",
+        "smtp://u@h",
+        "smtp://u:verysecret@h:99999",
+        "smtp://[verysecret",
+    ],
+    ids=["bare", "http", "empty", "path", "half", "port", "bracket"],
+)
+def test_another_address_of_a_mail_server_is_refused_without_showing_it(url):
+    with pytest.raises(SettingsError) as refused:
+        read_settings({"QWED_SMTP_URL": url})
+
+    assert "QWED_SMTP_URL" in str(refused.value) and "verysecret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("sender", ["qwed", "a@b\nBcc: x@y", "A <a@b>", "a@b,c@d"])
+def test_a_sender_is_one_plain_address(sender):
+    with pytest.raises(SettingsError):
+        read_settings({"QWED_SMTP_FROM": sender})

@@ -7,6 +7,8 @@ import click
 
 from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, print_table, printable, with_backend
 
+_COUNTED = ("approved", "corrected", "denied", "pending", "budget_exceeded")
+
 
 @click.group()
 def activity() -> None:
@@ -31,10 +33,10 @@ def list_activity(backend: Backend, agent_id: str, as_json: bool, **given: Any) 
         print_json(page)
         return
     summary = page["summary"]
-    counts = ", ".join(f"{summary[name]} {name}" for name in ("approved", "denied", "pending"))
+    counts = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in _COUNTED if summary[name])
     rows = [_row(entry) for entry in page["activities"]]
     print_table(
-        f"{summary['total_actions']} actions: {counts}; {summary['total_cost_usd']} USD",
+        f"{summary['total_actions']} actions: {counts or 'none'}; {summary['total_cost_usd']} USD",
         ["time", "decision", "action", "code", "activity"],
         rows,
     )

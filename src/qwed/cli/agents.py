@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
+from qwed.cli.gauges import NARROW, gauge, status_text, trust_gauge
+from qwed.cli.shared import Backend, Terminal, console, print_json, print_table, with_backend
 
 
 @click.group()
@@ -22,13 +23,25 @@ def list_agents(backend: Backend, after: str | None, limit: int, as_json: bool) 
     if as_json:
         print_json(found)
         return
-    rows = [
-        [a["agent_id"], a["name"], a["type"], str(a["trust_level"]), a["status"], a["principal_id"]]
-        for a in found["agents"]
-    ]
-    print_table("Agents", ["agent", "name", "type", "trust", "status", "principal"], rows)
+    out = console()
+    rows = [_row(agent, backend.get_agent_budget(agent["agent_id"]), out) for agent in found["agents"]]
+    columns = ["agent", "name", "trust", "status", "USD today", "requests this hour"]
+    print_table("Agents", columns + (["principal", "type"] if out.is_wide else []), rows)
     if "next" in found:
         click.echo(f"more: --after {found['next']}")
+
+
+def _row(agent: dict[str, Any], budget: dict[str, Any], out: Terminal) -> list[Any]:
+    plain, cost, requests = not out.is_utf8, budget["cost"], budget["requests"]
+    row = [
+        agent["agent_id"],
+        agent["name"],
+        trust_gauge(agent["trust_level"], plain=plain, short=True),
+        status_text(agent["status"]),
+        gauge(cost["current_daily_usd"], cost["max_daily_usd"], plain=plain, width=NARROW),
+        gauge(requests["current_hour"], requests["max_per_hour"], plain=plain, width=NARROW),
+    ]
+    return row + ([agent["principal_id"], agent["type"]] if out.is_wide else [])
 
 
 @agents.command()
@@ -41,17 +54,26 @@ def show(backend: Backend, agent_id: str, as_json: bool) -> None:
     if as_json:
         print_json({**agent, "budget_status": budget})
         return
-    for name in ("agent_id", "name", "type", "trust_level", "status", "principal_id", "created_at"):
-        click.echo(f"{name:14} {printable(str(agent[name]))}")
+    out = console()
+    plain = not out.is_utf8
+    for name in ("agent_id", "name", "type", "principal_id", "created_at"):
+        out.line(name, str(agent[name]))
+    out.line("trust", trust_gauge(agent["trust_level"], plain=plain))
+    out.line("status", status_text(agent["status"]), agent.get("status_reason") or "")
     for name, value in agent["permissions"].items():
-        click.echo(f"{name:14} {printable(', '.join(value)) or '-'}")
-    cost, requests = budget["cost"], budget["requests"]
-    click.echo(f"{'spent today':14} {cost['current_daily_usd']} of {_limit(cost['max_daily_usd'])} USD")
-    click.echo(f"{'this hour':14} {requests['current_hour']} of {_limit(requests['max_per_hour'])} requests")
+        out.line(name, ", ".join(value) or "-")
+    for name, used, limit, unit in _budgets(budget):
+        out.line(name, gauge(used, limit, plain=plain, unit=unit))
 
 
-def _limit(value: Any) -> str:
-    return "unlimited" if value is None else str(value)
+def _budgets(budget: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
+    cost, requests, tokens = budget["cost"], budget["requests"], budget["tokens"]
+    return [
+        ("spent today", cost["current_daily_usd"], cost["max_daily_usd"], " USD"),
+        ("this hour", requests["current_hour"], requests["max_per_hour"], " requests"),
+        ("today", requests["current_day"], requests["max_per_day"], " requests"),
+        ("tokens today", tokens["current_daily"], tokens["max_daily"], ""),
+    ]
 
 
 @agents.command()
@@ -87,6 +109,19 @@ def suspend(backend: Backend, agent_id: str, reason: str | None, as_json: bool) 
         print_json(agent)
         return
     click.echo(f"{agent_id} is suspended")
+
+
+@agents.command()
+@click.argument("agent_id")
+@click.option("--reason", help="What it did; it is part of the record.")
+@with_backend
+def complain(backend: Backend, agent_id: str, reason: str | None, as_json: bool) -> None:
+    """Suspend for what it did: reactivating then takes a key with the scope trust."""
+    agent = backend.complain(agent_id, reason)
+    if as_json:
+        print_json(agent)
+        return
+    click.echo(f"{agent_id} is suspended for a violation")
 
 
 @agents.command()

@@ -1,15 +1,18 @@
 """`qwed approvals`: what waits for you."""
 
+import contextlib
+import sys
 from typing import Any
 
 import click
 
+from qwed.cli.approval_texts import said, standing
 from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
 
 
 @click.group()
 def approvals() -> None:
-    """What waits for a person: look, approve, deny."""
+    """What waits for a person: look, approve, deny, watch."""
 
 
 @approvals.command("list")
@@ -25,7 +28,7 @@ def list_approvals(backend: Backend, status: str, agent_id: str | None, as_json:
         print_json(found)
         return
     rows = [
-        [a["id"], a["agent_id"], a["risk_level"], _said(a["action"]), a["expires_at"]]
+        [a["id"], a["agent_id"], a["risk_level"], said(a["action"]), a["expires_at"]]
         for a in found["approvals"]
     ]
     print_table(f"Approvals: {status}", ["approval", "agent", "risk", "action", "expires"], rows)
@@ -68,15 +71,25 @@ def deny(backend: Backend, approval_id: str, note: str | None, as_json: bool) ->
     _print(backend.deny(approval_id, note), as_json=as_json)
 
 
+@approvals.command()
+@click.option("--note", help="What your answers are recorded with.")
+@with_backend
+def watch(backend: Backend, note: str | None, as_json: bool) -> None:
+    """A live inbox: choose with the arrows, a approves, d denies, q leaves.
+
+    Without a terminal, or with --json, a line for each approval that begins to wait or no longer does.
+    """
+    from qwed.cli.watch import watch_lines, watch_live  # noqa: PLC0415 - costs more than the other commands
+
+    with contextlib.suppress(KeyboardInterrupt):
+        if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            watch_lines(backend, as_json=as_json)
+        else:
+            watch_live(backend, note)
+
+
 def _print(approval: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(approval)
         return
-    missing = approval["approvers_needed"] - len(approval["votes"])
-    more = f"; {missing} more needed" if approval["status"] == "open" else ""
-    click.echo(f"{approval['id']} is {approval['status']}{more}")
-
-
-def _said(action: dict[str, Any]) -> str:
-    text = action.get("query") or action.get("code") or action.get("target") or action.get("parameters") or ""
-    return printable(f"{action['type']} {text}"[:80])
+    click.echo(standing(approval))

@@ -1,14 +1,19 @@
 """Where commands get their answers: a running gateway over HTTP, else the store itself."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import httpx2
 
 from qwed.cli.errors import CannotReach
 from qwed.cli.serve import policy_path
 from qwed.settings import Settings
+
+#: Counting a long record and drawing it takes longer than any other answer.
+REPORT_SECONDS = 180.0
 
 
 class Backend(Protocol):
@@ -17,11 +22,37 @@ class Backend(Protocol):
     def get_agent_budget(self, agent_id: str) -> dict[str, Any]: ...
     def register_agent(self, **registration: Any) -> dict[str, Any]: ...
     def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]: ...
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]: ...
     def reactivate(self, agent_id: str) -> dict[str, Any]: ...
     def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]: ...
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]: ...
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]: ...
+    def compliance_report(
+        self,
+        form: str,
+        *,
+        agent_id: str | None,
+        from_: str | None,
+        to: str | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> bytes: ...
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]: ...
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]: ...
+    def request_trust(
+        self, agent_id: str, from_level: int, to_level: int | str, justification: str
+    ) -> dict[str, Any]: ...
+    def trust_score(self, peer: str) -> dict[str, Any]: ...
+    def replay_trust(self) -> dict[str, Any]: ...
+    def provenance(self, jti: str, question: str) -> dict[str, Any]: ...
     def keys(self) -> dict[str, Any]: ...
     def create_key(self, **key: Any) -> dict[str, Any]: ...
     def revoke_key(self, key_id: str) -> dict[str, Any]: ...
+    def webhooks(self) -> dict[str, Any]: ...
+    def create_webhook(self, **webhook: Any) -> dict[str, Any]: ...
+    def drop_webhook(self, webhook_id: str) -> dict[str, Any]: ...
+    def test_webhook(self, webhook_id: str) -> dict[str, Any]: ...
+    def deliveries(self, webhook_id: str) -> dict[str, Any]: ...
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]: ...
     def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Any]: ...
     def get_approval(self, approval_id: str) -> dict[str, Any]: ...
     def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
@@ -54,6 +85,9 @@ class HttpBackend:
     def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
         return self._call("POST", f"/agents/{agent_id}/suspend", json={"reason": reason})
 
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+        return self._call("POST", f"/agents/{agent_id}/complaint", json={"reason": reason})
+
     def reactivate(self, agent_id: str) -> dict[str, Any]:
         return self._call("POST", f"/agents/{agent_id}/reactivate")
 
@@ -74,6 +108,51 @@ class HttpBackend:
     def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
         return self._call("POST", f"/approvals/{approval_id}/deny", json={"note": note})
 
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]:
+        return self._call(
+            "POST", f"/agents/{agent_id}/activity/{activity_id}/redact", json={"reason": reason}
+        )
+
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
+        return self._call("POST", f"/agents/{agent_id}/redact", json=selection)
+
+    def compliance_report(
+        self,
+        form: str,
+        *,
+        agent_id: str | None,
+        from_: str | None,
+        to: str | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> bytes:
+        given = {"format": form, "from": from_, "to": to}
+        query = {name: value for name, value in given.items() if value is not None}
+        path = "/compliance-report" if agent_id is None else f"/agents/{agent_id}/compliance-report"
+        return self._fetch(path, params=query)
+
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]:
+        query = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+        return self._call("GET", f"/agents/{agent_id}/trust", params=query)
+
+    def trust_score(self, peer: str) -> dict[str, Any]:
+        return self._call("GET", "/trust-score", params={"peer": peer})
+
+    def replay_trust(self) -> dict[str, Any]:
+        return self._call("GET", "/trust-score/replay", timeout=REPORT_SECONDS)
+
+    def provenance(self, jti: str, question: str) -> dict[str, Any]:
+        return self._call("GET", f"/provenance/{quote(jti, safe='')}/{question}")
+
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
+        body = {"to_level": to_level, "reason": reason}
+        return self._call("POST", f"/agents/{agent_id}/trust", json=body)
+
+    def request_trust(
+        self, agent_id: str, from_level: int, to_level: int | str, justification: str
+    ) -> dict[str, Any]:
+        body = {"request": "trust_elevation", "from_level": from_level, "to_level": to_level}
+        return self._call("POST", f"/agents/{agent_id}/trust", json={**body, "justification": justification})
+
     def keys(self) -> dict[str, Any]:
         return self._call("GET", "/keys")
 
@@ -83,26 +162,60 @@ class HttpBackend:
     def revoke_key(self, key_id: str) -> dict[str, Any]:
         return self._call("DELETE", f"/keys/{key_id}")
 
+    def webhooks(self) -> dict[str, Any]:
+        return self._call("GET", "/webhooks")
+
+    def create_webhook(self, **webhook: Any) -> dict[str, Any]:
+        return self._call("POST", "/webhooks", json=webhook)
+
+    def drop_webhook(self, webhook_id: str) -> dict[str, Any]:
+        return self._call("DELETE", f"/webhooks/{webhook_id}")
+
+    def test_webhook(self, webhook_id: str) -> dict[str, Any]:
+        return self._call("POST", f"/webhooks/{webhook_id}/test")
+
+    def deliveries(self, webhook_id: str) -> dict[str, Any]:
+        return self._call("GET", f"/webhooks/{webhook_id}/deliveries")
+
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
+        return self._call("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry")
+
     def verify_action(
         self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         body = {"action": action, "context": context}
         return self._call("POST", f"/agents/{agent_id}/verify", json=body)
 
+    def _fetch(self, path: str, **request: Any) -> bytes:
+        """A file as it is; what is not one is read as the refusal it must be."""
+        try:
+            response = self._client.request("GET", path, timeout=REPORT_SECONDS, **request)
+        except httpx2.HTTPError as error:
+            raise CannotReach(f"no gateway answers at {self._base_url} ({type(error).__name__})") from None
+        if response.status_code == 200:
+            return response.content
+        _read(response, self._base_url)
+        raise CannotReach(f"the gateway at {self._base_url} answered {response.status_code}")
+
     def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
             response = self._client.request(method, path, **request)
-            body: dict[str, Any] = response.json()
         except httpx2.HTTPError as error:
             raise CannotReach(f"no gateway answers at {self._base_url} ({type(error).__name__})") from None
-        except ValueError:
-            raise CannotReach(f"what answers at {self._base_url} is not a QWED gateway") from None
-        if "decision" not in body and "error" in body:
-            raise CannotReach(f"{body['error']['message']} ({body['error']['code']})")
-        return body
+        return _read(response, self._base_url)
 
     def close(self) -> None:
         self._client.close()
+
+
+def _read(response: httpx2.Response, base_url: str) -> dict[str, Any]:
+    try:
+        body: dict[str, Any] = response.json()
+    except ValueError:
+        raise CannotReach(f"what answers at {base_url} is not a QWED gateway") from None
+    if "decision" not in body and "error" in body:
+        raise CannotReach(f"{body['error']['message']} ({body['error']['code']})")
+    return body
 
 
 @contextlib.contextmanager
@@ -138,7 +251,7 @@ def _local(settings: Settings) -> Any:
     from qwed.embedded import Gateway  # noqa: PLC0415
     from qwed.stores import DatabaseInUse  # noqa: PLC0415
 
-    if not isinstance(settings.database, str) and not settings.database.exists():
+    if isinstance(settings.database, Path) and not settings.database.exists():
         raise CannotReach(
             f"there is no store at {settings.database}: start a gateway with 'qwed serve', or name one"
             " with QWED_BASE_URL or --database"

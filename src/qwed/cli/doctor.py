@@ -1,5 +1,6 @@
 """`qwed doctor`: what is wrong with this installation, and how to fix it."""
 
+import asyncio
 import importlib.metadata
 import os
 import sqlite3
@@ -16,7 +17,8 @@ from qwed import __version__
 from qwed.cli.serve import policy_path
 from qwed.cli.shared import print_json
 from qwed.guards.startup import StartupHookGuard, accept, load_accepted
-from qwed.settings import MEMORY, Settings, SettingsError, read_settings
+from qwed.settings import MEMORY, PostgresUrl, Settings, SettingsError, read_settings
+from qwed.stores.errors import DatabaseUnusable
 
 OK, WARNING, WRONG = "ok", "warning", "wrong"
 _MARKS = {OK: ("✓", "green"), WARNING: ("!", "yellow"), WRONG: ("✗", "red")}
@@ -130,9 +132,23 @@ def _policy(settings: Settings) -> Iterator[Finding]:
         yield Finding("policy", OK, f"{path or 'built-in'}, {policy.version[:19]}…")
 
 
+def _database_server(url: PostgresUrl) -> Iterator[Finding]:
+    from qwed.stores.postgres.schema import schema_version  # noqa: PLC0415 - an extra
+
+    try:
+        version = asyncio.run(schema_version(url.reveal()))
+    except DatabaseUnusable as error:
+        yield Finding("store", WRONG, f"{url}: {error}", "start the server, or correct --database")
+    else:
+        yield Finding("store", OK, f"{url}, schema version {version}")
+
+
 def _store(settings: Settings) -> Iterator[Finding]:
     if settings.database == MEMORY:
         yield Finding("store", WARNING, "in memory: everything is forgotten at the end", "use a file")
+        return
+    if isinstance(settings.database, PostgresUrl):
+        yield from _database_server(settings.database)
         return
     path = Path(settings.database)
     folder = path.absolute().parent
@@ -145,23 +161,26 @@ def _store(settings: Settings) -> Iterator[Finding]:
     elif not path.exists():
         yield Finding("store", OK, f"{path} is made at the first start")
     else:
-        yield from _existing_store(path)
+        yield from _existing_store(path, settings)
 
 
-def _existing_store(path: Path) -> Iterator[Finding]:
-    from qwed.ledger.chain import BrokenChain  # noqa: PLC0415
-    from qwed.stores.sqlite import verify_ledger  # noqa: PLC0415
+def _existing_store(path: Path, settings: Settings) -> Iterator[Finding]:
+    from qwed.cli.ledger import deployment_keys  # noqa: PLC0415
+    from qwed.ledger.audit import Tampering  # noqa: PLC0415
+    from qwed.stores.sqlite_ledger import verify_ledger  # noqa: PLC0415
 
     try:
-        head = verify_ledger(path)
-    except BrokenChain as error:
-        yield Finding(
-            "ledger", WRONG, str(error), "restore the store from a backup; keep this one as evidence"
-        )
+        found = verify_ledger(path, deployment_keys(settings, path))
+    except click.ClickException as error:
+        yield Finding("ledger", WRONG, error.message, "restore the signing key from a backup")
     except sqlite3.Error as error:
         yield Finding("store", WRONG, f"{path} can't be read as a store: {error}", "use another --database")
     else:
-        yield Finding("store", OK, f"{path}, {head.seq} ledger entries, chain valid")
+        if isinstance(found, Tampering):
+            remedy = "restore the store from a backup; keep this one as evidence"
+            yield Finding("ledger", WRONG, found.says, remedy)
+        else:
+            yield Finding("store", OK, f"{path}, {found.audited.head.seq} ledger entries, chain valid")
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
         yield Finding("store", WARNING, f"others can read {path} (mode {mode:03o})", f"chmod 600 {path}")

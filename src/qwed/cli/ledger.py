@@ -1,14 +1,37 @@
-"""`qwed ledger`: the hash chain over the record."""
+"""`qwed ledger`: the record that cannot be changed unnoticed, checked, exported and proven."""
 
 import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import click
 
+from qwed.bootstrap import signing_key_path
+from qwed.cli.ect import CannotRun, read_jwks, token_text
 from qwed.cli.shared import print_json
-from qwed.ledger.chain import BrokenChain
-from qwed.settings import MEMORY, read_settings
-from qwed.stores.sqlite import verify_ledger
+from qwed.ect.jwk import InvalidKey, PublicKey
+from qwed.ect.jws import InvalidToken
+from qwed.ect.key_files import open_ring, read_ring
+from qwed.ect.keys import KeyUnusable, node_issuer
+from qwed.ect.signatures import keys_of
+from qwed.gateway.ports import StoreUnavailable
+from qwed.ledger import export as exports
+from qwed.ledger.audit import Tampering
+from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
+from qwed.ledger.merkle import NoSuchProof
+from qwed.settings import MEMORY, PostgresUrl, Settings, read_settings
+from qwed.stores import DatabaseUnusable
+from qwed.stores.sqlite_ledger import SqliteLedger, export_ledger, verify_ledger
+
+_DATABASE = click.option(
+    "--database", metavar="PATH", help="The store [qwed.db]; a running gateway may own it."
+)
+_JWKS = click.option("--jwks", metavar="FILE", help="The gateway's /.well-known/jwks.json [the key file].")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
 
 
 @click.group()
@@ -17,28 +40,290 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.option("--database", metavar="PATH", help="The store [qwed.db]; a running gateway may own it.")
-@click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
-def verify(database: str | None, as_json: bool) -> int:
-    """Follow the whole chain and compare every entry with its payload."""
-    settings = read_settings(options={"database": database})
-    path = Path(settings.database)
-    if settings.database == MEMORY or not path.exists():
-        raise click.ClickException(f"there is no store at {settings.database}")
+@_DATABASE
+@click.option(
+    "--export", "exported", metavar="FILE", help="An export instead of a store (- is standard input)."
+)
+@_JWKS
+@click.option("--witness-jwks", metavar="FILE", help="The last checkpoint must be cosigned by one of these.")
+@click.option("--known", multiple=True, metavar="TOKEN", help="A checkpoint kept elsewhere, to agree with.")
+@_JSON
+def verify(
+    database: str | None,
+    exported: str | None,
+    jwks: str | None,
+    witness_jwks: str | None,
+    known: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Follow every entry, signature and payload. Exit codes: 0 valid, 1 broken, 2 could not look."""
+    if exported is not None:
+        keys = _keys(jwks or _required("--jwks", "an export is verified with the public keys alone"))
+        witnesses = _keys(witness_jwks) if witness_jwks else None
+        checkpoints = _known(known, keys)
+        with _opened(exported) as lines:
+            return _told_export(exports.verify(lines, keys, witnesses, checkpoints), as_json)
+    settings, path = _store(database)
+    keys = _keys(jwks) if jwks else deployment_keys(settings, path)
     try:
-        head = verify_ledger(path)
-    except BrokenChain as error:
-        if as_json:
-            print_json({"valid": False, "reason": str(error)})
-        else:
-            click.secho(f"BROKEN  {error}", fg="red", bold=True)
-        return 1
+        found = verify_ledger(path, keys, _known(known, keys))
     except sqlite3.Error as error:
-        raise click.ClickException(f"{path} can't be read: {error}") from None
+        raise CannotRun(f"{path} can't be read: {error}") from None
+    if isinstance(found, Tampering):
+        return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
+    head = found.audited.head
     if as_json:
-        print_json({"valid": True, "entries": head.seq, "head": head.hash.hex()})
+        print_json(
+            {
+                "valid": True,
+                "ledger": found.ledger,
+                "entries": head.seq,
+                "head": head.hash.hex(),
+                "root": found.audited.root.hex(),
+                "compared": found.payloads,
+                "erased": found.erased,
+            }
+        )
     else:
         click.echo(
-            f"{click.style('VALID', fg='green', bold=True)}  {head.seq} entries, head {head.hash.hex()}"
+            f"{click.style('VALID', fg='green', bold=True)}  {head.seq} entries, all signed,"
+            f" head {head.hash.hex()}\n"
+            f"       {found.payloads} compared with their payloads, {found.erased} payloads erased"
         )
     return 0
+
+
+@ledger.command()
+@_DATABASE
+@click.option("--out", metavar="FILE", help="Where to write it [standard output].")
+@click.option("--without-payloads", is_flag=True, help="The entries and signatures alone.")
+def export(database: str | None, out: str | None, without_payloads: bool) -> int:
+    """Write the whole ledger as lines that anyone verifies with the public keys alone."""
+    _, path = _store(database)
+    lines = export_ledger(path, payloads=not without_payloads)
+    try:
+        if out is None:
+            count = _write(sys.stdout.buffer, lines)
+        else:
+            with Path(out).open("xb") as file:
+                count = _write(file, lines)
+    except FileExistsError:
+        raise CannotRun(f"{out} is there already: it is not overwritten") from None
+    except (OSError, sqlite3.Error) as error:
+        raise CannotRun(f"the ledger can't be exported: {error}") from None
+    click.echo(f"{count} lines", err=True)
+    return 0
+
+
+@ledger.command()
+@_DATABASE
+@_JSON
+def checkpoint(database: str | None, as_json: bool) -> int:
+    """The newest signed checkpoint: keep it elsewhere, and a shortened ledger is noticed."""
+    _, path = _store(database)
+    with _Reading(path) as stored:
+        signed = stored.checkpoint()
+    if signed is None:
+        raise CannotRun("the ledger is empty: nothing was signed yet")
+    if as_json:
+        print_json({"size": signed.size, "checkpoint": signed.token, "cosignatures": signed.cosignatures})
+    else:
+        click.echo(signed.token)
+    return 0
+
+
+@ledger.command()
+@click.argument("subject")
+@_DATABASE
+@_JSON
+def prove(subject: str, database: str | None, as_json: bool) -> int:
+    """Prove that the entry about SUBJECT (an activity's id, a token's jti, or a number) is in the ledger."""
+    _, path = _store(database)
+    with _Reading(path) as stored:
+        seq = int(subject) if subject.isdecimal() else stored.position(subject)
+        signed = stored.checkpoint()
+        if seq is None or signed is None:
+            raise CannotRun(f"the ledger has no entry about {subject!r}")
+        try:
+            proof = stored.inclusion(seq, signed.size)
+        except NoSuchProof as error:
+            raise CannotRun(str(error)) from None
+        (entry,) = stored.entries(seq - 1, 1)
+    answer: dict[str, Any] = {
+        "seq": seq,
+        "entry": {
+            "at_ms": entry.at_ms,
+            "subject": entry.subject,
+            "commitment": entry.commitment.hex(),
+            "previous": entry.previous.hex(),
+            "hash": entry.hash.hex(),
+        },
+        "size": signed.size,
+        "proof": [item.hex() for item in proof],
+        "checkpoint": signed.token,
+    }
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(f"entry {seq} ({entry.subject}) is among the first {signed.size}:")
+        for item in answer["proof"]:
+            click.echo(f"  {item}")
+        click.echo(f"checkpoint {signed.token}")
+    return 0
+
+
+@ledger.command()
+@click.argument("token")
+@click.option("--jwks", required=True, metavar="FILE", help="The gateway's /.well-known/jwks.json.")
+@click.option("--witness-key", required=True, metavar="PATH", help="The witness's own key; made if missing.")
+@click.option("--witness", default="witness", metavar="NAME", help="The witness's name [witness].")
+@click.option("--remembered", metavar="PATH", help="Where the last one signed is kept [beside the key].")
+@click.option("--proof", multiple=True, metavar="HEX", help="Consistency with the last one signed, in order.")
+@_JSON
+def witness(
+    token: str,
+    jwks: str,
+    witness_key: str,
+    witness: str,
+    remembered: str | None,
+    proof: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Cosign a checkpoint, if its tree begins with the last one this witness signed.
+
+    Run it on another machine, with a key that the gateway's machine never sees.
+    """
+    keys = _keys(jwks)
+    memory = Path(remembered or f"{witness_key}.remembered")
+    try:
+        ring = open_ring(Path(witness_key), f"did:qwed:witness:{witness}")
+        last = read_checkpoint(memory.read_text("ascii").strip(), keys) if memory.exists() else None
+        given = token_text(token)
+        answer = cosign(ring, given, keys, last, [bytes.fromhex(item) for item in proof], int(time.time()))
+    except (KeyUnusable, InvalidToken, ValueError, OSError) as error:
+        raise CannotRun(f"the witness can't sign: {error}") from None
+    if not isinstance(answer, Cosigned):
+        return _told_broken(f"not signed: {answer.value.replace('_', ' ')}", as_json)
+    fresh = memory.with_name(f"{memory.name}.new")
+    fresh.write_text(given, "ascii")
+    fresh.replace(memory)
+    if as_json:
+        print_json({"size": answer.checkpoint.size, "cosignature": answer.token})
+    else:
+        click.echo(answer.token)
+    return 0
+
+
+def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKey]:
+    """The public halves of the deployment's keys, from the file it signs with."""
+    given = settings.database if isinstance(settings.database, PostgresUrl) else database
+    path = signing_key_path(given, settings.data_dir)
+    try:
+        return read_ring(path, node_issuer(settings.node_name)).known()
+    except KeyUnusable as error:
+        raise CannotRun(f"{error}; give the public keys with --jwks") from None
+
+
+def _store(database: str | None) -> tuple[Settings, Path]:
+    settings = read_settings(options={"database": database})
+    if isinstance(settings.database, PostgresUrl):
+        return settings, _copied(settings.database)
+    path = Path(settings.database)
+    if settings.database == MEMORY or not path.exists():
+        raise CannotRun(f"there is no store at {settings.database}")
+    return settings, path
+
+
+def _copied(database: PostgresUrl) -> Path:
+    """The ledger of a database server, in a file that lasts as long as the command."""
+    from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
+
+    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="qwed-ledger-"))
+    path = Path(folder) / "ledger.db"
+    try:
+        snapshot(database.reveal(), path)
+    except DatabaseUnusable as error:
+        raise CannotRun(str(error)) from None
+    return path
+
+
+def _keys(path: str) -> Mapping[str, PublicKey]:
+    try:
+        return keys_of(read_jwks(path))
+    except InvalidKey as error:
+        raise CannotRun(f"{path}: {error}") from None
+
+
+def _known(tokens: Sequence[str], keys: Mapping[str, PublicKey]) -> list[Checkpoint]:
+    try:
+        return [read_checkpoint(token_text(token), keys) for token in tokens]
+    except InvalidToken as error:
+        raise CannotRun(f"a known checkpoint is not valid: {error}") from None
+
+
+def _required(option: str, why: str) -> str:
+    raise CannotRun(f"{option} is needed: {why}")
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        return sys.stdin.buffer if path == "-" else Path(path).open("rb")
+    except OSError as error:
+        raise CannotRun(f"{path} can't be read: {error.strerror}") from None
+
+
+def _write(file: BinaryIO, lines: Iterator[bytes]) -> int:
+    count = 0
+    for count, line in enumerate(lines, start=1):  # noqa: B007 - the last number is the answer
+        file.write(line)
+    file.flush()
+    return count
+
+
+def _told_export(found: exports.Exported | Tampering | exports.NotAnExport, as_json: bool) -> int:
+    if isinstance(found, Tampering):
+        return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
+    if isinstance(found, exports.NotAnExport):
+        return _told_broken(f"line {found.line}: {found.says}", as_json)
+    head = found.audited.head
+    if as_json:
+        print_json(
+            {
+                "valid": True,
+                "ledger": found.ledger,
+                "entries": head.seq,
+                "head": head.hash.hex(),
+                "witnessed": found.is_witnessed,
+                "compared": found.payloads,
+            }
+        )
+    else:
+        click.echo(
+            f"{click.style('VALID', fg='green', bold=True)}  {head.seq} entries of {found.ledger},"
+            f" head {head.hash.hex()}"
+        )
+    return 0
+
+
+def _told_broken(says: str, as_json: bool, **more: Any) -> int:
+    if as_json:
+        print_json({"valid": False, "reason": says, **more})
+    else:
+        click.secho(f"BROKEN  {says}", fg="red", bold=True)
+    return 1
+
+
+class _Reading:
+    """The ledger of a store, on a connection that cannot write."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> SqliteLedger:
+        self._connection = sqlite3.connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
+        return SqliteLedger(lambda sql, *values: self._connection.execute(sql, values).fetchall())
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._connection.close()
+        if isinstance(error, sqlite3.Error | StoreUnavailable):
+            raise CannotRun(f"{self._path} can't be read: {error}") from None

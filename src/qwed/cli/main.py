@@ -1,5 +1,6 @@
 """The command group, and the one place that turns errors into sentences and exit codes."""
 
+import io
 import sys
 from typing import Any
 
@@ -15,18 +16,29 @@ from qwed.settings import SettingsError
 #: One line per command, so that `--help` loads none of them.
 _HELP = {
     "activity": "Read an agent's audit trail: list, tail.",
-    "agents": "Your agents: list, show, register, suspend, reactivate.",
-    "approvals": "What waits for you: list, show, approve, deny.",
+    "agents": "Your agents: list, show, register, suspend, complain, reactivate.",
+    "approvals": "What waits for you: list, show, approve, deny, watch.",
     "attest": "Check an attestation with its issuer's public keys.",
     "doctor": "Say what is wrong with this installation and how to fix it.",
     "ect": "Execution context tokens: inspect, verify, issue.",
     "guard": "Check an agent's output with guards.",
     "keys": "API keys: create, list, revoke.",
-    "ledger": "Verify the hash chain over the record.",
+    "ledger": "Verify, export and prove the record.",
+    "mcp": "The Model Context Protocol: proxy, pin, serve.",
+    "migrate": "Move a SQLite store to PostgreSQL.",
     "policy": "Check a policy file and explain what is in force.",
+    "redact": "Erase what old entries say; the ledger still verifies.",
+    "profile": "Which assurance is in force here, and why.",
+    "provenance": "Where data came from: who, transformed, complete, graph.",
+    "report": "Write a compliance report: JSON, CSV or PDF.",
     "serve": "Start the gateway.",
+    "signing-key": "Show, rotate or revoke the key that signs.",
+    "simulate": "What trust scores do to honest and hostile agents over weeks.",
     "state": "Check and commit an agent's state file.",
+    "tools": "Propose a policy for tools that were refused as unknown.",
+    "trust": "How far an agent is trusted, and why: show, history, explain, set, request.",
     "verify": "Verify one action, or ask one engine.",
+    "webhooks": "Who is told, and whether it arrived: list, add, remove, deliveries, test.",
     "workspace": "Snapshot, diff and roll back a workspace.",
 }
 
@@ -60,6 +72,9 @@ def cli() -> None:
 
 
 def run(arguments: list[str] | None = None) -> None:
+    # What a terminal can't show is replaced: an agent's name must not end a command.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         status: Any = cli.main(arguments, standalone_mode=False)
     except click.exceptions.Abort:

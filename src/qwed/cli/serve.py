@@ -3,7 +3,9 @@
 import ipaddress
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +13,22 @@ from qwed.gateway.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
 from qwed.settings import Settings, read_settings
 
+if TYPE_CHECKING:
+    from qwed.http.workers import Inherited
+
 DEFAULT_POLICY_FILE = Path("qwed.yaml")
 
 
 @click.command()
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", help="Port to listen on [8000]; 0 takes any free one.")
-@click.option("--database", metavar="PATH", help="Store: a path, sqlite:///… or :memory: [qwed.db].")
+@click.option(
+    "--database",
+    metavar="ADDRESS",
+    help="Store: a path, sqlite:///…, postgresql://… or :memory: [qwed.db].",
+)
+@click.option("--redis", metavar="URL", help="redis://…: limits and events shared by all gateways.")
+@click.option("--workers", metavar="N", help="Processes; more than one need PostgreSQL [1].")
 @click.option("--config", metavar="FILE", help="Policy file [qwed.yaml, if there is one].")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain in PEM; TLS 1.3 only.")
 @click.option("--tls-key", metavar="FILE", help="Private key of the certificate.")
@@ -27,15 +38,18 @@ DEFAULT_POLICY_FILE = Path("qwed.yaml")
     default=None,
     help="A proxy in front ends TLS, and adds each caller's address to X-Forwarded-For.",
 )
-def serve(behind_proxy: bool | None, **options: str | None) -> int:
+@click.option("--inherit", hidden=True, help="What a worker gets from its parent.")
+def serve(behind_proxy: bool | None, inherit: str | None, **options: str | None) -> int:
     """Start the gateway.
 
-    The first start prints an operator key, once. Ctrl-C finishes what was accepted, then stops.
+    The first start prints an operator key, once. Ctrl-C finishes what was accepted, then stops; with
+    workers, SIGHUP replaces them one after the other.
     """
     flag = None if behind_proxy is None else "true"
     settings = read_settings(options={**options, "behind_proxy": flag})
-    for warning in settings.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+    if inherit is None:
+        for warning in settings.warnings:
+            click.echo(f"Warning: {warning}", err=True)
     _require_protection(settings)
     # Before the store opens, and before anything heavy is imported.
     try:
@@ -44,7 +58,9 @@ def serve(behind_proxy: bool | None, **options: str | None) -> int:
         raise click.ClickException(
             f"{error}\naccept what you know with: qwed doctor --trust-startup"
         ) from None
-    return _serve(settings)
+    if settings.workers > 1 and inherit is None:
+        return _supervise(settings)
+    return _serve(settings, inherit)
 
 
 def _require_protection(settings: Settings) -> None:
@@ -63,24 +79,59 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _serve(settings: Settings) -> int:
+def _supervise(settings: Settings) -> int:
+    """The store is made ready and the first key printed once, before any worker starts."""
+    from qwed import bootstrap  # noqa: PLC0415 - after the start-up guard has looked
+    from qwed.http.server import CannotServe  # noqa: PLC0415
+    from qwed.http.workers import Supervisor, open_slots  # noqa: PLC0415
+
+    services = _built(settings)
+    try:
+        key = _first_key(settings, services)
+    finally:
+        bootstrap.close(services)
+    command = [sys.executable, "-m", "qwed", *sys.argv[1:]]
+    try:
+        slots = open_slots(settings.host, settings.port, settings.workers)
+        port = slots[0][0].getsockname()[1]
+        Supervisor(command, slots).run(lambda: _announce(settings, port, key))
+    except CannotServe as error:
+        raise click.ClickException(str(error)) from None
+    return 0
+
+
+def _built(settings: Settings) -> Services:
+    from qwed import bootstrap  # noqa: PLC0415
+    from qwed.stores import DatabaseInUse  # noqa: PLC0415
+
+    try:
+        return bootstrap.build_from_settings(settings, policy_path(settings))
+    except (DatabaseInUse, bootstrap.CannotStart) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _serve(settings: Settings, inherit: str | None) -> int:
     from qwed import bootstrap  # noqa: PLC0415 - after the start-up guard has looked
     from qwed.http.app import create_app  # noqa: PLC0415
     from qwed.http.logs import EventLog  # noqa: PLC0415
     from qwed.http.server import CannotServe  # noqa: PLC0415
     from qwed.http.server import serve as run_server  # noqa: PLC0415
-    from qwed.stores import DatabaseInUse  # noqa: PLC0415
+    from qwed.http.workers import Inherited  # noqa: PLC0415
 
-    try:
-        services = bootstrap.build_from_settings(settings, policy_path(settings))
-    except (DatabaseInUse, bootstrap.CannotStart) as error:
-        raise click.ClickException(str(error)) from None
-    app = create_app(
-        services,
-        log=EventLog(settings.log_level),
-        behind_proxy=settings.behind_proxy,
-        on_close=lambda: bootstrap.close(services),
+    inherited = Inherited(inherit) if inherit is not None else None
+    services = _built(settings)
+    log = EventLog(settings.log_level)
+    for warning in profile_warnings(services):
+        log.write("warning", "profile", reason=warning)
+    background = bootstrap.background(
+        services, settings, lambda event, reason: log.write("warning", event, reason=reason)
     )
+
+    def close() -> None:
+        background.stop()
+        bootstrap.close(services)
+
+    app = create_app(services, log=log, behind_proxy=settings.behind_proxy, on_close=close)
     try:
         run_server(
             app,
@@ -88,13 +139,20 @@ def _serve(settings: Settings) -> int:
             port=settings.port,
             tls_cert=settings.tls_cert,
             tls_key=settings.tls_key,
-            on_listening=lambda port: _listening(settings, services, port),
+            sockets=inherited.sockets if inherited else None,
+            on_listening=lambda port: _listening(settings, services, port, background.start, inherited),
         )
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
     finally:
-        bootstrap.close(services)
+        close()
     return 0
+
+
+def profile_warnings(services: Services) -> tuple[str, ...]:
+    """What the deployment's profile recommends and its policy turns off."""
+    own = services.assurance.own
+    return own.warnings if own is not None else ()
 
 
 def policy_path(settings: Settings) -> Path | None:
@@ -103,8 +161,28 @@ def policy_path(settings: Settings) -> Path | None:
     return DEFAULT_POLICY_FILE if DEFAULT_POLICY_FILE.exists() else None
 
 
-def _listening(settings: Settings, services: Services, port: int) -> None:
+def _listening(
+    settings: Settings,
+    services: Services,
+    port: int,
+    start: Callable[[], None],
+    inherited: "Inherited | None",
+) -> None:
     """The first operator key is made now that it can be used: only its hash could be found again."""
+    from qwed import bootstrap  # noqa: PLC0415
+
+    if inherited is None:
+        _announce(settings, port, _first_key(settings, services))
+    else:
+        inherited.listening()
+        threading.Thread(target=inherited.stop_with_parent, name="qwed-parent", daemon=True).start()
+    start()
+    # Parsers and solvers load while the first requests are already answered.
+    threading.Thread(target=bootstrap.warm, args=(services,), name="qwed-warm", daemon=True).start()
+
+
+def _first_key(settings: Settings, services: Services) -> str | None:
+    """To be shown; None where there was one already, or it was given."""
     from qwed import bootstrap  # noqa: PLC0415
 
     given = settings.operator_key.reveal() if settings.operator_key else None
@@ -112,9 +190,7 @@ def _listening(settings: Settings, services: Services, port: int) -> None:
         key = bootstrap.first_operator_key(services, given)
     except ValueError as error:
         raise click.ClickException(f"QWED_OPERATOR_KEY: {error}") from None
-    _announce(settings, port, key if given is None else None)
-    # Parsers and solvers load while the first requests are already answered.
-    threading.Thread(target=bootstrap.warm, args=(services,), name="qwed-warm", daemon=True).start()
+    return key if given is None else None
 
 
 def _announce(settings: Settings, port: int, key: str | None) -> None:

@@ -1,7 +1,7 @@
 """What commands have in common: their options, and plain or pretty output."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -18,6 +18,10 @@ DECISION_COLOURS = {
     "BUDGET_EXCEEDED": "magenta",
     "NOTED": "blue",
 }
+
+
+#: Columns of a terminal that has room for what is good to know besides.
+WIDE = 120
 
 
 def with_backend(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +48,32 @@ def print_json(value: Any) -> None:
     click.echo(encode_json(value).decode())
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+class Terminal:
+    """Lines of a name and what is to say of it, in colour where the terminal has some."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - costs more than most commands
+
+        self._console = Console(highlight=False, soft_wrap=True)
+        self.is_utf8 = "utf" in self._console.encoding.lower()
+        self.is_wide = self._console.width >= WIDE
+
+    def print(self, text: str) -> None:
+        self._console.print(printable(text), markup=False)
+
+    def line(self, name: str, *parts: Any) -> None:
+        from rich.text import Text  # noqa: PLC0415
+
+        said = [Text(printable(part)) if isinstance(part, str) else part for part in parts]
+        self._console.print(Text(f"{name:15} ") + Text(" ").join(said))
+
+
+def console() -> Terminal:
+    return Terminal()
+
+
+def print_table(title: str, columns: list[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Cells are words, which may be an agent's, or texts that are styled already."""
     from rich.console import Console  # noqa: PLC0415 - costs more than most commands
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -55,8 +84,13 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         table.add_column(column, overflow="fold")
     for row in rows:
         # Text, not markup: agents choose these words.
-        table.add_row(*(Text(printable(cell), style=DECISION_COLOURS.get(cell, "")) for cell in row))
+        table.add_row(
+            *(
+                Text(printable(cell), style=DECISION_COLOURS.get(cell, "")) if isinstance(cell, str) else cell
+                for cell in row
+            )
+        )
     Console().print(table)
 
 
-__all__ = ["Backend", "print_json", "print_table", "printable", "with_backend"]
+__all__ = ["Backend", "Terminal", "console", "print_json", "print_table", "printable", "with_backend"]

@@ -21,6 +21,11 @@ from qwed.domain.conversations import (
 from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits, LoopLimits, PrincipalCeilings
 
 UNLIMITED: Final = DEFAULT_POLICY.principals
+UNSETTLED: Final = Refusal(
+    Code.LOOP_REPEAT,
+    "the outcome of this very action is still unknown; a person must settle it first",
+    {"pattern": "unsettled_outcome"},
+)
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -66,11 +71,7 @@ def loop_refusal(
 def _agent_wide_repeat(account: Account, attempt: Attempt, limits: LoopLimits) -> Refusal | None:
     """Check 9, the part that looks beyond the conversation."""
     if attempt.fingerprint in account.unsettled:
-        return Refusal(
-            Code.LOOP_REPEAT,
-            "the outcome of this very action is still unknown; a person must settle it first",
-            {"pattern": "unsettled_outcome"},
-        )
+        return UNSETTLED
     if limits.cross_conversation is not None and account.crossings >= limits.cross_conversation:
         return Refusal(
             Code.LOOP_REPEAT,

@@ -59,6 +59,8 @@ class Agent(msgspec.Struct, frozen=True):
     description: str | None = None
     framework: str | None = None
     model: str | None = None
+    #: Public keys (JWK) with which it signs its execution context tokens.
+    ect_keys: tuple[Mapping[str, str], ...] = ()
 
     @property
     def did(self) -> str:

@@ -34,6 +34,8 @@ class Vote(msgspec.Struct, frozen=True):
 class Kind(enum.StrEnum):
     ACTION = "action"
     TRUST = "trust"
+    #: What an agent did: approved, it is acknowledged; denied, the agent is suspended.
+    REVIEW = "review"
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -66,17 +68,45 @@ class Approval(msgspec.Struct, frozen=True):
     approvers_needed: int = 1
     role: str | None = None
     votes: tuple[Vote, ...] = ()
+    #: The activities in which people answered, in their order.
+    answers: tuple[str, ...] = ()
     edited_by: str | None = None
     grant_expires_ms: int | None = None
     redeemed_ms: int | None = None
+    #: Where in a workflow it was asked for: the workflow and its node.
+    place: tuple[str, str] | None = None
     #: What the request would have cost; it is charged when the grant is used.
     cost_nano: int = 0
     tokens: int = 0
+    #: While nobody has answered: when people are reminded, and when which second role may answer too.
+    remind_ms: int | None = None
+    escalate_ms: int | None = None
+    escalate_to: str | None = None
+    reminded_ms: int | None = None
+    escalated_ms: int | None = None
+
+    @property
+    def attention_ms(self) -> int:
+        """When the gateway has something to do about it, unless somebody answers before."""
+        if self.status is not ApprovalStatus.OPEN:
+            return NEVER_MS
+        ahead = [self.expires_ms]
+        if self.remind_ms is not None and self.reminded_ms is None:
+            ahead.append(self.remind_ms)
+        if self.escalate_ms is not None and self.escalated_ms is None:
+            ahead.append(self.escalate_ms)
+        return min(ahead)
+
+    @property
+    def roles_asked(self) -> tuple[str, ...]:
+        """The roles of which each voter needs one; none where anybody entitled may answer."""
+        first = () if self.role is None else (self.role,)
+        return first if self.escalated_ms is None or self.escalate_to is None else (*first, self.escalate_to)
 
     @property
     def ends_ms(self) -> int:
         """When it stops being what its status says."""
-        if self.status is ApprovalStatus.OPEN:
+        if self.status in (ApprovalStatus.OPEN, ApprovalStatus.EXPIRED):
             return self.expires_ms
         if self.status is ApprovalStatus.APPROVED and self.kind is Kind.ACTION:
             return self.grant_expires_ms or 0
@@ -107,6 +137,9 @@ class Approval(msgspec.Struct, frozen=True):
             "expires_at": iso(self.expires_ms),
             "approvers_needed": self.approvers_needed,
             "required_role": self.role,
+            "escalated_to": self.escalate_to if self.escalated_ms is not None else None,
+            "reminded_at": None if self.reminded_ms is None else iso(self.reminded_ms),
+            "escalated_at": None if self.escalated_ms is None else iso(self.escalated_ms),
             "votes": [
                 {"by": vote.by, "approves": vote.approves, "at": iso(vote.at_ms), "note": vote.note}
                 for vote in self.votes
@@ -115,6 +148,10 @@ class Approval(msgspec.Struct, frozen=True):
             "grant_expires_at": None if self.grant_expires_ms is None else iso(self.grant_expires_ms),
             "redeemed_at": None if self.redeemed_ms is None else iso(self.redeemed_ms),
         }
+
+
+def later(now_ms: int, seconds: int | None) -> int | None:
+    return None if seconds is None else now_ms + seconds * 1000
 
 
 def answered(approval: Approval, vote: Vote, *, roles: tuple[str, ...], ttl_ms: int) -> Approval | Refusal:
@@ -131,6 +168,31 @@ def answered(approval: Approval, vote: Vote, *, roles: tuple[str, ...], ttl_ms: 
     return msgspec.structs.replace(
         changed, status=ApprovalStatus.APPROVED, grant_expires_ms=vote.at_ms + ttl_ms
     )
+
+
+class Stage(enum.StrEnum):
+    """What happens to an approval that nobody answers."""
+
+    REMINDED = "reminded"
+    ESCALATED = "escalated"
+    EXPIRED = "expired"
+
+
+def unanswered(approval: Approval, now_ms: int) -> tuple[Approval, Stage] | None:
+    """What its waiting has come to by now: one step at a time, the last of them first."""
+    if approval.status is not ApprovalStatus.OPEN or now_ms < approval.attention_ms:
+        return None
+    changed = msgspec.structs.replace(approval, version=approval.version + 1)
+    if now_ms >= approval.expires_ms:
+        return msgspec.structs.replace(changed, status=ApprovalStatus.EXPIRED), Stage.EXPIRED
+    if approval.escalate_ms is not None and approval.escalated_ms is None and now_ms >= approval.escalate_ms:
+        # Whoever is asked now needs no reminder of what was asked before.
+        reminded_ms = approval.reminded_ms or now_ms
+        return (
+            msgspec.structs.replace(changed, escalated_ms=now_ms, reminded_ms=reminded_ms),
+            Stage.ESCALATED,
+        )
+    return msgspec.structs.replace(changed, reminded_ms=now_ms), Stage.REMINDED
 
 
 def redeemed(approval: Approval, action_hash: str, policy_version: str, now_ms: int) -> Approval | Refusal:
@@ -167,6 +229,6 @@ def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...]) -> Re
         return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request: it takes another key")
     if any(earlier.by == vote.by for earlier in approval.votes):
         return Refusal(Code.APPROVAL_ANSWERED, "you answered already; somebody else has to")
-    if approval.role is not None and approval.role not in roles:
+    if approval.role is not None and not set(roles).intersection(approval.roles_asked):
         return Refusal(Code.APPROVAL_FORBIDDEN, f"this needs the role '{approval.role}'")
     return None

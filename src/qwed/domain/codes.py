@@ -30,6 +30,7 @@ class Code(enum.StrEnum):
     BUDGET_TOKENS = "QWED-AGENT-BUDGET-003"
     TRUST_INSUFFICIENT = "QWED-AGENT-TRUST-001"
     APPROVAL_REQUIRED = "QWED-AGENT-TRUST-002"
+    TRUST_NOT_MET = "QWED-TRUST-001"
     REQUEST_MALFORMED = "QWED-REQUEST-001"
     REQUEST_TOO_LARGE = "QWED-REQUEST-002"
     AUTH_MISSING = "QWED-AUTH-001"
@@ -46,6 +47,11 @@ class Code(enum.StrEnum):
     APPROVAL_REDEEMED = "QWED-APPROVAL-005"
     APPROVAL_FORBIDDEN = "QWED-APPROVAL-006"
     OUTCOME_CONFLICT = "QWED-OUTCOME-001"
+    REDACTION_CONFLICT = "QWED-REDACTION-001"
+    ECT_REFUSED = "QWED-ECT-001"
+    ECT_TOO_LARGE = "QWED-ECT-002"
+    WORKFLOW_REFUSED = "QWED-ECT-003"
+    PROFILE_UNMET = "QWED-PROFILE-001"
 
 
 class CodeRow(msgspec.Struct, frozen=True):
@@ -113,6 +119,9 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             200, "The agent's trust level does not reach this risk", "Ask for elevation, or for a person"
         ),
         Code.APPROVAL_REQUIRED: _row(200, "A person must approve the action first", "Wait for the approval"),
+        Code.TRUST_NOT_MET: _row(
+            403, "The agent does not meet the trust that is asked for", "Ask an operator to look at its score"
+        ),
         Code.REQUEST_MALFORMED: _row(
             422,
             "The request is not what the endpoint reads (400 where it is not JSON)",
@@ -130,6 +139,22 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             200, "An attestation was due and could not be signed", "Check the signing key with qwed doctor"
         ),
         Code.ATTESTATION_REJECTED: _row(422, "The attestation is not valid", "Ask its issuer for a new one"),
+        Code.ECT_REFUSED: _row(
+            403,
+            "A token of the execution context was not accepted, or one is required",
+            "Ask an operator for the reason: it is in the gateway's log",
+        ),
+        Code.ECT_TOO_LARGE: _row(
+            431, "More than 32 tokens, or more than 32 KiB of them", "Present the nearest ancestors only"
+        ),
+        Code.PROFILE_UNMET: _row(
+            403, "The request lacks what the assurance profile asks for", "Read the message: it says what"
+        ),
+        Code.WORKFLOW_REFUSED: _row(
+            403,
+            "The workflow's policy does not let this agent act here now",
+            "Act at a node that names the agent, after its predecessors have completed",
+        ),
         Code.APPROVAL_UNKNOWN: _row(404, "No such approval, or it is not yours", "Check the id"),
         Code.APPROVAL_ANSWERED: _row(409, "The approval was answered already", "Read its answer"),
         Code.APPROVAL_EXPIRED: _row(409, "The approval expired", "Propose the action again"),
@@ -139,6 +164,9 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
         Code.APPROVAL_REDEEMED: _row(409, "The grant was used already", "Propose the action again"),
         Code.APPROVAL_FORBIDDEN: _row(
             403, "This credential may not answer the approval", "Somebody else must decide"
+        ),
+        Code.REDACTION_CONFLICT: _row(
+            409, "The entry was redacted already, or its text is still needed", "Read the message"
         ),
         Code.OUTCOME_CONFLICT: _row(
             409, "The outcome was reported already, or needs no settling", "Read the activity entry"

@@ -19,6 +19,9 @@ class Step(msgspec.Struct, frozen=True):
     fingerprint: bytes
     state: bytes | None = None
     approved: bool = True
+    #: The node it is in the graph of tokens, and the workflow that the agent's own tokens named.
+    activity_id: str = ""
+    wid: str | None = None
 
 
 class Reservation(msgspec.Struct, frozen=True):

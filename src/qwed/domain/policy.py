@@ -5,7 +5,7 @@ nothing is parsed. `version` names the content, so two files that mean the same 
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
@@ -113,12 +113,56 @@ class PrincipalCeilings(msgspec.Struct, frozen=True):
 
 
 class ApprovalRules(msgspec.Struct, frozen=True):
-    """`approvers` different people must agree; `role`, when set, is one that each of them must have."""
+    """`approvers` different people must agree; `role`, when set, is one that each of them must have.
+
+    People are reminded, and then a second role is asked, as long as nobody has answered. None is never.
+    """
 
     ttl_seconds: int = 900
     max_open: int = 100
     approvers: int = 1
     role: str | None = None
+    remind_after_seconds: int | None = None
+    escalate_after_seconds: int | None = None
+    escalate_to_role: str | None = None
+
+
+class NotificationRules(msgspec.Struct, frozen=True):
+    """`private` lists the hosts, wildcards or address ranges that may be told although they are not
+    public; `allow` empty: every public host. The waits between tries double from the first to the longest."""
+
+    allow: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    timeout_seconds: float = 10.0
+    first_retry_seconds: float = 5.0
+    max_retry_seconds: float = 3600.0
+    max_attempts: int = 100
+    give_up_after_seconds: int = 3 * 86_400
+
+
+class AssuranceRules(msgspec.Struct, frozen=True):
+    """Switches are None where the profile decides; `min_score` and `min_confidence` hold for every action.
+
+    `verifiers` are issuers whose findings about others count; the scores are those of one who starts at
+    `initial_score`.
+    """
+
+    trust_scoring: bool | None = None
+    trust_thresholds: bool | None = None
+    behaviour_verification: bool | None = None
+    hitl_gates: bool | None = None
+    data_provenance: bool | None = None
+    checkpoints: bool | None = None
+    initial_score: Decimal = Decimal("0.5")
+    alpha: Decimal = Decimal("0.01")
+    beta: Decimal = Decimal("0.8")
+    floor: Decimal = Decimal("0.2")
+    settle_seconds: int = 600
+    min_score: Decimal | None = None
+    min_confidence: str | None = None
+    #: By trust level ("1" to "3"), the least score that bears it out.
+    level_scores: Mapping[str, Decimal] = {}
+    verifiers: tuple[str, ...] = ()
 
 
 class Retention(msgspec.Struct, frozen=True):
@@ -127,6 +171,7 @@ class Retention(msgspec.Struct, frozen=True):
     activity_days: int | None = None
     approval_days: int | None = None
     security_log_days: int | None = 30
+    delivery_days: int | None = 30
 
 
 def _default_actions() -> dict[str, ActionRule]:
@@ -161,13 +206,15 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     named_principals: Mapping[str, PrincipalCeilings] = msgspec.field(default_factory=dict)
     approvals: ApprovalRules = ApprovalRules()
     denied_cells: DeniedCells = DeniedCells.DENY
+    notifications: NotificationRules = NotificationRules()
     retention: Retention = Retention()
+    assurance: AssuranceRules = AssuranceRules()
     sql: Mapping[str, Any] = msgspec.field(default_factory=dict)
     files: Mapping[str, Any] = msgspec.field(default_factory=dict)
     urls: Mapping[str, Any] = msgspec.field(default_factory=dict)
     email: Mapping[str, Any] = msgspec.field(default_factory=dict)
     payments: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    guards: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    guards: Mapping[str, Any] | Sequence[Any] = msgspec.field(default_factory=dict)
 
     def is_registered(self, action_type: str) -> bool:
         return action_type in self.actions

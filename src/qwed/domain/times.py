@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
 #: The last millisecond that `iso` can write: of the year 9999.
 LAST_MS: Final = 253_402_300_799_999

@@ -116,14 +116,15 @@ def _reason(group: Group, tool_name: str, score: float) -> str | None:
 
 
 def _factors(tool_name: str, parameters: Mapping[str, Any]) -> Iterable[RiskFactor]:
-    in_name = _words(tool_name)
+    in_name = name_words(tool_name)
     for word in sorted(in_name & RISK_WORDS.keys()):
         yield RiskFactor(f"name:{word}", RISK_WORDS[word])
-    for word in sorted((_words(_text_of(parameters)) & RISK_WORDS.keys()) - in_name):
+    for word in sorted((name_words(_text_of(parameters)) & RISK_WORDS.keys()) - in_name):
         yield RiskFactor(f"parameters:{word}", RISK_WORDS[word])
 
 
-def _words(text: str) -> set[str]:
+def name_words(text: str) -> set[str]:
+    """The words that a name or text is made of, in lower case."""
     return set(_WORD.findall(_CAMEL.sub(" ", text).lower()))
 
 

@@ -15,6 +15,7 @@ from qwed.ect.keys import (
     KeyUnusable,
     RetiredKey,
     generate,
+    load_file,
     load_or_create,
     sync_directory,
     write_new,
@@ -26,6 +27,11 @@ _RETIRED: Final = msgspec.json.Decoder(tuple[RetiredKey, ...])
 def open_ring(path: Path, issuer: str) -> KeyRing:
     """The ring that begins with the key in `path`, made where there is none. Raises `KeyUnusable`."""
     return KeyRing(issuer, load_or_create(path), _retired(path))
+
+
+def read_ring(path: Path, issuer: str) -> KeyRing:
+    """As `open_ring`, and makes nothing. Raises `KeyUnusable`."""
+    return KeyRing(issuer, load_file(path), _retired(path))
 
 
 def rotate(path: Path, issuer: str, at: int, algorithm: str = "ES256") -> KeyRing:

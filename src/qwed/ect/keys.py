@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from qwed.ect import jwk, jws
 from qwed.ect.jwk import PublicKey
@@ -152,9 +153,17 @@ class KeyRing:
     def sign(self, typ: str, claims: dict[str, Any]) -> str:
         return self.active.compact_claims(self.kid, typ, claims)
 
+    def derive(self, purpose: bytes) -> bytes:
+        """A secret of 32 bytes for one purpose, which ends with the key it follows from."""
+        return HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(self.active.unsafe_pem())
+
     def public(self, kid: str) -> PublicKey | None:
         """A key that signs or did, and is not revoked."""
         return self._public.get(kid)
+
+    def known(self) -> dict[str, PublicKey]:
+        """Every key that ever signed for this issuer, the revoked ones too."""
+        return {**{old.kid: jwk.read(old.public) for old in self.retired}, **self._public}
 
     def jwks(self) -> dict[str, Any]:
         return {"keys": [{**key.published(), "kid": kid} for kid, key in self._public.items()]}
@@ -169,6 +178,17 @@ class KeyRing:
             return jws.claims_of(jws.verify_signature(unverified, key, key.algorithms, low_s_only=True))
         except jws.InvalidToken:
             return None
+
+    def forged(self, typ: str, token: str) -> dict[str, Any] | None:
+        """The claims of a token that names one of these keys and that the key did not sign, else None."""
+        try:
+            unverified = jws.parse(token)
+            if unverified.header.typ != typ or self.public(unverified.header.kid) is None:
+                return None
+            claims = jws.claims_of(unverified.payload)
+        except jws.InvalidToken:
+            return None
+        return claims if self.verify(typ, token) is None else None
 
     def rotated(self, new: SigningKey, at: int) -> "KeyRing":
         """`new` signs from now on. Raises `KeyUnusable` for a key the ring has already seen."""
@@ -191,8 +211,12 @@ class KeyRing:
         return KeyRing(self.issuer, self.active, tuple(retired))
 
 
+def node_issuer(node_name: str) -> str:
+    return f"did:qwed:node:{node_name}"
+
+
 class NodeSigner(KeyRing):
     """The ring of one node of a deployment."""
 
     def __init__(self, key: SigningKey, node_name: str, retired: tuple[RetiredKey, ...] = ()) -> None:
-        super().__init__(f"did:qwed:node:{node_name}", key, retired)
+        super().__init__(node_issuer(node_name), key, retired)

@@ -364,6 +364,10 @@ class TrustedKeys:
     def find(self, iss: str, kid: str) -> KnownKey | None:
         return self._known.get((iss, kid))
 
+    def knows(self, iss: str) -> bool:
+        """Whether the issuer has a key that is good."""
+        return any(key.issuer == iss and not key.is_revoked for key in self._known.values())
+
     @classmethod
     def from_jwks(cls, sets: Mapping[str, Mapping[str, Any]]) -> "TrustedKeys":
         """Issuer → JWKS. Raises `InvalidKey` for a key that can't be used or has no `kid`."""

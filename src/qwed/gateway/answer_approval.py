@@ -1,31 +1,37 @@
 """People answer what waits for them; the agent then uses the grant, once (section 5)."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from qwed.domain.actions import Action, action_hash
-from qwed.domain.agents import Agent
+from qwed.domain.admission import UNSETTLED
+from qwed.domain.agents import Agent, AgentStatus
 from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote, answered, redeemed
 from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.contexts import StepContext
 from qwed.domain.credentials import ApiKey, Caller, Scope
-from qwed.domain.deciding import decide
 from qwed.domain.decisions import Decision
+from qwed.domain.deliveries import Delivery
 from qwed.domain.findings import Finding, Status
 from qwed.domain.money import NanoUsd
 from qwed.domain.parameters import parameters_problem
-from qwed.domain.policy import DeniedCells
 from qwed.domain.trust import TrustLevel
+from qwed.domain.trust_changes import Cause, TrustChange
+from qwed.domain.webhooks import Event
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.assure import judged
 from qwed.gateway.changes import noted
+from qwed.gateway.degrade_trust import charge_forged_grant
 from qwed.gateway.masking import shown
-from qwed.gateway.proposals import Conclusion, Examined, conclude, propose
+from qwed.gateway.notices import approval_news, deliveries_of
+from qwed.gateway.proposals import Conclusion, Examined, Place, conclude, propose
 from qwed.gateway.read_approvals import visible_approval
-from qwed.gateway.records import Record
+from qwed.gateway.records import Activity, Record
 from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
 from qwed.gateway.services import Services
+from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.verify_action import (
     decision_of,
     examine,
@@ -35,6 +41,15 @@ from qwed.gateway.verify_action import (
     unknown_action,
 )
 from qwed.gateway.walls import require_own_or_scope, require_scope
+
+#: How an approval stands after a vote, as it is told.
+_ANSWERS: Final = {
+    ApprovalStatus.OPEN: Event.APPROVAL_VOTED,
+    ApprovalStatus.APPROVED: Event.APPROVAL_APPROVED,
+    ApprovalStatus.DENIED: Event.APPROVAL_DENIED,
+}
+
+BROKE_SPECIFICATION: Final = "it broke its behaviour specification"
 
 
 class VoteBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,7 +101,7 @@ def _answered(services: Services, key: ApiKey, approval: Approval, vote: Vote) -
 async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
     """The approval for another action, if that action could have been proposed at all."""
     if approval.kind is not Kind.ACTION:
-        raise malformed("action", "a trust request has nothing to edit")
+        raise malformed("action", "only an action that waits can be edited")
     if approval.votes:
         raise refuse(
             Code.APPROVAL_MISMATCH, "somebody approved the action as it stands; it can't be edited now"
@@ -99,12 +114,7 @@ async def _edited(services: Services, caller: Caller, agent: Agent, approval: Ap
     if refusal is not None:
         raise _unacceptable(refusal)
     examined = await examine(services, rule, action, agent.agent_id)
-    verdict = decide(
-        examined.finding,
-        examined.risk,
-        agent.trust_level,
-        denied_cells_pend=services.policy.denied_cells is DeniedCells.PENDING,
-    )
+    verdict = await judged(services, agent, examined, services.clock.now_ms())
     if verdict.decision is Decision.DENIED and verdict.refusal is not None:
         raise _unacceptable(verdict.refusal)
     return msgspec.structs.replace(
@@ -131,20 +141,36 @@ def _unacceptable(refusal: Refusal) -> RequestError:
 
 
 async def _save(services: Services, caller: Caller, agent: Agent, approval: Approval, vote: Vote) -> Answer:
-    """A granted trust request takes effect in the same transaction."""
-    changed = _with_trust(agent, approval)
+    """What an answer does to its agent takes effect in the same transaction, with an entry of its own."""
+    granted, stopped = _with_trust(agent, approval), _stopped(agent, approval)
     details = {
         "approval_id": approval.approval_id,
         "approves": vote.approves,
         "note": vote.note,
         "status": approval.status,
         "edited": approval.edited_by is not None,
-        "trust_level": None if changed is None else int(changed.trust_level),
+        "trust_level": None if granted is None else int(granted.trust_level),
     }
-    activity = noted(services, caller, "answer_approval", details, agent=agent)
-    refusal = await services.store.commit(Record(activity, approval=approval, agent=changed))
+    # What was asked, and what others said of it before.
+    causes = (approval.activity_id, *approval.answers)
+    activity = noted(services, caller, "answer_approval", details, agent=agent, caused_by=causes)
+    approval = msgspec.structs.replace(approval, answers=(*approval.answers, activity.activity_id))
+    told = await _told(services, approval, activity)
+    changed, change = granted or stopped, None
+    record = Record(activity, approval=approval, agent=changed, deliveries=told)
+    if changed is not None:
+        change, entry = _change_of(services, caller, agent, changed, approval)
+        record = msgspec.structs.replace(
+            record,
+            trust_changes=(change,),
+            consequences=(entry,),
+            deliveries=(*told, *await told_of(services, changed, change)),
+        )
+    refusal = await services.store.commit(record)
     if refusal is not None:
         raise RequestError(refusal)
+    if change is not None:
+        publish_trust(services, change)
     now_ms = services.clock.now_ms()
     services.events.publish(
         {
@@ -158,19 +184,61 @@ async def _save(services: Services, caller: Caller, agent: Agent, approval: Appr
     return Answer(approval.to_wire(now_ms))
 
 
+async def _told(services: Services, approval: Approval, activity: Activity) -> tuple[Delivery, ...]:
+    answer = approval_news(_ANSWERS[approval.status], approval, activity.activity_id, activity.at_ms)
+    return await deliveries_of(services, answer)
+
+
+def _change_of(
+    services: Services, caller: Caller, agent: Agent, changed: Agent, approval: Approval
+) -> tuple[TrustChange, Activity]:
+    """What was asked for and all that was said of it led to this; the last is the answer itself."""
+    is_granted = approval.kind is Kind.TRUST
+    return changed_trust(
+        services,
+        caller,
+        agent,
+        changed,
+        Cause.GRANTED if is_granted else Cause.SUSPENDED,
+        approval.action["parameters"]["justification"] if is_granted else changed.status_reason,
+        activities=(approval.activity_id, *approval.answers),
+        evidence={"approval_id": approval.approval_id, **approval.evidence},
+    )
+
+
+def _stopped(agent: Agent, approval: Approval) -> Agent | None:
+    """A review that is denied suspends for the violation it shows."""
+    if approval.kind is not Kind.REVIEW or approval.status is not ApprovalStatus.DENIED:
+        return None
+    return msgspec.structs.replace(
+        agent,
+        status=AgentStatus.SUSPENDED,
+        status_reason=BROKE_SPECIFICATION,
+        suspended_for_violation=True,
+    )
+
+
 def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
     if approval.kind is not Kind.TRUST or approval.status is not ApprovalStatus.APPROVED:
         return None
-    level = TrustLevel(approval.action["parameters"]["to_level"])
+    asked = approval.action["parameters"]
+    if asked["from_level"] != agent.trust_level:
+        raise refuse(
+            Code.APPROVAL_MISMATCH,
+            f"the agent's trust level is {int(agent.trust_level)} by now, not {asked['from_level']}:"
+            " it has to ask again",
+        )
+    level = TrustLevel(asked["to_level"])
     return msgspec.structs.replace(agent, trust_level=level)
 
 
 async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
-    """Use a grant: suspension and budget are checked again, the budget is charged, and the answer attests."""
+    """Use a grant: suspension, unknown outcomes and the budget are checked again, the budget is charged, and
+    the answer attests."""
     require_own_or_scope(caller, Scope.VERIFY)
     convert(raw, RedeemBody)
     action = _read_action(raw["action"])
-    approval = await visible_approval(services, caller, approval_id)
+    approval = await _grant(services, caller, approval_id)
     agent = await services.store.agent(approval.agent_id)
     if agent is None:
         raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
@@ -181,6 +249,15 @@ async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any)
     return await _charge_and_conclude(services, caller, agent, used, action, now_ms)
 
 
+async def _grant(services: Services, caller: Caller, approval_id: str) -> Approval:
+    """A grant that was made up, or is another agent's, is a forged one (section 8)."""
+    try:
+        return await visible_approval(services, caller, approval_id)
+    except RequestError:
+        await charge_forged_grant(services, caller, approval_id)
+        raise
+
+
 async def _charge_and_conclude(
     services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action, now_ms: int
 ) -> Answer:
@@ -189,8 +266,13 @@ async def _charge_and_conclude(
         services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
         now_ms=now_ms, require_attestation=True,
     )  # fmt: skip
-    proposal = msgspec.structs.replace(proposal, charge=Charge(NanoUsd(approval.cost_nano), approval.tokens))
+    charge = Charge(NanoUsd(approval.cost_nano), approval.tokens)
+    place = Place(*approval.place) if approval.place is not None else None
+    proposal = msgspec.structs.replace(proposal, charge=charge, place=place)
     refusal = suspended(agent)
+    # The grant may be older than the report: nobody knows whether this very action has happened already.
+    if refusal is None and await services.store.is_unsettled(agent.agent_id, proposal.fingerprint):
+        refusal = UNSETTLED
     if refusal is not None:
         return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
     held = await services.store.hold(agent, proposal.charge, now_ms)

@@ -4,21 +4,25 @@ from typing import Any
 
 import msgspec
 
-from qwed.domain.agents import Agent, AgentId
-from qwed.domain.approvals import Approval, Kind
+from qwed.domain.agents import Agent, AgentId, AgentStatus
+from qwed.domain.approvals import Approval, Kind, later
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
+from qwed.domain.trust_changes import Cause
+from qwed.domain.webhooks import Event
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.changes import noted
-from qwed.gateway.manage_agents import change
 from qwed.gateway.masking import shown
-from qwed.gateway.records import ActivityQuery, Record
+from qwed.gateway.notices import approval_news, deliveries_of
+from qwed.gateway.records import Record
 from qwed.gateway.register_agent import read_trust_level
 from qwed.gateway.requests import MAX_TEXT, convert
 from qwed.gateway.services import Services
+from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
+from qwed.gateway.trust_evidence import recorded_evidence
 from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 ELEVATION = "trust_elevation"
@@ -56,22 +60,14 @@ async def _set(
         raise malformed("reason", "is missing: a change of trust says why")
     if target is TrustLevel.TRUSTED and not caller.is_operator:
         raise refuse(Code.AUTH_FORBIDDEN, "trust level 3 needs an operator's key")
-    details = {"from_level": int(agent.trust_level), "to_level": int(target), "reason": body.reason}
-
-    def changed(present: Agent) -> Agent:
-        return msgspec.structs.replace(present, trust_level=target)
-
-    answer = await change(services, caller, agent.agent_id, "change_trust", changed, details)
-    services.events.publish(
-        {
-            "type": "trust",
-            "agent_id": agent.agent_id,
-            "principal_id": agent.principal_id,
-            "activity_id": answer.body["activity_id"],
-            **details,
-        }
-    )
-    return answer
+    async with services.turns.turn(agent.agent_id):
+        before = await required_agent(services, caller, agent.agent_id)
+        after = msgspec.structs.replace(before, trust_level=target)
+        changed, entry = changed_trust(services, caller, before, after, Cause.SET, body.reason)
+        told = await told_of(services, after, changed)
+        await services.store.commit(Record(entry, agent=after, trust_changes=(changed,), deliveries=told))
+    publish_trust(services, changed)
+    return Answer({**after.to_wire(), "activity_id": entry.activity_id})
 
 
 async def _request(
@@ -80,6 +76,8 @@ async def _request(
     """One level at a time, from the level it really has; what it claims is replaced by what is on record."""
     if body.request != ELEVATION:
         raise malformed("request", f"is '{ELEVATION}'")
+    if agent.status is not AgentStatus.ACTIVE:
+        raise refuse(Code.AGENT_SUSPENDED, "a suspended agent can't ask for trust: it has to be reactivated")
     current = read_trust_level("from_level", body.from_level)
     if current is not agent.trust_level:
         raise malformed("from_level", f"is {int(agent.trust_level)} at present")
@@ -91,7 +89,9 @@ async def _request(
     details = {"approval_id": approval.approval_id, "from_level": int(current), "to_level": int(target)}
     activity = noted(services, caller, "request_trust", details, agent=agent)
     approval = msgspec.structs.replace(approval, activity_id=activity.activity_id)
-    refusal = await services.store.commit(Record(activity, approval=approval))
+    news = approval_news(Event.APPROVAL_REQUESTED, approval, activity.activity_id, activity.at_ms)
+    told = await deliveries_of(services, news)
+    refusal = await services.store.commit(Record(activity, approval=approval, deliveries=told))
     if refusal is not None:
         raise RequestError(refusal)
     now_ms = services.clock.now_ms()
@@ -134,7 +134,7 @@ async def _open(
         # Level 3 acts without approval at every risk; what it may then do is what is asked for here.
         risk=Risk.CRITICAL if target is TrustLevel.TRUSTED else Risk.HIGH,
         reason="the agent asks for a higher trust level",
-        evidence={"recorded": await _recorded(services, agent), "claimed": shown(body.evidence)},
+        evidence={"recorded": await recorded_evidence(services, agent), "claimed": shown(body.evidence)},
         intent=None,
         created_ms=now_ms,
         expires_ms=now_ms + rules.ttl_seconds * 1000,
@@ -142,10 +142,8 @@ async def _open(
         approvers_needed=rules.approvers,
         # Level 3 needs an operator, whoever the principal is.
         role="operator" if target is TrustLevel.TRUSTED else rules.role,
+        remind_ms=later(now_ms, rules.remind_after_seconds),
+        # An operator's place is taken by nobody, however long it takes.
+        escalate_ms=None if target is TrustLevel.TRUSTED else later(now_ms, rules.escalate_after_seconds),
+        escalate_to=rules.escalate_to_role,
     )
-
-
-async def _recorded(services: Services, agent: Agent) -> dict[str, int]:
-    """What the gateway's own record says of the agent."""
-    page = await services.store.activities(ActivityQuery(agent.agent_id, limit=1))
-    return {decision.lower(): count for decision, (count, _) in page.summary.items() if decision != "NOTED"}

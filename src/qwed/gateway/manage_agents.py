@@ -9,12 +9,14 @@ from qwed.domain.agents import Agent, AgentId, AgentStatus, Permissions
 from qwed.domain.budgets import budget_status
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
+from qwed.domain.trust_changes import Cause
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.records import Record
 from qwed.gateway.register_agent import BudgetBody, check_permissions, read_budget
 from qwed.gateway.requests import MAX_TEXT, convert
 from qwed.gateway.services import Services
+from qwed.gateway.trust_entries import changed_standing, publish_trust, told_of
 from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 
@@ -88,17 +90,17 @@ async def deregister_agent(services: Services, caller: Caller, agent_id: AgentId
 
 async def suspend_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    return await _suspend(services, caller, agent_id, raw, "suspend_agent", for_violation=False)
+    return await _suspend(services, caller, agent_id, raw, "suspend_agent", Cause.SUSPENDED)
 
 
 async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
     """A principal's complaint suspends at once (section 8)."""
     require_scope(caller, Scope.REGISTER)
-    return await _suspend(services, caller, agent_id, raw, "complaint", for_violation=True)
+    return await _suspend(services, caller, agent_id, raw, "complaint", Cause.COMPLAINT)
 
 
 async def _suspend(
-    services: Services, caller: Caller, agent_id: AgentId, raw: Any, what: str, *, for_violation: bool
+    services: Services, caller: Caller, agent_id: AgentId, raw: Any, what: str, cause: Cause
 ) -> Answer:
     await required_agent(services, caller, agent_id)
     reason = convert({} if raw is None else raw, ReasonBody).reason
@@ -110,10 +112,10 @@ async def _suspend(
             agent,
             status=AgentStatus.SUSPENDED,
             status_reason=reason,
-            suspended_for_violation=agent.suspended_for_violation or for_violation,
+            suspended_for_violation=agent.suspended_for_violation or cause is Cause.COMPLAINT,
         )
 
-    return await change(services, caller, agent_id, what, suspended, {"reason": reason})
+    return await change(services, caller, agent_id, what, suspended, {"reason": reason}, cause)
 
 
 async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
@@ -127,7 +129,7 @@ async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId
             agent, status=AgentStatus.ACTIVE, status_reason=None, suspended_for_violation=False
         )
 
-    return await change(services, caller, agent_id, "reactivate_agent", active, {})
+    return await change(services, caller, agent_id, "reactivate_agent", active, {}, Cause.REACTIVATED)
 
 
 async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
@@ -150,10 +152,22 @@ async def change(
     what: str,
     changed: Callable[[Agent], Agent],
     details: Any,
+    cause: Cause | None = None,
 ) -> Answer:
-    """One change of an agent at a time, made from what it is now: no change undoes another."""
+    """One change of an agent at a time, made from what it is now: no change undoes another.
+
+    With a cause it is a change of the agent's standing: its history keeps it, and people are told of it.
+    """
     async with services.turns.turn(agent_id):
-        agent = changed(await required_agent(services, caller, agent_id))
+        before = await required_agent(services, caller, agent_id)
+        agent = changed(before)
         activity = noted(services, caller, what, details, agent=agent)
-        await services.store.commit(Record(activity, agent=agent))
+        record, standing = Record(activity, agent=agent), None
+        if cause is not None:
+            standing = changed_standing(caller, before, agent, cause, details.get("reason"), activity)
+            told = await told_of(services, agent, standing)
+            record = msgspec.structs.replace(record, trust_changes=(standing,), deliveries=told)
+        await services.store.commit(record)
+    if standing is not None:
+        publish_trust(services, standing)
     return Answer({**agent.to_wire(), "activity_id": activity.activity_id})

@@ -1,6 +1,6 @@
-"""API keys and webhooks: who may call, and where to be told."""
+"""API keys: who may call."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -15,7 +15,6 @@ from qwed.domain.credentials import (
     credential_hash,
 )
 from qwed.domain.times import iso
-from qwed.domain.webhooks import Webhook
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.ports import Ids
@@ -24,22 +23,12 @@ from qwed.gateway.requests import MAX_NAME, convert
 from qwed.gateway.services import Services
 from qwed.gateway.walls import require_operator, require_scope
 
-MAX_WEBHOOKS: Final = 20
-MAX_URL: Final = 2_048
-WEBHOOK_EVENTS: Final = ("decision", "approval", "trust")
-
 
 class KeyBody(msgspec.Struct, forbid_unknown_fields=True):
     principal_id: str | None = None
     scopes: tuple[Scope, ...] = DEFAULT_SCOPES
     roles: tuple[str, ...] = ()
     label: str | None = None
-
-
-class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
-    url: str
-    events: tuple[str, ...] = WEBHOOK_EVENTS
-    principal_id: str | None = None
 
 
 def new_key(ids: Ids, body: KeyBody, now_ms: int) -> tuple[ApiKey, str]:
@@ -68,14 +57,14 @@ def _check_key(body: KeyBody) -> None:
         raise malformed("principal_id", "is missing: a key has a principal or the role 'operator'")
     if body.principal_id is not None and is_operator:
         raise malformed("principal_id", "an operator's key is bound to no principal")
-    _check_principal(body.principal_id)
+    check_principal(body.principal_id)
     if len(body.roles) > 20 or any(not role.strip() or len(role) > MAX_NAME for role in body.roles):
         raise malformed("roles", f"are at most 20 names of 1 to {MAX_NAME} characters")
     if body.label is not None and len(body.label) > MAX_NAME:
         raise malformed("label", f"is longer than {MAX_NAME} characters")
 
 
-def _check_principal(principal_id: str | None) -> None:
+def check_principal(principal_id: str | None) -> None:
     if principal_id is not None and not (principal_id.strip() and len(principal_id) <= MAX_NAME):
         raise malformed("principal_id", f"has 1 to {MAX_NAME} characters")
 
@@ -120,63 +109,3 @@ def _key_wire(key: ApiKey) -> dict[str, Any]:
         "created_at": iso(key.created_ms),
         "revoked_at": None if key.revoked_ms is None else iso(key.revoked_ms),
     }
-
-
-async def create_webhook(services: Services, caller: Caller, raw: Any) -> Answer:
-    """The address passes the same checks as an `api_call` would."""
-    require_scope(caller, Scope.REGISTER)
-    body = convert(raw, WebhookBody)
-    _check_principal(body.principal_id)
-    principal = caller.principal_id if not caller.is_operator else _given_principal(body)
-    if not caller.is_operator and body.principal_id not in (None, caller.principal_id):
-        raise refuse(Code.AUTH_FORBIDDEN, "a principal's webhooks are its own")
-    for event in body.events:
-        if event not in WEBHOOK_EVENTS:
-            raise malformed("events", f"are among {', '.join(WEBHOOK_EVENTS)}")
-    await _check_url(services, body.url)
-    async with services.turns.turn(("webhooks", principal)):
-        return await _add_webhook(services, caller, principal, body)
-
-
-async def _add_webhook(
-    services: Services, caller: Caller, principal: PrincipalId | None, body: WebhookBody
-) -> Answer:
-    # Asked for nobody's, the store lists everybody's; those of the operator are its own.
-    listed = await services.store.webhooks(principal)
-    if sum(hook.principal_id == principal for hook in listed) >= MAX_WEBHOOKS:
-        raise refuse(Code.AUTH_FORBIDDEN, f"a principal has at most {MAX_WEBHOOKS} webhooks")
-    secret = services.ids.secret()
-    events = tuple(dict.fromkeys(body.events))
-    hook = Webhook(services.ids.webhook(), principal, body.url, events, secret, services.clock.now_ms())
-    activity = noted(services, caller, "create_webhook", hook.to_wire(), principal_id=principal)
-    await services.store.commit(Record(activity, webhook=hook))
-    return Answer({**hook.to_wire(), "secret": secret}, status=201)
-
-
-def _given_principal(body: WebhookBody) -> PrincipalId | None:
-    return None if body.principal_id is None else PrincipalId(body.principal_id)
-
-
-async def _check_url(services: Services, url: str) -> None:
-    if len(url) > MAX_URL:
-        raise malformed("url", f"is longer than {MAX_URL} characters")
-    problems = services.address_problems(url)
-    if problems:
-        raise malformed("url", problems[0])
-
-
-async def list_webhooks(services: Services, caller: Caller) -> Answer:
-    require_scope(caller, Scope.READ)
-    hooks = await services.store.webhooks(caller.principal_id)
-    return Answer({"webhooks": [hook.to_wire() for hook in hooks]})
-
-
-async def drop_webhook(services: Services, caller: Caller, webhook_id: str) -> Answer:
-    require_scope(caller, Scope.REGISTER)
-    hooks = await services.store.webhooks(caller.principal_id)
-    hook = next((hook for hook in hooks if hook.webhook_id == webhook_id), None)
-    if hook is None:
-        raise refuse(Code.NOT_FOUND, f"there is no webhook {webhook_id[:80]!r}")
-    activity = noted(services, caller, "drop_webhook", hook.to_wire(), principal_id=hook.principal_id)
-    await services.store.commit(Record(activity, dropped_webhook=webhook_id))
-    return Answer(hook.to_wire())

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from qwed.domain.json_text import Unrepresentable
 from qwed.domain.parameters import MAX_INTEGER_BITS
 from qwed.domain.secrets import mask
@@ -58,6 +60,11 @@ def shown(value: Any, depth: int = 0) -> Any:
         )
     if isinstance(value, Unrepresentable):
         return str(value)
+    if isinstance(value, str):
+        # A member of a closed set, such as a status: its value is a text.
+        return _text(str(value))
+    if isinstance(value, msgspec.Struct):
+        return shown(msgspec.structs.asdict(value), depth)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):

@@ -1,5 +1,6 @@
 """What the use cases need of the world, in their own words."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -10,12 +11,34 @@ from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.approvals import Approval
 from qwed.domain.budgets import Charge, Spending
 from qwed.domain.codes import Refusal
-from qwed.domain.conversations import Reservation
+from qwed.domain.conduct import Standing
+from qwed.domain.conversations import Reservation, Step
 from qwed.domain.credentials import ApiKey
+from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.findings import Finding
 from qwed.domain.outcomes import Outcome
+from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
-from qwed.gateway.records import Activity, ActivityPage, ActivityQuery, Record, Remembered
+from qwed.domain.workflows import Workflow
+from qwed.gateway.records import (
+    Activity,
+    ActivityPage,
+    ActivityQuery,
+    HourCount,
+    KnownNode,
+    LedgerItem,
+    LedgerState,
+    Received,
+    Record,
+    Remembered,
+    ReportScope,
+    ScoreChange,
+    SearchPage,
+    SearchQuery,
+    SignedCheckpoint,
+    Survey,
+)
+from qwed.ledger.entries import Entry
 
 
 class GatewayError(Exception):
@@ -56,6 +79,8 @@ class Admission(msgspec.Struct, frozen=True):
     #: The agent's counters as they go on; the hold is among them.
     spending: Spending
     reservation: Reservation | None = None
+    #: The last committed step of its conversation.
+    previous: Step | None = None
 
 
 class Clock(Protocol):
@@ -76,6 +101,8 @@ class Ids(Protocol):
     def approval(self, now_ms: int) -> str: ...
     def attestation(self) -> str: ...
     def webhook(self) -> str: ...
+    def event(self, now_ms: int) -> str: ...
+    def delivery(self, now_ms: int) -> str: ...
     def secret(self) -> str: ...
 
 
@@ -93,6 +120,14 @@ class Signer(Protocol):
         """The claims of a token that one of our keys signed, else None."""
         ...
 
+    def forged(self, typ: str, token: str) -> dict[str, Any] | None:
+        """The claims of a token that names one of our keys and that the key did not sign, else None."""
+        ...
+
+    def derive(self, purpose: bytes) -> bytes:
+        """A secret of 32 bytes for one purpose: the same for everybody who has the key."""
+        ...
+
 
 class Prover(Protocol):
     """Runs an engine within its time limit, off the event loop where it may be slow.
@@ -103,6 +138,40 @@ class Prover(Protocol):
     async def prove(self, engine: str, action: Action, client: str) -> Finding: ...
     def warm(self) -> None: ...
     def close(self) -> None: ...
+
+
+class Evidence(Protocol):
+    """The ledger and the graph of tokens, to be read. Raises `StoreUnavailable`; proofs `NoSuchProof`."""
+
+    async def ledger(self) -> str:
+        """The ledger's own name."""
+        ...
+
+    async def size(self) -> int: ...
+    async def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
+        """The newest, or that of `size` entries where it was kept."""
+        ...
+
+    async def entries(self, after: int, limit: int) -> list[Entry]: ...
+    async def root(self, size: int) -> bytes: ...
+    async def inclusion(self, seq: int, size: int) -> list[bytes]: ...
+    async def consistency(self, first: int, second: int) -> list[bytes]: ...
+    async def position(self, subject: str) -> int | None:
+        """The number of the entry about a token (`jti`) or an activity."""
+        ...
+
+    async def received(self, jti: str) -> Received | None: ...
+    async def stretch(self, after: int, limit: int) -> list[LedgerItem]:
+        """The entries behind number `after`, with what they stand for."""
+        ...
+
+    async def lineage(self, jti: str, bound: int) -> list[LedgerItem]:
+        """The node of this id and everything before it, as far as the bound; each once."""
+        ...
+
+    async def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:
+        """The nodes of these ids and everything before them, as far as the bound."""
+        ...
 
 
 class Store(Protocol):
@@ -138,6 +207,34 @@ class Store(Protocol):
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending: ...
 
+    async def standing(self, agent_id: AgentId) -> Standing:
+        """How the agent has behaved, as far as that is on record."""
+        ...
+
+    async def trust_changes(
+        self, agent_id: AgentId, before: int | None, limit: int
+    ) -> list[tuple[int, TrustChange]]:
+        """Newest first, each with its number; `before` continues below a number."""
+        ...
+
+    async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
+        """Whether an outcome of this very action is still unknown."""
+        ...
+
+    async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
+        """Those that are kept already stay as they are."""
+        ...
+
+    async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
+        """Newest first; `before` continues below a number."""
+        ...
+
+    async def scored_peers(self, after: str | None, limit: int) -> list[str]: ...
+
+    async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
+        """Those of the newest actions that have one."""
+        ...
+
     async def agents(
         self, principal_id: PrincipalId | None, after: str | None, limit: int
     ) -> list[Agent]: ...
@@ -157,8 +254,61 @@ class Store(Protocol):
         after: str | None,
         limit: int,
     ) -> list[Approval]: ...
+    async def search(self, query: SearchQuery) -> SearchPage: ...
+    async def hours(self, principal_id: PrincipalId | None, from_hour: int) -> list[HourCount]:
+        """Decisions by hour (since the epoch), outcome and code, of one principal or of everybody."""
+        ...
+
+    async def agents_by_spending(
+        self, principal_id: PrincipalId | None, day: int, limit: int
+    ) -> list[tuple[Agent, int]]:
+        """Suspended ones first, then by what they spent on that day (in billionths of a dollar)."""
+        ...
+
+    async def count_waiting(self, principal_id: PrincipalId | None, now_ms: int) -> int:
+        """How many approvals are open."""
+        ...
+
     async def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]: ...
+    async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
+        """Open ones of which something is to be done by now: remind, escalate, expire."""
+        ...
+
     async def webhooks(self, principal_id: PrincipalId | None) -> list[Webhook]: ...
+    async def webhook(self, webhook_id: str) -> Webhook | None: ...
+    async def destinations(self, principal_id: PrincipalId) -> tuple[Webhook, ...]:
+        """The principal's webhooks and the operators': quick, since decisions ask."""
+        ...
+
+    async def deliveries(self, webhook_id: str, after: str | None, limit: int) -> list[Delivery]:
+        """Newest first."""
+        ...
+
+    async def delivery(self, delivery_id: str) -> Delivery | None: ...
+    async def next_delivery_ms(self) -> int | None:
+        """When a delivery is due next, or was."""
+        ...
+
+    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+        """Due ones, each given to one claimer until the claim ends. Atomic across processes."""
+        ...
+
+    async def settle_delivery(self, delivery: Delivery) -> None:
+        """Write what a try came to; ignored where somebody else has tried since, unless it arrived."""
+        ...
+
+    async def survey(self, scope: ReportScope, after_seq: int) -> Survey:
+        """Count one bounded stretch of the record, from after `after_seq` on; so a whole record is counted
+        in bounded memory, and others are served in between."""
+        ...
+
+    async def ledger_state(self) -> LedgerState: ...
+
+    async def workflow(self, workflow_id: str) -> Workflow | None: ...
+    async def completed_nodes(self, workflow_id: str) -> frozenset[str]: ...
+
+    @property
+    def evidence(self) -> Evidence: ...
 
     async def ping(self) -> None: ...
     def close(self) -> None: ...

@@ -9,24 +9,41 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.assurance.explanations import Thresholds
 from qwed.domain.actions import Action, action_hash, hashes
 from qwed.domain.admission import Attempt
 from qwed.domain.agents import Agent
-from qwed.domain.approvals import Approval
+from qwed.domain.approvals import Approval, later
 from qwed.domain.budgets import FREE, Charge, remaining
 from qwed.domain.codes import CODES, Code, Refusal
+from qwed.domain.conduct import Deed, deed_of
 from qwed.domain.contexts import StepContext
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import Caller
 from qwed.domain.decisions import Decision
+from qwed.domain.deliveries import Delivery
 from qwed.domain.findings import Finding, Status
 from qwed.domain.money import nano_of, usd_of
+from qwed.domain.nodes import jti_of
 from qwed.domain.parameters import parameters_problem
+from qwed.domain.policy import Profile
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
+from qwed.domain.webhooks import Event
 from qwed.gateway.answers import Answer
 from qwed.gateway.attestations import attest
+from qwed.gateway.degrade_trust import commit_deed
+from qwed.gateway.execution_context import (
+    NOTHING_PRESENTED,
+    ExecutionContext,
+    NodeFacts,
+    NotAccepted,
+    accept,
+    is_issued_at_once,
+    issue_node,
+)
 from qwed.gateway.masking import is_harmless, shown
+from qwed.gateway.notices import News, approval_news, deliveries_of
 from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
 from qwed.gateway.requests import NO_USAGE, Usage
@@ -34,6 +51,24 @@ from qwed.gateway.services import Services
 from qwed.gateway.wire import encode_json
 
 REMEMBERED_MS: Final = 60_000
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in a workflow an action is taken, and what the node and all before it ask for."""
+
+    workflow_id: str
+    node_id: str
+    profile: Profile | None = None
+    thresholds: Thresholds = Thresholds()
+    is_critical: bool = False
+
+
+class HumanGate(msgspec.Struct, frozen=True):
+    """Who has to be asked, and how long, where a rule of the workflow says so."""
+
+    role: str
+    timeout_seconds: int
+    rules: tuple[str, ...]
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -51,6 +86,13 @@ class Proposal(msgspec.Struct, frozen=True):
     parameters_problem: Refusal | None
     idempotency: bytes | None = None
     require_attestation: bool = False
+    execution: ExecutionContext = NOTHING_PRESENTED
+    place: Place | None = None
+
+    @property
+    def wid(self) -> str | None:
+        """The workflow it belongs to, by its place or by the tokens that came along."""
+        return self.execution.wid if self.place is None else self.place.workflow_id
 
 
 class Examined(msgspec.Struct, frozen=True):
@@ -73,6 +115,7 @@ def propose(
     now_ms: int,
     idempotency: bytes | None = None,
     require_attestation: bool = False,
+    execution: ExecutionContext = NOTHING_PRESENTED,
 ) -> Proposal:
     problem = None if parameters == {} else parameters_problem(parameters)
     exact, folded = ("", "") if problem else hashes(action)
@@ -93,7 +136,17 @@ def propose(
         problem,
         idempotency,
         require_attestation,
+        execution,
     )
+
+
+async def with_execution_context(proposal: Proposal, presented: tuple[str, ...]) -> Proposal | NotAccepted:
+    """The proposal with the tokens that came along, verified."""
+    agent, now_ms = proposal.agent, proposal.now_ms
+    accepted = await accept(proposal.services, presented, agent.principal_id, now_ms)
+    if isinstance(accepted, NotAccepted):
+        return accepted
+    return msgspec.structs.replace(proposal, execution=accepted)
 
 
 def attempt_of(proposal: Proposal, context: StepContext) -> Attempt:
@@ -121,23 +174,41 @@ class Conclusion(msgspec.Struct):
     verification: dict[str, Any] | None = None
     #: The grant that this conclusion uses up.
     redeemed: Approval | None = None
+    #: The nodes that led here, and the decision's own token where it is issued at once.
+    par: tuple[str, ...] = ()
+    token: str | None = None
+    gate: HumanGate | None = None
+    #: For the log alone.
+    log: Mapping[str, str] | None = None
+    #: The agent brought a token whose signature is wrong.
+    is_forged: bool = False
 
 
 async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     """Checks 19 and 20: attest, record, answer. What cannot be recorded is not answered."""
     services = proposal.services
     activity_id = services.ids.activity(proposal.now_ms)
+    conclusion.par = _causes(proposal, conclusion)
     attestation = _attestation(proposal, conclusion, activity_id)
+    conclusion.token = _token(proposal, conclusion, activity_id)
+    if not conclusion.decision.lets_act:
+        attestation = None
     approval = _approval(proposal, conclusion, activity_id)
     answer = await _answer(proposal, conclusion, activity_id, attestation, approval)
     record = _record(proposal, conclusion, activity_id, attestation, approval, answer)
+    told = await _told(proposal, conclusion, activity_id, approval)
+    if told:
+        record = msgspec.structs.replace(record, deliveries=told)
     try:
-        refusal = await services.store.commit(record, conclusion.admission)
+        refusal = await commit_deed(services, record, _deed(conclusion), conclusion.admission)
     except LeaseLost as lost:
         refusal = Refusal(Code.LOOP_REPLAY, str(lost))
         return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
     except AgentChanged as changed:
         refusal = Refusal(Code.AGENT_SUSPENDED, str(changed))
+        return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
+    if refusal is not None and refusal.code is Code.ECT_REFUSED:
+        proposal = msgspec.structs.replace(proposal, execution=NOTHING_PRESENTED)
         return await _conclude_instead(proposal, conclusion, Decision.DENIED, refusal)
     if refusal is not None:
         decision = Decision.DENIED if conclusion.redeemed else Decision.BUDGET_EXCEEDED
@@ -147,12 +218,43 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     return answer
 
 
+async def _told(
+    proposal: Proposal, conclusion: Conclusion, activity_id: str, approval: Approval | None
+) -> tuple[Delivery, ...]:
+    """People hear of what waits for them, and of every FAILED."""
+    if approval is not None:
+        news = approval_news(Event.APPROVAL_REQUESTED, approval, activity_id, proposal.now_ms)
+        return await deliveries_of(proposal.services, news)
+    if conclusion.examined is None or conclusion.examined.finding.status is not Status.FAILED:
+        return ()
+    agent, refusal = proposal.agent, conclusion.refusal
+    data = {
+        "decision": {
+            "decision": conclusion.decision.value,
+            "action": shown(proposal.action.to_wire()),
+            "error": None if refusal is None else shown(refusal.to_wire()),
+            "verification": shown(conclusion.verification),
+        }
+    }
+    news = News(Event.DECISION_FAILED, agent.agent_id, agent.principal_id, activity_id, proposal.now_ms, data)
+    return await deliveries_of(proposal.services, news)
+
+
 async def _conclude_instead(
     proposal: Proposal, conclusion: Conclusion, decision: Decision, refusal: Refusal
 ) -> Answer:
     """The store would not take the first conclusion: this one uses no step and opens nothing."""
     conclusion.decision, conclusion.refusal = decision, refusal
     return await conclude(proposal, conclusion)
+
+
+def _deed(conclusion: Conclusion) -> Deed | None:
+    # What a grant allows was counted when it was proposed.
+    if conclusion.redeemed is not None:
+        return None
+    examined = conclusion.examined
+    finding, risk = (None, None) if examined is None else (examined.finding, examined.risk)
+    return deed_of(conclusion.decision, conclusion.refusal, finding, risk)
 
 
 def _attestation(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> tuple[str, str] | None:
@@ -180,11 +282,7 @@ def _attestation(proposal: Proposal, conclusion: Conclusion, activity_id: str) -
         )
     # Whatever goes wrong in making or signing it: what must be attested and is not, is denied.
     except Exception as error:  # noqa: BLE001
-        reason = str(error) if isinstance(error, SigningFailed) else type(error).__name__
-        conclusion.decision, conclusion.redeemed = Decision.DENIED, None
-        conclusion.refusal = Refusal(
-            Code.ATTESTATION_UNSIGNED, f"the attestation could not be signed: {reason}"
-        )
+        _deny_unsigned(conclusion, "attestation", error)
         return None
     return attestation_id, token
 
@@ -194,6 +292,10 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
     if conclusion.decision is not Decision.PENDING or examined is None:
         return None
     agent, context, rules = proposal.agent, conclusion.context, proposal.services.policy.approvals
+    gate, evidence = conclusion.gate, examined.finding.evidence
+    ttl_seconds = rules.ttl_seconds if gate is None else gate.timeout_seconds
+    if gate is not None and proposal.place is not None:
+        evidence = {**evidence, "workflow": proposal.place, "rules": gate.rules}
     wanted = examined.finding.corrected or proposal.action
     given = proposal.context.get("user_intent") if isinstance(proposal.context, Mapping) else None
     intent = given if isinstance(given, str) else None
@@ -210,12 +312,16 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         policy_version=proposal.services.policy.version,
         risk=examined.risk,
         reason=shown(conclusion.refusal.message) if conclusion.refusal else "",
-        evidence=shown(examined.finding.evidence),
+        evidence=shown(evidence),
         intent=shown(intent),
         created_ms=proposal.now_ms,
-        expires_ms=proposal.now_ms + rules.ttl_seconds * 1000,
+        expires_ms=proposal.now_ms + ttl_seconds * 1000,
         approvers_needed=rules.approvers,
-        role=rules.role,
+        role=rules.role if gate is None else gate.role,
+        remind_ms=later(proposal.now_ms, rules.remind_after_seconds),
+        escalate_ms=later(proposal.now_ms, rules.escalate_after_seconds),
+        escalate_to=rules.escalate_to_role,
+        place=(proposal.place.workflow_id, proposal.place.node_id) if proposal.place else None,
         cost_nano=proposal.charge.cost,
         tokens=proposal.charge.tokens,
     )
@@ -247,13 +353,15 @@ async def _answer(
         }
     if attestation is not None:
         body["attestation"] = attestation[1]
+    if conclusion.token is not None:
+        body["execution_context"] = conclusion.token
     body["budget_remaining"] = await _remaining(proposal, conclusion)
     if refusal is not None:
         body["error"] = refusal.to_wire()
     if conclusion.extra is not None:
         body.update(conclusion.extra)
     status = CODES[refusal.code].status if refusal is not None else 200
-    return Answer(body, status, _retry_after(proposal, conclusion))
+    return Answer(body, status, _retry_after(proposal, conclusion), conclusion.log)
 
 
 async def _remaining(proposal: Proposal, conclusion: Conclusion) -> dict[str, Any]:
@@ -302,6 +410,7 @@ def _record(
     answer: Answer,
 ) -> Record:
     agent, decision, context = proposal.agent, conclusion.decision, conclusion.context
+    wid = proposal.wid
     lets_act = decision.lets_act
     uses_step = lets_act or decision is Decision.PENDING
     charge = proposal.charge if lets_act else FREE
@@ -318,20 +427,72 @@ def _record(
         tokens=charge.tokens,
         fingerprint=proposal.fingerprint,
         payload=_payload(proposal, conclusion, activity_id, attestation, approval, charge),
+        par=conclusion.par,
+        wid=wid,
     )
     step = None
     # A grant that is redeemed used its step when it was asked for: it has a context, but no reservation.
     if uses_step and context is not None and _has_reservation(conclusion.admission):
-        committed = Step(context.step, proposal.fingerprint, context.state, lets_act)
+        committed = Step(context.step, proposal.fingerprint, context.state, lets_act, activity_id, wid)
         step = CommittedStep(agent.agent_id, context.conversation_id, committed)
     return Record(
         activity,
         step=step,
-        booking=_booking(conclusion.admission, charge),
+        booking=_booking(conclusion, charge),
         approval=conclusion.redeemed or approval,
         remembered=_remembered(proposal, answer),
         crossing=_crossing(proposal, conclusion) if step else None,
+        ects=proposal.execution.received,
+        completions=proposal.execution.completions,
     )
+
+
+def _causes(proposal: Proposal, conclusion: Conclusion) -> tuple[str, ...]:
+    """What led here: the person's word, or what was presented and the step before in this conversation."""
+    if (granted := conclusion.redeemed) is not None:
+        return tuple(map(jti_of, (granted.activity_id, *granted.answers)))
+    leaves, wid = proposal.execution.leaves, proposal.wid
+    previous = conclusion.admission.previous if conclusion.admission is not None else None
+    if previous is None or not previous.activity_id:
+        return leaves
+    # A node has no parent in another workflow.
+    if wid is not None and previous.wid not in (None, wid):
+        return leaves
+    before = jti_of(previous.activity_id)
+    return leaves if before in leaves else (*leaves, before)
+
+
+def _token(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> str | None:
+    """The decision's own token where it is due now; if it can't be signed, the conclusion is a denial."""
+    examined, refusal = conclusion.examined, conclusion.refusal
+    risk = examined.risk if examined is not None else None
+    if not is_issued_at_once(conclusion.decision.lets_act, risk, proposal.execution):
+        return None
+    facts = NodeFacts(
+        activity_id,
+        proposal.agent.agent_id,
+        proposal.now_ms,
+        proposal.action.type,
+        conclusion.decision.value,
+        refusal.code.value if refusal is not None else None,
+        conclusion.par,
+        proposal.wid,
+        proposal.action_hash,
+    )
+    try:
+        return issue_node(proposal.services.signer, facts)
+    # As with an attestation: what must be signed and is not, is denied.
+    except Exception as error:  # noqa: BLE001
+        _deny_unsigned(conclusion, "token", error)
+        return None
+
+
+def _deny_unsigned(conclusion: Conclusion, what: str, error: Exception) -> None:
+    reason = str(error) if isinstance(error, SigningFailed) else type(error).__name__
+    if conclusion.decision.lets_act:
+        conclusion.decision, conclusion.redeemed = Decision.DENIED, None
+        message = f"the {what} could not be signed: {reason}"
+        conclusion.refusal = Refusal(Code.ATTESTATION_UNSIGNED, message)
 
 
 def _has_reservation(admission: Admission | None) -> bool:
@@ -360,7 +521,12 @@ def _payload(
         "cost": {"usd": usd_of(charge.cost), "tokens": charge.tokens},
         "policy_version": proposal.services.policy.version,
         "requested_by": proposal.caller.name,
+        "ect_jti": jti_of(activity_id),
+        "ect_par": conclusion.par,
+        "action_hash": proposal.action_hash,
     }
+    if proposal.place is not None:
+        entry["workflow"] = proposal.place
     if conclusion.refusal is not None:
         entry["error_code"] = conclusion.refusal.code.value
         entry["error"] = show(conclusion.refusal.to_wire())
@@ -369,6 +535,10 @@ def _payload(
         entry["verification"] = {**verification, "latency_ms": conclusion.examined.latency_ms}
     if attestation is not None:
         entry["attestation_id"] = attestation[0]
+    if conclusion.is_forged and proposal.caller.agent_id is not None:
+        entry["attestation_invalid"] = True
+    if conclusion.token is not None:
+        entry["execution_context"] = conclusion.token
     if (asked := conclusion.redeemed or approval) is not None:
         entry["approval_id"] = asked.approval_id
     return encode_json(entry)
@@ -378,7 +548,8 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _booking(admission: Admission | None, charge: Charge) -> Booking | None:
+def _booking(conclusion: Conclusion, charge: Charge) -> Booking | None:
+    admission = conclusion.admission
     if admission is None:
         return None
     return Booking(
@@ -389,6 +560,7 @@ def _booking(admission: Admission | None, charge: Charge) -> Booking | None:
         1,
         charge.cost,
         charge.tokens,
+        int(_deed(conclusion) is Deed.ACTION),
     )
 
 

@@ -28,9 +28,10 @@ ALLOWED: Final = Allowed()
 
 
 class RateLimiter(Protocol):
-    """Counts and answers in one atomic step. One that cannot count raises; it never lets through."""
+    """Counts and answers in one atomic step. One that cannot count raises `StoreUnavailable`; it never lets
+    through."""
 
-    def hit(self, key: str) -> Allowed | Limited: ...
+    async def hit(self, key: str) -> Allowed | Limited: ...
 
 
 class LocalLimiter:
@@ -61,7 +62,10 @@ class LocalLimiter:
         self._overflow: list[float] = []
         self._now = -math.inf
 
-    def hit(self, key: str) -> Allowed | Limited:
+    async def hit(self, key: str) -> Allowed | Limited:
+        return self.hit_now(key)
+
+    def hit_now(self, key: str) -> Allowed | Limited:
         with self._lock:
             # A clock set back must not bring expired hits to life, nor count one hit for longer.
             self._now = now = max(self._now, self._clock())

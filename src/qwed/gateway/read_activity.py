@@ -13,7 +13,7 @@ from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import iso, parse_iso
 from qwed.gateway.answers import Answer, malformed
-from qwed.gateway.changes import GATEWAY
+from qwed.gateway.changes import GATEWAY, NOTED
 from qwed.gateway.records import ActivityPage, ActivityQuery
 from qwed.gateway.services import Services
 from qwed.gateway.walls import agent_unknown, require_own_or_scope, visible_agent
@@ -26,7 +26,7 @@ _PARAMETERS: Final = ("from", "to", "decision", "action_type", "conversation_id"
 async def read_activity(
     services: Services, caller: Caller, agent_id: AgentId, parameters: Mapping[str, str]
 ) -> Answer:
-    await _require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
     query = _query(agent_id, parameters)
     page = await services.store.activities(query)
@@ -40,11 +40,11 @@ async def read_activity(
         "activities": [entry_with_outcome(payload, outcome) for payload, outcome in page.entries],
     }
     if page.next_seq is not None:
-        body["next"] = _cursor(page.next_seq)
+        body["next"] = cursor_of(page.next_seq)
     return Answer(body)
 
 
-async def _require_history(services: Services, caller: Caller, agent_id: AgentId) -> None:
+async def require_history(services: Services, caller: Caller, agent_id: AgentId) -> None:
     """An agent's record outlives the agent; the gateway's own is for operators."""
     if agent_id == GATEWAY and caller.is_operator:
         return
@@ -93,17 +93,17 @@ def _query(agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
         if name not in _PARAMETERS:
             raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(_PARAMETERS)}")
     decision = given.get("decision")
-    if decision is not None and decision not in (*Decision, "NOTED"):
-        raise malformed("decision", f"is one of {', '.join(Decision)}")
+    if decision is not None and decision not in (*Decision, NOTED):
+        raise malformed("decision", f"is one of {', '.join((*Decision, NOTED))}")
     return ActivityQuery(
         agent_id,
-        from_ms=_instant("from", given.get("from")),
-        to_ms=_instant("to", given.get("to")),
+        from_ms=read_instant("from", given.get("from")),
+        to_ms=read_instant("to", given.get("to")),
         decision=decision,
         action_type=given.get("action_type"),
         conversation_id=given.get("conversation_id"),
         limit=read_limit(given.get("limit")),
-        before_seq=_position(given.get("cursor")),
+        before_seq=position_of(given.get("cursor")),
     )
 
 
@@ -118,7 +118,7 @@ def read_limit(given: str | int | None) -> int:
     return given
 
 
-def _instant(field: str, text: str | None) -> int | None:
+def read_instant(field: str, text: str | None) -> int | None:
     if text is None:
         return None
     try:
@@ -130,11 +130,11 @@ def _instant(field: str, text: str | None) -> int | None:
         ) from None
 
 
-def _cursor(seq: int) -> str:
+def cursor_of(seq: int) -> str:
     return base64.urlsafe_b64encode(str(seq).encode()).decode().rstrip("=")
 
 
-def _position(cursor: str | None) -> int | None:
+def position_of(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     try:

@@ -8,7 +8,7 @@ from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope
+from qwed.gateway.walls import names_of, require_own_or_scope
 
 
 async def list_approvals(
@@ -27,7 +27,10 @@ async def list_approvals(
     agent = caller.agent_id or (None if agent_id is None else AgentId(agent_id))
     found = await services.store.approvals(caller.principal_id, agent, status, now_ms, after, limit + 1)
     page = found[:limit]
-    body: dict[str, Any] = {"approvals": [approval.to_wire(now_ms) for approval in page]}
+    body: dict[str, Any] = {
+        "approvals": [approval.to_wire(now_ms) for approval in page],
+        "agents": await names_of(services, {approval.agent_id for approval in page}),
+    }
     if len(found) > limit:
         body["next"] = page[-1].approval_id
     return Answer(body)

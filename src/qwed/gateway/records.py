@@ -6,10 +6,15 @@ import msgspec
 
 from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.approvals import Approval
+from qwed.domain.conduct import Conduct
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
+from qwed.domain.deliveries import Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
+from qwed.domain.workflows import Completion, Workflow
+from qwed.ect import dag
 
 
 class Activity(msgspec.Struct, frozen=True):
@@ -27,6 +32,81 @@ class Activity(msgspec.Struct, frozen=True):
     tokens: int
     fingerprint: bytes
     payload: bytes
+    #: The nodes that caused this one, and the workflow they belong to, if they name one.
+    par: tuple[str, ...] = ()
+    wid: str | None = None
+
+
+class ReceivedEct(msgspec.Struct, frozen=True):
+    """An execution context token that was accepted, byte for byte as it came."""
+
+    jti: str
+    token: str
+    received_ms: int
+    #: Whose agents brought it: they may read it again.
+    principal_id: PrincipalId
+
+
+class KnownNode(msgspec.Struct, frozen=True):
+    """A node of the graph on record; `token_hash` where it is a token received from elsewhere."""
+
+    node: dag.Node
+    token_hash: str | None
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A token and its place in the ledger; its bytes may have been erased since."""
+
+    jti: str
+    seq: int
+    received_ms: int
+    entry_hash: bytes
+    token: str | None
+    principal_id: PrincipalId
+
+
+class LedgerItem(msgspec.Struct, frozen=True):
+    """An entry with what it stands for: an activity or a token; neither where that was erased."""
+
+    seq: int
+    at_ms: int
+    activity: Activity | None
+    token: str | None
+    principal_id: PrincipalId | None
+
+
+class ScoreChange(msgspec.Struct, frozen=True):
+    """One move of one peer's trust score, and the ledger entry with which it came to light.
+
+    Derived from the ledger alone: computed again, it is the same.
+    """
+
+    peer: str
+    number: int
+    event: str
+    evidence: str | None
+    before: str
+    after: str
+    at: int
+    revokes: bool
+    seq: int
+
+
+class SignedCheckpoint(msgspec.Struct, frozen=True):
+    """The ledger's word on its first `size` entries, and those of its witnesses."""
+
+    size: int
+    token: str
+    cosignatures: tuple[str, ...] = ()
+
+
+class Cosignature(msgspec.Struct, frozen=True):
+    """A witness's signature beside the checkpoint of `size` entries, which is kept with it."""
+
+    size: int
+    at_ms: int
+    checkpoint: str
+    token: str
 
 
 class Booking(msgspec.Struct, frozen=True):
@@ -39,6 +119,8 @@ class Booking(msgspec.Struct, frozen=True):
     requests: int
     cost_nano: int
     tokens: int
+    #: Actions that were proposed and not denied: what denials are weighed against.
+    actions: int = 0
 
 
 class CommittedStep(msgspec.Struct, frozen=True):
@@ -67,6 +149,29 @@ class Crossing(msgspec.Struct, frozen=True):
     at_ms: int
 
 
+class Tombstone(msgspec.Struct, frozen=True):
+    """What stays of an activity whose text is erased."""
+
+    activity_id: str
+    action_type: str
+    conversation_id: str | None
+    payload: bytes
+
+
+class Redaction(msgspec.Struct, frozen=True):
+    """Texts that go, wherever they were copied to; entries, counters and times stay.
+
+    `approvals` and `outcomes` are what takes the place of the stored ones. `conversations` are names
+    that are forgotten altogether, with the steps taken under them.
+    """
+
+    agent_id: AgentId
+    tombstones: tuple[Tombstone, ...]
+    approvals: tuple[Approval, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    conversations: tuple[str, ...] = ()
+
+
 class Record(msgspec.Struct, frozen=True):
     """All or nothing, durable before anybody is answered."""
 
@@ -81,6 +186,25 @@ class Record(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
     remembered: Remembered | None = None
     crossing: Crossing | None = None
+    redaction: Redaction | None = None
+    #: Who is told of it. One that is there already is replaced.
+    deliveries: tuple[Delivery, ...] = ()
+    #: Recorded in the ledger before the activity itself; one that is there already is not recorded twice.
+    ects: tuple[ReceivedEct, ...] = ()
+    cosignature: Cosignature | None = None
+    workflow: Workflow | None = None
+    #: Nodes of workflows that are done with this record.
+    completions: tuple[Completion, ...] = ()
+    #: Its agent's misdeeds, after this one.
+    conduct: Conduct | None = None
+    trust_changes: tuple[TrustChange, ...] = ()
+    #: Entries of their own for what follows from this one, next to it in the ledger.
+    consequences: tuple[Activity, ...] = ()
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """Everything that becomes an entry, in its order."""
+        return (self.activity, *self.consequences)
 
 
 class ActivityQuery(msgspec.Struct, frozen=True):
@@ -94,9 +218,101 @@ class ActivityQuery(msgspec.Struct, frozen=True):
     before_seq: int | None = None
 
 
+class SearchQuery(msgspec.Struct, frozen=True):
+    """Across agents, within one principal's walls; without a principal, everybody's (an operator's)."""
+
+    principal_id: PrincipalId | None
+    agent_id: AgentId | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+    decision: str | None = None
+    action_type: str | None = None
+    error_code: str | None = None
+    conversation_id: str | None = None
+    #: Bytes that the entry contains as they stand in its JSON.
+    text: bytes | None = None
+    limit: int = 50
+    before_seq: int | None = None
+
+
+class SearchPage(msgspec.Struct, frozen=True):
+    """Newest first. A search looks through a bounded number of entries: `next_seq` may continue after a
+    page that is not full, and `reached_ms` says how far back it looked."""
+
+    entries: tuple[tuple[Activity, Outcome | None], ...]
+    next_seq: int | None = None
+    reached_ms: int | None = None
+
+
+class HourCount(msgspec.Struct, frozen=True):
+    """How many decisions of one hour came out alike, and what they cost."""
+
+    hour: int
+    decision: str
+    error_code: str
+    entries: int
+    cost_nano: int
+
+
 class ActivityPage(msgspec.Struct, frozen=True):
     """Newest first; `next_seq` continues where the page ends."""
 
     entries: tuple[tuple[bytes, Outcome | None], ...]
     summary: dict[str, Any]
     next_seq: int | None
+
+
+class ReportScope(msgspec.Struct, frozen=True):
+    """Whose record is looked at, and which part of it: from `from_ms` on, and before `to_ms`.
+
+    `changes` are the kinds of noted entries whose text is wanted.
+    """
+
+    from_ms: int
+    to_ms: int
+    principal_id: PrincipalId | None = None
+    agent_id: AgentId | None = None
+    changes: tuple[str, ...] = ()
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How many entries are alike in everything named here. `what` is a noted entry's kind."""
+
+    day: int
+    agent_id: str
+    decision: str
+    error_code: str | None
+    what: str | None
+    status: str | None
+    engine: str | None
+    risk: str | None
+    policy_version: str | None
+    is_redacted: bool
+    #: The outcome reported for it, and whether the agent itself reported it.
+    outcome: str | None
+    is_self_reported: bool
+    count: int
+    cost_nano: int
+    tokens: int
+    first_ms: int
+    last_ms: int
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """One stretch of the record. `next_seq` goes on where it ends; `last_seq` is the ledger's end.
+
+    `removed` counts ledger entries of the period, whoever they concern, whose activity is gone.
+    """
+
+    tallies: tuple[Tally, ...]
+    changes: tuple[bytes, ...]
+    removed: int
+    next_seq: int | None
+    last_seq: int
+
+
+class LedgerState(msgspec.Struct, frozen=True):
+    entries: int
+    head: bytes
+    first_ms: int | None
+    last_ms: int | None

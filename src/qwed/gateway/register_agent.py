@@ -20,11 +20,13 @@ from qwed.domain.money import MAX_USD
 from qwed.domain.policy import BudgetLimits
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.trust import TrustLevel
+from qwed.domain.trust_changes import Cause
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.records import Record
 from qwed.gateway.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, convert
 from qwed.gateway.services import Services
+from qwed.gateway.trust_entries import changed_standing
 from qwed.gateway.walls import require_scope
 
 MAX_LISTED: Final = 1_000
@@ -91,7 +93,8 @@ async def _register(services: Services, caller: Caller, body: FlatBody) -> Answe
         model=_optional("model", body.model, MAX_NAME),
     )
     activity = noted(services, caller, "register_agent", agent.to_wire(), agent=agent)
-    await services.store.commit(Record(activity, agent=agent))
+    change = changed_standing(caller, agent, agent, Cause.REGISTERED, None, activity)
+    await services.store.commit(Record(activity, agent=agent, trust_changes=(change,)))
     wire = agent.to_wire()
     return Answer({**wire, "agent_token": token, "activity_id": activity.activity_id}, status=201)
 

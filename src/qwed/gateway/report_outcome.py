@@ -9,12 +9,18 @@ from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.deliveries import Delivery
 from qwed.domain.money import nano_of
+from qwed.domain.nodes import jti_of
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import day_of
+from qwed.domain.webhooks import Event
+from qwed.domain.workflows import Completion
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.masking import shown
+from qwed.gateway.notices import News, deliveries_of
+from qwed.gateway.proposals import Place
 from qwed.gateway.records import Activity, Booking, Record
 from qwed.gateway.requests import MAX_TEXT, OutcomeBody, convert, read_usage
 from qwed.gateway.services import Services
@@ -61,14 +67,52 @@ async def report_outcome(
             "report_outcome",
             details,
             agent=agent,
+            caused_by=(activity_id,),
             cost_nano=settlement.cost_nano if settlement else 0,
             tokens=settlement.tokens if settlement else 0,
         ),
         outcome=outcome,
         booking=settlement,
+        completions=_completions(activity, outcome),
     )
+    if outcome.result is Result.UNKNOWN:
+        told = await _told(services, agent, activity, record.activity, outcome)
+        record = msgspec.structs.replace(record, deliveries=told)
     await _commit_once(services, record)
     return Answer({"activity_id": activity_id, **outcome.to_wire()})
+
+
+async def _told(
+    services: Services, agent: Agent, activity: Activity, report: Activity, outcome: Outcome
+) -> tuple[Delivery, ...]:
+    """A person has to settle it before the agent may try the same again."""
+    data = {
+        "outcome": {
+            "activity_id": activity.activity_id,
+            "action_type": shown(activity.action_type),
+            **outcome.to_wire(),
+        }
+    }
+    news = News(
+        Event.OUTCOME_UNKNOWN, agent.agent_id, agent.principal_id, report.activity_id, report.at_ms, data
+    )
+    return await deliveries_of(services, news)
+
+
+class _Placed(msgspec.Struct):
+    """What an entry says of its place in a workflow."""
+
+    workflow: Place | None = None
+
+
+def _completions(activity: Activity, outcome: Outcome) -> tuple[Completion, ...]:
+    """An action that succeeded at a node of a workflow completes it."""
+    if activity.wid is None or outcome.result is not Result.SUCCESS:
+        return ()
+    place = msgspec.json.decode(activity.payload, type=_Placed).workflow
+    if place is None:
+        return ()
+    return (Completion(place.workflow_id, place.node_id, jti_of(activity.activity_id)),)
 
 
 async def settle_outcome(
@@ -82,14 +126,15 @@ async def settle_outcome(
         raise malformed("outcome", "is success, partial or failure: unknown settles nothing")
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
-    _, earlier = await _activity(services, agent, activity_id)
+    decided, earlier = await _activity(services, agent, activity_id)
     if earlier is None or earlier.result is not Result.UNKNOWN:
         raise refuse(Code.OUTCOME_CONFLICT, "only an unknown outcome can be settled")
     settled = msgspec.structs.replace(
         earlier, result=body.outcome, settled_by=caller.name, settled_ms=services.clock.now_ms()
     )
     details = {"activity_id": activity_id, "note": body.note, **settled.to_wire()}
-    record = Record(noted(services, caller, "settle_outcome", details, agent=agent), outcome=settled)
+    activity = noted(services, caller, "settle_outcome", details, agent=agent, caused_by=(activity_id,))
+    record = Record(activity, outcome=settled, completions=_completions(decided, settled))
     await _commit_once(services, record)
     return Answer({"activity_id": activity_id, **settled.to_wire()})
 

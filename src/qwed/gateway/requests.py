@@ -91,6 +91,8 @@ class VerifyRequest(msgspec.Struct, frozen=True):
     require_attestation: bool = False
     risk_threshold: Risk | None = None
     idempotency: bytes | None = None
+    #: Execution context tokens, as they came.
+    presented: tuple[str, ...] = ()
 
 
 class ToolRequest(msgspec.Struct, frozen=True):
@@ -100,6 +102,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
     context: Any
     usage: Usage
     justification: str | None = None
+    presented: tuple[str, ...] = ()
 
 
 def convert(raw: Any, kind: type[T]) -> T:
@@ -152,7 +155,7 @@ def _at(raw: Any, field: str) -> Any:
     return raw
 
 
-def read_verify(raw: Any, idempotency: bytes | None = None) -> VerifyRequest:
+def read_verify(raw: Any, idempotency: bytes | None = None, presented: tuple[str, ...] = ()) -> VerifyRequest:
     body = convert(raw, VerifyBody)
     action = body.action
     check_intent(body.context)
@@ -175,6 +178,7 @@ def read_verify(raw: Any, idempotency: bytes | None = None) -> VerifyRequest:
         require_attestation=options.require_attestation,
         risk_threshold=None if threshold is None else Risk.from_wire(threshold),
         idempotency=idempotency,
+        presented=presented,
     )
 
 
@@ -189,7 +193,7 @@ def _action_type(action: ActionBody) -> str:
     return name
 
 
-def read_tool(tool_name: Any, raw: Any) -> ToolRequest:
+def read_tool(tool_name: Any, raw: Any, presented: tuple[str, ...] = ()) -> ToolRequest:
     """The tool's name comes with the address of its door, the rest with the body (which may be absent)."""
     _check_text("tool_name", tool_name, MAX_NAME)
     body = convert({} if raw is None else raw, ToolBody)
@@ -209,6 +213,7 @@ def read_tool(tool_name: Any, raw: Any) -> ToolRequest:
         body.context,
         read_usage(body.usage),
         body.justification,
+        presented,
     )
 
 

@@ -6,7 +6,10 @@ import msgspec
 
 from qwed.domain.budgets import Charge
 from qwed.domain.policy import Policy
+from qwed.gateway.assured import Assurance
+from qwed.gateway.commons import Commons
 from qwed.gateway.events import EventHub
+from qwed.gateway.issuers import Issuers
 from qwed.gateway.ports import Clock, Ids, Prover, Signer, Store
 from qwed.gateway.turns import Turns
 from qwed.gateway.waiting import SingleFlight
@@ -19,13 +22,22 @@ class Services(msgspec.Struct, frozen=True):
     ids: Ids
     signer: Signer
     prover: Prover
-    events: EventHub
-    #: What is wrong with an address that this gateway would be asked to call.
+    commons: Commons
+    #: What is wrong with an address that this gateway would be asked to call, or to write to.
     address_problems: Callable[[str], list[str]]
+    mail_problems: Callable[[str], list[str]]
     #: What a type costs where the caller expects to spend nothing besides.
     charges: Mapping[str, Charge]
     state_required: bool = False
+    #: Whose execution context tokens are accepted, beside those of the agents.
+    issuers: Issuers = msgspec.field(default_factory=Issuers)
+    #: Trust scores, specifications and what the profile asks for.
+    assurance: Assurance = msgspec.field(default_factory=Assurance)
     #: Requests under one idempotency key that arrive while the first is still at work.
     repeats: SingleFlight = msgspec.field(default_factory=SingleFlight)
     #: Changes of one agent, principal or kind of thing, one after the other.
     turns: Turns = msgspec.field(default_factory=Turns)
+
+    @property
+    def events(self) -> EventHub:
+        return self.commons.events

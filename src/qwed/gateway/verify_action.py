@@ -3,25 +3,37 @@
 Check 1 (the credential) has been made by the caller of this module: see `authenticate.py`.
 """
 
+from qwed.assurance.in_force import InForce
 from qwed.domain.actions import Action
 from qwed.domain.agents import Agent, AgentId, AgentStatus
 from qwed.domain.codes import CODES, Code, Refusal
+from qwed.domain.conduct import BLOCKED_TOOL
 from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
-from qwed.domain.deciding import decide
 from qwed.domain.decisions import Decision
-from qwed.domain.policy import ActionRule, DeniedCells, Policy
+from qwed.domain.policy import ActionRule, Policy
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
 from qwed.domain.tools import skeletons
 from qwed.gateway.answers import Answer
+from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
+from qwed.gateway.execution_context import NotAccepted
 from qwed.gateway.ports import Admission
-from qwed.gateway.proposals import Conclusion, Examined, Proposal, attempt_of, conclude, propose
+from qwed.gateway.proposals import (
+    Conclusion,
+    Examined,
+    Proposal,
+    attempt_of,
+    conclude,
+    propose,
+    with_execution_context,
+)
 from qwed.gateway.records import Remembered
 from qwed.gateway.requests import VerifyRequest
 from qwed.gateway.services import Services
 from qwed.gateway.walls import visible_agent
+from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
 
 async def verify_action(
@@ -65,6 +77,22 @@ async def _verify(services: Services, caller: Caller, agent: Agent, request: Ver
     refusal = suspended(agent)  # 3
     if refusal is not None:
         return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
+    if request.presented:
+        accepted = await with_execution_context(proposal, request.presented)
+        if isinstance(accepted, NotAccepted):
+            conclusion = Conclusion(
+                Decision.DENIED, accepted.refusal, log={"ect": accepted.says}, is_forged=accepted.is_forged
+            )
+            return await conclude(proposal, conclusion)
+        proposal = accepted
+    if may_be_placed(proposal.context):
+        at_its_place = await placed(proposal)
+        if isinstance(at_its_place, Refusal):
+            return await conclude(proposal, Conclusion(Decision.DENIED, at_its_place))
+        proposal = at_its_place
+    assured = None if is_idle(proposal) else entry_refusal(proposal)
+    if isinstance(assured, Refusal):
+        return await conclude(proposal, Conclusion(Decision.DENIED, assured))
     context = read_context(request.context, state_required=services.state_required)  # 4, 5
     if isinstance(context, Refusal):
         return await conclude(proposal, Conclusion(Decision.DENIED, context))
@@ -73,14 +101,18 @@ async def _verify(services: Services, caller: Caller, agent: Agent, request: Ver
         conclusion = Conclusion(decision_of(admission), admission, context=context)
         return await conclude(proposal, conclusion)
     try:
-        return await _deliberate(proposal, request, context, admission)
+        return await _deliberate(proposal, request, context, admission, assured)
     finally:
         # Whatever went wrong inside, the step is free again; after a commit there is nothing to free.
         await services.store.release(admission)
 
 
 async def _deliberate(
-    proposal: Proposal, request: VerifyRequest, context: StepContext, admission: Admission
+    proposal: Proposal,
+    request: VerifyRequest,
+    context: StepContext,
+    admission: Admission,
+    assured: InForce | None,
 ) -> Answer:
     policy, agent, action = proposal.services.policy, proposal.agent, proposal.action
     rule = rule_for(policy, agent, action.type)  # 15
@@ -95,14 +127,13 @@ async def _deliberate(
             proposal, Conclusion(Decision.DENIED, refusal, context=context, admission=admission)
         )
     examined = await examine(proposal.services, rule, action, agent.agent_id)  # 17
-    verdict = decide(  # 17 to 20
-        examined.finding,
-        examined.risk,
-        agent.trust_level,
-        threshold=request.risk_threshold,
-        denied_cells_pend=policy.denied_cells is DeniedCells.PENDING,
+    verdict = await judged(  # 17 to 20
+        proposal.services, agent, examined, proposal.now_ms, request.risk_threshold
     )
+    verdict = await tightened(proposal, assured, verdict, examined.risk)
     conclusion = Conclusion(verdict.decision, verdict.refusal, examined, context, admission)
+    await under_human_rules(proposal, conclusion)
+    await hold_to_thresholds(proposal, assured, conclusion)
     return await conclude(proposal, conclusion)
 
 
@@ -145,7 +176,11 @@ def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | Non
 def permission_refusal(agent: Agent, rule: ActionRule, action_type: str) -> Refusal | None:
     permissions = agent.permissions
     if permissions.blocked_tools and compact_skeleton(action_type) in skeletons(permissions.blocked_tools):
-        return Refusal(Code.TOOL_NOT_ALLOWED, f"'{action_type[:80]}' is blocked for this agent")
+        return Refusal(
+            Code.TOOL_NOT_ALLOWED,
+            f"'{action_type[:80]}' is blocked for this agent",
+            {BLOCKED_TOOL: action_type[:80]},
+        )
     if rule.engine != TOOL_CONTROL and rule.engine not in permissions.allowed_engines:
         return Refusal(
             Code.TOOL_NOT_ALLOWED,

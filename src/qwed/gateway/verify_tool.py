@@ -7,20 +7,34 @@ It executes nothing.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from qwed.assurance.in_force import InForce
 from qwed.domain.actions import Action
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.conduct import BLOCKED_TOOL
 from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
-from qwed.domain.deciding import Verdict, decide
+from qwed.domain.deciding import Verdict
 from qwed.domain.decisions import Decision
-from qwed.domain.policy import ActionRule, DeniedCells
+from qwed.domain.policy import ActionRule
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
 from qwed.gateway.answers import Answer
+from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
+from qwed.gateway.execution_context import NotAccepted
 from qwed.gateway.ports import Admission
-from qwed.gateway.proposals import Conclusion, Examined, Proposal, attempt_of, conclude, propose
+from qwed.gateway.proposals import (
+    Conclusion,
+    Examined,
+    Proposal,
+    attempt_of,
+    conclude,
+    propose,
+    with_execution_context,
+)
 from qwed.gateway.requests import ToolRequest
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
@@ -32,6 +46,7 @@ from qwed.gateway.verify_action import (
     suspended,
 )
 from qwed.gateway.walls import visible_agent
+from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
 
 async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, request: ToolRequest) -> Answer:
@@ -54,6 +69,21 @@ async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, req
     refusal = suspended(agent)  # 3
     if refusal is not None:
         return await call.refuse(refusal)
+    if request.presented:
+        accepted = await with_execution_context(proposal, request.presented)
+        if isinstance(accepted, NotAccepted):
+            call.log, call.is_forged = {"ect": accepted.says}, accepted.is_forged
+            return await call.refuse(accepted.refusal)
+        call.proposal = proposal = accepted
+    if may_be_placed(proposal.context):
+        at_its_place = await placed(proposal)
+        if isinstance(at_its_place, Refusal):
+            return await call.refuse(at_its_place)
+        call.proposal = proposal = at_its_place
+    assured = None if is_idle(proposal) else entry_refusal(proposal)
+    if isinstance(assured, Refusal):
+        return await call.refuse(assured)
+    call.assured = assured
     admitted = await _admit(services, agent, proposal, request)
     if isinstance(admitted, Refusal):
         return await call.refuse(admitted)
@@ -110,6 +140,9 @@ class _Call:
         self.context: StepContext | None = None
         self.admission: Admission | None = None
         self.checks: list[dict[str, Any]] = []
+        self.log: Mapping[str, str] | None = None
+        self.is_forged = False
+        self.assured: InForce | None = None
 
     def check(self, policy: str, passed: bool) -> bool:
         self.checks.append({"policy": policy, "passed": passed})
@@ -119,10 +152,19 @@ class _Call:
         return await self.conclude(Verdict(decision_of(refusal), refusal))
 
     async def conclude(self, verdict: Verdict, examined: Examined | None = None) -> Answer:
-        body = self._body(verdict)
         conclusion = Conclusion(
-            verdict.decision, verdict.refusal, examined, self.context, self.admission, body
+            verdict.decision,
+            verdict.refusal,
+            examined,
+            self.context,
+            self.admission,
+            log=self.log,
+            is_forged=self.is_forged,
         )
+        await under_human_rules(self.proposal, conclusion)
+        await hold_to_thresholds(self.proposal, self.assured, conclusion)
+        # Only now is it known what the call comes to.
+        conclusion.extra = self._body(Verdict(conclusion.decision, conclusion.refusal))
         return await conclude(self.proposal, conclusion)
 
     def _body(self, verdict: Verdict) -> dict[str, Any]:
@@ -152,7 +194,8 @@ async def _deliberate(call: _Call, agent: Agent) -> Answer:
     services, assessment, name = call.proposal.services, call.assessment, call.assessment.tool_name
     call.check("budget", True)
     if not call.check("not_blocked", assessment.group is not Group.BLOCKED):  # 16
-        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
+        blocked = {BLOCKED_TOOL: name[:80]}
+        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or "", blocked))
     if not call.check("known_tool", assessment.group is not Group.UNKNOWN):
         return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
     is_dangerous = assessment.group is Group.DANGEROUS
@@ -161,15 +204,13 @@ async def _deliberate(call: _Call, agent: Agent) -> Answer:
     if not call.check("allowed_engine", refusal is None) and refusal is not None:
         return await call.refuse(refusal)
     examined = await examine(services, rule, call.proposal.action, agent.agent_id)  # 17
+    if is_dangerous:
+        examined = msgspec.structs.replace(examined, risk=Risk.CRITICAL)
     call.check("parameters", examined.finding.failure is None)
-    verdict = decide(  # 18 to 20
-        examined.finding,
-        max(examined.risk, Risk.CRITICAL) if is_dangerous else examined.risk,
-        agent.trust_level,
-        denied_cells_pend=services.policy.denied_cells is DeniedCells.PENDING,
-    )
+    verdict = await judged(services, agent, examined, call.proposal.now_ms)  # 18 to 20
     if is_dangerous and verdict.decision.lets_act:
         message = assessment.blocked_reason or "a dangerous tool requires manual approval"
         verdict = Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
+    verdict = await tightened(call.proposal, call.assured, verdict, examined.risk)
     call.check("trust", verdict.decision is not Decision.DENIED)
     return await call.conclude(verdict, examined)

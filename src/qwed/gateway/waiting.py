@@ -71,6 +71,14 @@ def _wake_all(tickets: list[Ticket[Any]]) -> None:
         ticket._wake_here()
 
 
+async def breathe() -> None:
+    """Let others have the loop, if there is one."""
+    ticket: Ticket[None] = Ticket()
+    ticket.bring(None)
+    wake((ticket,))
+    await ticket
+
+
 _ABANDONED: Final = object()
 
 

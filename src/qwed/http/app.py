@@ -30,6 +30,8 @@ from qwed.http.pages import PAGES
 from qwed.http.responses import JSON, error_response, refusal_response
 from qwed.http.router import Endpoint, Found, Router, WrongMethod
 from qwed.http.routes import Api
+from qwed.http.shedding import Gate
+from qwed.http.tracing import Tracing
 
 MAX_PLACES: Final = 8
 _VERSION_PREFIX: Final = "/v1/agents"
@@ -66,6 +68,14 @@ class Application:
         self._log = log
         self._metrics = metrics
         self._on_close = on_close
+        self._outage = api.outage
+        #: Who asks how it is gets an answer also when nobody else does.
+        self._always_open = frozenset({api.health, api.ready, api.metrics})
+        #: Those who wait for something to happen do no work meanwhile.
+        self._patient = frozenset({api.events, api.approval})
+        self.gate = Gate()
+        self._tracing = Tracing(__version__)
+        metrics.watch(self.gate)
         self._router = Router([*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES])
 
     def stop(self) -> None:
@@ -90,7 +100,9 @@ class Application:
             found = self._router.find(scope["method"], path[3:] if path.startswith(_VERSION_PREFIX) else path)
             if isinstance(found, Found):
                 route, scope["path_params"] = found.pattern, found.parameters
-                response = await self._respond(found.endpoint, Request(scope, receive))
+                scope["route_pattern"] = route
+                respond = self._traced if self._tracing.is_on else self._respond
+                response = await respond(found.endpoint, Request(scope, receive))
             else:
                 response = _nothing_there(found)
             status = response.status_code
@@ -110,10 +122,25 @@ class Application:
                 **noted,
             )
 
+    async def _traced(self, endpoint: Endpoint, request: Request) -> Response:
+        route = request.scope["route_pattern"]
+        with self._tracing.request(request.method, route, request.headers) as span:
+            response = await self._respond(endpoint, request)
+            self._tracing.answered(span, response.status_code, request.scope["noted"])
+            return response
+
     async def _respond(self, endpoint: Endpoint, request: Request) -> Response:
         try:
-            return await endpoint(request)
+            if endpoint in self._always_open:
+                return await endpoint(request)
+            if (outage := self._outage()) is not None:
+                raise StoreUnavailable(outage)
+            if endpoint in self._patient:
+                return await endpoint(request)
+            with self.gate.entered():
+                return await endpoint(request)
         except RequestError as error:
+            request.scope["noted"].update(error.log or {})
             return error_response(error)
         except StoreUnavailable as error:
             self._log.write("error", "store_unavailable", reason=str(error), **request.scope["noted"])

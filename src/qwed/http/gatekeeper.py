@@ -3,14 +3,15 @@
 from starlette.requests import Request
 
 from qwed.domain.codes import Code
-from qwed.domain.credentials import Caller
+from qwed.domain.credentials import ApiKey, Caller
 from qwed.gateway.answers import RequestError, refuse
 from qwed.gateway.authenticate import Presented, authenticate
-from qwed.gateway.rate_limits import Limited, LocalLimiter, RateLimiter
+from qwed.gateway.rate_limits import Limited
 from qwed.gateway.services import Services
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.reading import address_of, presented
+from qwed.http.sessions import CSRF_HEADER, Session, Sessions
 
 
 class Gatekeeper:
@@ -24,34 +25,56 @@ class Gatekeeper:
         self._log = log
         self._metrics = metrics
         self._behind_proxy = behind_proxy
+        self.sessions = Sessions(services.signer.derive, services.clock, behind_proxy=behind_proxy)
         failed, each = limits.failed_auth, limits.requests_per_credential
-        counter = services.clock.counter
-        self._failures: RateLimiter = LocalLimiter(failed.limit, failed.window_seconds, counter)
-        self._requests: RateLimiter | None = (
-            None if each is None else LocalLimiter(each.limit, each.window_seconds, counter)
-        )
+        self._failures = services.commons.limiter("failures", failed)
+        self._requests = None if each is None else services.commons.limiter("requests", each)
 
     async def caller(self, request: Request, credentials: Presented | None = None) -> Caller:
         """Raises 401, or 429 for an address that keeps failing and for a credential past its rate."""
-        caller = await self.recognised(request, presented(request) if credentials is None else credentials)
+        caller = await self.recognised(request, credentials)
         if self._requests is not None:
-            passed = self._requests.hit(caller.name)
+            passed = await self._requests.hit(caller.name)
             if isinstance(passed, Limited):
                 raise _limited(passed, "this credential sends too many requests")
         return caller
 
-    async def recognised(self, request: Request, credentials: Presented) -> Caller:
+    async def recognised(self, request: Request, credentials: Presented | None = None) -> Caller:
         """Whose they are, without counting a request."""
-        caller = await authenticate(self._services, credentials)
+        caller = await (
+            self.identified(request) if credentials is None else authenticate(self._services, credentials)
+        )
         if caller is None:
-            raise self.failure(request)
+            raise await self.failure(request)
         return caller
 
-    def failure(self, request: Request) -> RequestError:
+    async def identified(self, request: Request) -> Caller | None:
+        """By the credentials in the headers; where there are none, by the session of a browser.
+
+        Raises 403 for a change that does not come from a page of ours."""
+        credentials = presented(request)
+        if credentials.credentials:
+            return await authenticate(self._services, credentials)
+        signed_in = await self.signed_in(request)
+        if signed_in is None:
+            return None
+        key, session = signed_in
+        if self.sessions.is_forged(request, session):
+            message = f"a change made in a browser carries the {CSRF_HEADER} that GET /session answers"
+            raise refuse(Code.AUTH_FORBIDDEN, message)
+        return Caller(key=key, principal_id=key.principal_id)
+
+    async def signed_in(self, request: Request) -> tuple[ApiKey, Session] | None:
+        """The key behind the browser's cookie, as long as it is not revoked."""
+        session = self.sessions.of(request)
+        key = None if session is None else await self._services.store.api_key(session.key_hash)
+        return None if session is None or key is None else (key, session)
+
+    async def failure(self, request: Request) -> RequestError:
         """One failed authentication. Only invalid credentials are slowed, never a valid one beside them."""
         self._metrics.failed_authentication()
         address = address_of(request, behind_proxy=self._behind_proxy)
-        passed = self._failures.hit(address)
+        passed = await self._failures.hit(address)
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.
             return _limited(passed, "too many failed authentications from this address")

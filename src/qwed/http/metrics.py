@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from qwed.http.shedding import Gate
+
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
@@ -24,6 +26,11 @@ class Metrics:
             "qwed_failed_authentications", "Requests without a valid credential", registry=self.registry
         )
         self._known: dict[tuple[str, ...], Counter | Histogram] = {}
+
+    def watch(self, gate: Gate) -> None:
+        """Those refused before they were parsed, counted where it costs nothing."""
+        shed = Gauge("qwed_shed_requests", "Refused because too many were at work", registry=self.registry)
+        shed.set_function(lambda: gate.refused)
 
     def decision(self, decision: str, code: str) -> None:
         self._child(self._decisions, decision, code).inc()  # type: ignore[union-attr]

@@ -7,12 +7,23 @@ import msgspec
 
 from qwed.domain.codes import CODES
 from qwed.gateway.answer_approval import RedeemBody, VoteBody
+from qwed.gateway.behaviours import SpecBody
 from qwed.gateway.change_trust import TrustBody
+from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.manage_agents import ChangeBody, ReasonBody
-from qwed.gateway.manage_keys import KeyBody, WebhookBody
+from qwed.gateway.manage_keys import KeyBody
+from qwed.gateway.manage_webhooks import WebhookBody
+from qwed.gateway.read_provenance import MatchBody
+from qwed.gateway.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.register_agent import FlatBody, NestedBody
 from qwed.gateway.report_outcome import SettleBody
 from qwed.gateway.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
+from qwed.gateway.search_activity import PARAMETERS as SEARCH_PARAMETERS
+from qwed.gateway.trust_scores import AssertionBody, ReinstateBody, SeedBody
+from qwed.gateway.workflows import WorkflowBody
+from qwed.http.sessions import SignInBody
+
+JSON: Final = "application/json"
 
 
 class AttestationBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,6 +126,31 @@ OPERATIONS: Final = (
         query=("from", "to", "decision", "action_type", "conversation_id", "limit", "cursor"),
     ),
     Operation(
+        "search",
+        "GET",
+        "/activity",
+        "Search the record across agents, newest first",
+        "record",
+        query=SEARCH_PARAMETERS,
+    ),
+    Operation(
+        "entry",
+        "GET",
+        "/activity/{activity_id}",
+        "One entry, with the checks it went through",
+        "record",
+        errors=(404,),
+    ),
+    Operation(
+        "conversations",
+        "GET",
+        f"{_AGENT}/conversations",
+        "The latest conversations",
+        "record",
+        errors=(404,),
+    ),
+    Operation("overview", "GET", "/overview", "How things stand", "record", query=("hours",)),
+    Operation(
         "outcome",
         "POST",
         f"{_AGENT}/activity/{{activity_id}}/outcome",
@@ -133,6 +169,42 @@ OPERATIONS: Final = (
         errors=(404, 409),
     ),
     Operation(
+        "redact",
+        "POST",
+        f"{_AGENT}/activity/{{activity_id}}/redact",
+        "Erase what an entry says; the entry stays, and the ledger verifies",
+        "record",
+        (RedactBody,),
+        errors=(404, 409),
+    ),
+    Operation(
+        "redact_matching",
+        "POST",
+        f"{_AGENT}/redact",
+        "Erase what matching entries say, a page at a time",
+        "record",
+        (RedactManyBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "agent_report",
+        "GET",
+        f"{_AGENT}/compliance-report",
+        "What was measured of one agent, and what was not: JSON, CSV or PDF",
+        "record",
+        errors=(404, 413),
+        query=("format", "from", "to"),
+    ),
+    Operation(
+        "report",
+        "GET",
+        "/compliance-report",
+        "The same for everything the caller may see",
+        "record",
+        errors=(413,),
+        query=("format", "from", "to"),
+    ),
+    Operation(
         "approvals",
         "GET",
         "/approvals",
@@ -147,6 +219,14 @@ OPERATIONS: Final = (
         "One approval",
         "approvals",
         query=("wait",),
+        errors=(404,),
+    ),
+    Operation(
+        "compare",
+        "GET",
+        "/approvals/{approval_id}/comparison",
+        "What is unusual about it, beside what its agent did before",
+        "approvals",
         errors=(404,),
     ),
     Operation(
@@ -187,6 +267,101 @@ OPERATIONS: Final = (
         (TrustBody,),
         errors=(404, 429),
     ),
+    Operation(
+        "trust_history",
+        "GET",
+        "/agents/{agent_id}/trust",
+        "Level, conduct, and every change with its reasons",
+        "agents",
+        query=("cursor", "limit"),
+        errors=(404,),
+    ),
+    Operation(
+        "own_trust_score",
+        "GET",
+        "/agents/{agent_id}/trust-score",
+        "How far the gateway trusts this agent: for itself, or an operator",
+        "assurance",
+        errors=(404,),
+    ),
+    Operation(
+        "spec",
+        "GET",
+        "/agents/{agent_id}/behavior-spec",
+        "The behaviour specification in force",
+        "assurance",
+        errors=(404,),
+    ),
+    Operation(
+        "set_spec",
+        "PUT",
+        "/agents/{agent_id}/behavior-spec",
+        "Say what the agent may do; its tokens are checked against it",
+        "assurance",
+        (SpecBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "trust_score",
+        "GET",
+        "/trust-score",
+        "How far the gateway trusts one issuer of tokens (operators)",
+        "assurance",
+        query=("peer",),
+        errors=(404,),
+    ),
+    Operation(
+        "prove_scores",
+        "GET",
+        "/trust-score/replay",
+        "Compute every score again from the ledger, and compare (operators)",
+        "assurance",
+        errors=(404,),
+    ),
+    Operation(
+        "seed_score",
+        "POST",
+        "/trust-score",
+        "Say where a score begins (operators)",
+        "assurance",
+        (SeedBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "assert_trust",
+        "POST",
+        "/trust-score/assertion",
+        "The gateway's signed word about an agent: for itself, or an operator",
+        "assurance",
+        (AssertionBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "reinstate",
+        "POST",
+        "/trust-score/reinstate",
+        "Lift a revocation (operators)",
+        "assurance",
+        (ReinstateBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "provenance",
+        "GET",
+        "/provenance/{jti}/{question}",
+        "Ask where data came from: who, transformed, complete, graph",
+        "assurance",
+        errors=(404,),
+    ),
+    Operation(
+        "match",
+        "POST",
+        "/provenance/{jti}",
+        "Compare content with the hashes of a token",
+        "assurance",
+        (MatchBody,),
+        errors=(404,),
+    ),
     Operation("keys", "GET", "/keys", "List API keys", "credentials"),
     Operation(
         "create_key",
@@ -211,6 +386,45 @@ OPERATIONS: Final = (
     Operation(
         "drop_webhook", "DELETE", "/webhooks/{webhook_id}", "Be told no more", "notices", errors=(404,)
     ),
+    Operation("session", "GET", "/session", "Who is signed in with this browser", "people", is_open=True),
+    Operation(
+        "sign_in",
+        "POST",
+        "/session",
+        "Sign in with an API key; the answer sets a cookie",
+        "people",
+        (SignInBody,),
+        is_open=True,
+        errors=(401, 403, 429),
+    ),
+    Operation("sign_out", "DELETE", "/session", "Sign out", "people", is_open=True, errors=(403,)),
+    Operation(
+        "test_webhook",
+        "POST",
+        "/webhooks/{webhook_id}/test",
+        "Send a test event",
+        "notices",
+        status=202,
+        errors=(404,),
+    ),
+    Operation(
+        "deliveries",
+        "GET",
+        "/webhooks/{webhook_id}/deliveries",
+        "What was sent, or is on its way, newest first",
+        "notices",
+        query=("after", "limit"),
+        errors=(404,),
+    ),
+    Operation(
+        "retry_delivery",
+        "POST",
+        "/webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
+        "Send it again, now",
+        "notices",
+        status=202,
+        errors=(404,),
+    ),
     Operation("events", "GET", "/events", "Server-sent events", "notices"),
     Operation("tools", "GET", "/tools", "The tools in force", "registries"),
     Operation("actions", "GET", "/actions", "The action types in force", "registries"),
@@ -223,6 +437,80 @@ OPERATIONS: Final = (
         "evidence",
         (AttestationBody,),
         is_open=True,
+    ),
+    Operation(
+        "submit_ects",
+        "POST",
+        "/ect",
+        "Submit execution context tokens; each gets a receipt",
+        "evidence",
+        (EctsBody,),
+        status=201,
+        errors=(431,),
+    ),
+    Operation(
+        "ect", "GET", "/ect/{jti}", "A token received, or that of a decision", "evidence", errors=(404,)
+    ),
+    Operation(
+        "register_workflow",
+        "POST",
+        "/workflows",
+        "Register a policy token: who may act where, and after what",
+        "evidence",
+        (WorkflowBody,),
+        status=201,
+    ),
+    Operation(
+        "workflow", "GET", "/workflows/{workflow_id}", "A workflow and its nodes", "evidence", errors=(404,)
+    ),
+    Operation(
+        "set_ect_keys",
+        "PUT",
+        f"{_AGENT}/ect-keys",
+        "The public keys with which an agent signs its tokens",
+        "evidence",
+        (EctKeysBody,),
+        errors=(404,),
+    ),
+    Operation(
+        "checkpoint",
+        "GET",
+        "/ledger/checkpoint",
+        "The newest signed checkpoint, or that of a size",
+        "evidence",
+        query=("size",),
+        errors=(404,),
+    ),
+    Operation(
+        "cosign",
+        "POST",
+        "/ledger/checkpoint/cosignatures",
+        "Keep a witness's signature",
+        "evidence",
+        (CosignatureBody,),
+        status=201,
+        errors=(404,),
+    ),
+    Operation(
+        "entries", "GET", "/ledger/entries", "Entries, oldest first", "evidence", query=("after", "limit")
+    ),
+    Operation(
+        "inclusion",
+        "GET",
+        "/ledger/proof/inclusion",
+        "Prove that an entry is in the ledger",
+        "evidence",
+        query=("seq", "subject", "size"),
+        errors=(404,),
+    ),
+    Operation(
+        "consistency",
+        "GET",
+        "/ledger/proof/consistency",
+        "Prove that the ledger only grew",
+        "evidence",
+        query=("first", "second"),
+        errors=(404,),
     ),
     Operation("health", "GET", "/health", "Alive?", "health", is_open=True),
     Operation("ready", "GET", "/ready", "Able to decide?", "health", is_open=True, errors=(503,)),
@@ -254,9 +542,16 @@ _MEANINGS: Final = {
     413: "Too large or too deep",
     422: "The wrong shape; the field is named",
     429: "Too many, or past the budget",
+    431: "Too many tokens, or too large",
     503: "Nothing can be recorded now",
 }
-_OTHER_MEDIA: Final = {"events": "text/event-stream", "metrics": "text/plain"}
+_REPORTS: Final = (JSON, "text/csv", "application/pdf")
+_OTHER_MEDIA: Final = {
+    "events": ("text/event-stream",),
+    "metrics": ("text/plain",),
+    "report": _REPORTS,
+    "agent_report": _REPORTS,
+}
 
 
 def describe(version: str) -> bytes:
@@ -321,11 +616,11 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    media = _OTHER_MEDIA.get(operation.name, "application/json")
-    schema = {"type": "object"} if media == "application/json" else {"type": "string"}
-    responses: dict[str, Any] = {
-        str(operation.status): {"description": "The answer", "content": {media: {"schema": schema}}}
+    content = {
+        media: {"schema": {"type": "object" if media == JSON else "string"}}
+        for media in _OTHER_MEDIA.get(operation.name, (JSON,))
     }
+    responses: dict[str, Any] = {str(operation.status): {"description": "The answer", "content": content}}
     common = {*operation.errors, 503}
     if not operation.is_open:
         common |= {401, 403, 429}

@@ -1,5 +1,6 @@
-"""Pages for people: the API's description, and whether the running gateway can decide."""
+"""Pages for people: the API's description and the dashboard. Files that are shipped, and nothing else."""
 
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -8,31 +9,75 @@ from starlette.responses import Response
 
 from qwed.domain.codes import Code
 from qwed.gateway.answers import refuse
+from qwed.http.router import Endpoint
 
+# No script or style but ours, nothing fetched from elsewhere, no way to make markup of a text.
 _CSP: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self';"
-    " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " frame-ancestors 'none'; base-uri 'none'; form-action 'self';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
 )
-_PAGES: Final = {"/docs": "docs.html", "/dashboard": "dashboard.html"}
-_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
+_HEADERS: Final = {
+    "Content-Security-Policy": _CSP,
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_KINDS: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 
 
-def _static(name: str) -> Response:
-    content = (resources.files("qwed.http") / "static" / name).read_bytes()
-    kind = _KINDS[name[name.rindex(".") :]]
-    return Response(content, media_type=kind, headers={"Content-Security-Policy": _CSP})
+@cache
+def _shipped() -> dict[str, tuple[bytes, str]]:
+    """Content and media type by name, of every file below `static`."""
+    root = resources.files("qwed.http") / "static"
+    found = {entry.name: entry for entry in root.iterdir() if entry.is_file()}
+    found |= {f"dashboard/{entry.name}": entry for entry in (root / "dashboard").iterdir()}
+    return {
+        name: (entry.read_bytes(), _KINDS[suffix])
+        for name, entry in found.items()
+        if (suffix := name[name.rfind(".") :]) in _KINDS
+    }
 
 
-async def _page(request: Request) -> Response:
-    return _static(_PAGES[request.url.path])
+def _file(name: str) -> Response:
+    content, kind = _shipped()[name]
+    return Response(content, media_type=kind, headers=_HEADERS)
 
 
-async def _asset(request: Request) -> Response:
-    name = request.path_params["name"]
-    shipped = {entry.name for entry in (resources.files("qwed.http") / "static").iterdir()}
-    if name not in shipped or name.endswith(".html"):
-        raise refuse(Code.NOT_FOUND, "there is no such file")
-    return _static(name)
+async def _docs(request: Request) -> Response:
+    return _file("docs.html")
 
 
-PAGES: Final = [*(("GET", path, _page) for path in _PAGES), ("GET", "/static/{name}", _asset)]
+async def _dashboard(request: Request) -> Response:
+    """Which page it is, the page itself reads from its address, so every link to one can be opened."""
+    return _file("dashboard/index.html")
+
+
+async def _icon(request: Request) -> Response:
+    """Browsers ask for it whatever the page."""
+    return _file("dashboard/icon.svg")
+
+
+def _asset(folder: str) -> Endpoint:
+    async def asset(request: Request) -> Response:
+        name = folder + request.path_params["name"]
+        if name not in _shipped() or name.endswith(".html"):
+            raise refuse(Code.NOT_FOUND, "there is no such file")
+        return _file(name)
+
+    return asset
+
+
+PAGES: Final = [
+    ("GET", "/docs", _docs),
+    ("GET", "/dashboard", _dashboard),
+    ("GET", "/dashboard/{page}", _dashboard),
+    ("GET", "/dashboard/{page}/{name}", _dashboard),
+    ("GET", "/favicon.ico", _icon),
+    ("GET", "/static/{name}", _asset("")),
+    ("GET", "/static/dashboard/{name}", _asset("dashboard/")),
+]

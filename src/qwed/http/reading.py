@@ -13,6 +13,8 @@ from starlette.types import Message
 from qwed.domain import json_text
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import Limits
+from qwed.ect.header import NAME as EXECUTION_CONTEXT
+from qwed.ect.header import TooLarge, read_header
 from qwed.gateway.answers import RequestError, malformed, refuse
 from qwed.gateway.authenticate import Presented
 
@@ -106,6 +108,17 @@ def presented(request: Request, body: Any = None) -> Presented:
     return Presented(tuple(dict.fromkeys(found)))
 
 
+def execution_context_of(request: Request) -> tuple[str, ...]:
+    """The tokens that the request brings. Raises 431 for more than it may."""
+    lines = [str(value, "latin-1") for name, value in request.scope["headers"] if name == _EXECUTION_CONTEXT]
+    if not lines:
+        return ()
+    found = read_header(lines)
+    if isinstance(found, TooLarge):
+        raise refuse(Code.ECT_TOO_LARGE, found.says)
+    return found.tokens
+
+
 def body_token(body: Any) -> str | None:
     token = body.get("agent_token") if isinstance(body, dict) else None
     return token if isinstance(token, str) else None
@@ -118,6 +131,7 @@ def tokens_in(raw: bytes) -> list[str]:
 
 
 _TOKEN: Final = re.compile(rb'"agent_token"[ \t\r\n]*+:[ \t\r\n]*+"([!#-\[\]-~]{1,256}+)"')
+_EXECUTION_CONTEXT: Final = EXECUTION_CONTEXT.lower().encode()
 _DIRECT: Final = (b"x-api-key", b"x-agent-token")
 
 

@@ -12,38 +12,64 @@ from starlette.responses import Response, StreamingResponse
 from qwed.domain.agents import AgentId
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.credentials import Caller, Scope
-from qwed.ect.attestations import ATTESTATION_TYPE
-from qwed.gateway import answer_approval, manage_agents, manage_keys, registries
+from qwed.domain.credentials import ApiKey, Caller, Scope
+from qwed.domain.times import iso
+from qwed.ect.header import NAME as EXECUTION_CONTEXT
+from qwed.gateway import (
+    answer_approval,
+    behaviours,
+    evidence,
+    manage_agents,
+    manage_keys,
+    manage_webhooks,
+    read_provenance,
+    registries,
+    trust_scores,
+    workflows,
+)
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.change_trust import change_trust
+from qwed.gateway.check_attestation import check_attestation
+from qwed.gateway.compare_approval import compare_approval
+from qwed.gateway.compliance import Report, compliance_report
+from qwed.gateway.degrade_trust import charge_foreign_token
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
+from qwed.gateway.read_conversations import read_conversations
+from qwed.gateway.read_overview import Overviews
+from qwed.gateway.read_trust import read_trust
+from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.requests import read_tool, read_verify
+from qwed.gateway.requests import convert, read_tool, read_verify
+from qwed.gateway.search_activity import search_activity, show_activity
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import denied_unrecorded, verify_action
 from qwed.gateway.verify_tool import verify_tool
-from qwed.gateway.walls import require_own_or_scope
+from qwed.gateway.walls import require_own_or_scope, require_scope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
 from qwed.http.reading import (
     MAX_READ_AT_ONCE,
     BodyReader,
     body_token,
+    execution_context_of,
     idempotency_of,
     presented,
     tokens_in,
 )
 from qwed.http.responses import response_of
+from qwed.http.sessions import Session, SignInBody, is_cross_site
 from qwed.http.sse import MAX_STREAMS, Streams, event_stream, listening
+from qwed.reports import RendererMissing, ReportFormat, render
 
 LOOPBACK = ("127.0.0.1", "::1")
 MAX_WAIT_SECONDS = 60
 RETRY_STREAM_SECONDS = 60
+MAX_REPORT_SECONDS = 120
+ECT_MEDIA = ("application/exec+jwt", "application/wimse-exec+jwt")
 
 
 class Api:
@@ -63,6 +89,8 @@ class Api:
         self._version = version
         self._behind_proxy = behind_proxy
         self._streams = Streams()
+        self._overviews = Overviews(services)
+        self.outage = services.commons.outage
         self.stopping = threading.Event()
 
     # --- deciding ------------------------------------------------------------------------------
@@ -72,7 +100,8 @@ class Api:
         acting = await self._acting(request, agent_id)
         if isinstance(acting, Answer):
             return self._decided(request, acting)
-        asked = read_verify(acting.body, idempotency_of(request, acting.raw))
+        tokens = execution_context_of(request)
+        asked = read_verify(acting.body, idempotency_of(request, acting.raw), tokens)
         answer = await verify_action(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
@@ -81,7 +110,7 @@ class Api:
         acting = await self._acting(request, agent_id)
         if isinstance(acting, Answer):
             return self._decided(request, acting)
-        asked = read_tool(tool, acting.body)
+        asked = read_tool(tool, acting.body, execution_context_of(request))
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer)
 
@@ -95,7 +124,8 @@ class Api:
             return denied_unrecorded(Code.AGENT_TOKEN, "no valid credential for this agent")
         caller = acting.caller
         if caller.agent_id is not None and caller.agent_id != agent_id:
-            self._gatekeeper.failure(request)
+            await self._gatekeeper.failure(request)
+            await charge_foreign_token(self._services, caller, agent_id)
             return denied_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
         require_own_or_scope(caller, Scope.VERIFY)
         _check_agent_id(acting.body, agent_id)
@@ -113,7 +143,7 @@ class Api:
             body = await self._bodies.parsed(raw)
         except RequestError:
             if caller is None:
-                raise self._gatekeeper.failure(request) from None
+                raise await self._gatekeeper.failure(request) from None
             raise
         if caller is None:
             caller = await self._gatekeeper.caller(request, presented(request, body))
@@ -131,8 +161,11 @@ class Api:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
         self._metrics.decision(decision, code)
-        request.scope["noted"].update(decision=decision, code=code)
-        return response_of(answer)
+        request.scope["noted"].update(decision=decision, code=code, **(answer.log or {}))
+        response = response_of(answer)
+        if (token := answer.body.get("execution_context")) is not None:
+            response.headers[EXECUTION_CONTEXT] = token
+        return response
 
     async def ask_engine(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -198,7 +231,22 @@ class Api:
     async def activity(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         agent_id = AgentId(request.path_params["agent_id"])
-        return response_of(await read_activity(self._services, caller, agent_id, dict(request.query_params)))
+        return response_of(await read_activity(self._services, caller, agent_id, _parameters(request)))
+
+    async def search(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await search_activity(self._services, caller, _parameters(request)))
+
+    async def entry(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await show_activity(self._services, caller, request.path_params["activity_id"]))
+
+    async def conversations(self, request: Request) -> Response:
+        return await self._on_agent(request, read_conversations)
+
+    async def overview(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await self._overviews.read(caller, _query(request, "hours").get("hours")))
 
     async def outcome(self, request: Request) -> Response:
         return await self._on_activity(request, report_outcome)
@@ -215,6 +263,32 @@ class Api:
         raw = await self._bodies.json(request)
         agent_id, activity_id = AgentId(request.path_params["agent_id"]), request.path_params["activity_id"]
         return response_of(await use_case(self._services, caller, agent_id, activity_id, raw))
+
+    async def redact(self, request: Request) -> Response:
+        return await self._on_activity(request, redact_activity)
+
+    async def redact_matching(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, redact_matching)
+
+    async def agent_report(self, request: Request) -> Response:
+        return await self._report(request, AgentId(request.path_params["agent_id"]))
+
+    async def report(self, request: Request) -> Response:
+        return await self._report(request, None)
+
+    async def _report(self, request: Request, agent_id: AgentId | None) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _parameters(request)
+        form = _report_format(query.pop("format", ReportFormat.JSON))
+        report = await compliance_report(
+            self._services,
+            caller,
+            agent_id,
+            query,
+            software=f"qwed {self._version}",
+            within_seconds=MAX_REPORT_SECONDS,
+        )
+        return await _rendered(report, form)
 
     async def approvals(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -242,9 +316,14 @@ class Api:
                 if answer.body["status"] == ApprovalStatus.OPEN:
                     await arrivals.approval(approval_id, seconds)
                     # A credential may have ended in the meantime.
-                    caller = await self._gatekeeper.recognised(request, presented(request))
+                    caller = await self._gatekeeper.recognised(request)
                     answer = await show_approval(self._services, caller, approval_id)
         return response_of(answer)
+
+    async def compare(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        approval_id = request.path_params["approval_id"]
+        return response_of(await compare_approval(self._services, caller, approval_id))
 
     async def approve(self, request: Request) -> Response:
         return await self._on_approval(request, answer_approval.approve)
@@ -265,6 +344,101 @@ class Api:
     async def trust(self, request: Request) -> Response:
         return await self._on_agent_with_body(request, change_trust)
 
+    # --- assurance -----------------------------------------------------------------------------
+
+    async def own_trust_score(self, request: Request) -> Response:
+        return await self._on_agent(request, trust_scores.show_own_score)
+
+    async def spec(self, request: Request) -> Response:
+        return await self._on_agent(request, behaviours.show_spec)
+
+    async def set_spec(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, behaviours.set_spec)
+
+    async def trust_score(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        peer = _query(request, "peer").get("peer")
+        return response_of(await trust_scores.show_score(self._services, caller, peer))
+
+    async def prove_scores(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await trust_scores.prove_scores(self._services, caller))
+
+    async def seed_score(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await trust_scores.seed_score(self._services, caller, raw))
+
+    async def assert_trust(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await trust_scores.assert_trust(self._services, caller, raw))
+
+    async def reinstate(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await trust_scores.reinstate(self._services, caller, raw))
+
+    async def provenance(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        jti, question = request.path_params["jti"], request.path_params["question"]
+        return response_of(await read_provenance.ask(self._services, caller, jti, question))
+
+    async def match(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(
+            await read_provenance.match(self._services, caller, request.path_params["jti"], raw)
+        )
+
+    # --- a person's browser --------------------------------------------------------------------
+
+    async def session(self, request: Request) -> Response:
+        """Nobody is no error, so that a page can ask."""
+        signed_in = await self._gatekeeper.signed_in(request)
+        return response_of(Answer({"signed_in": False} if signed_in is None else self._signed_in(*signed_in)))
+
+    async def sign_in(self, request: Request) -> Response:
+        raw = await self._bodies.json(request)
+        given = convert(raw, SignInBody).api_key.strip()
+        if is_cross_site(request):
+            raise refuse(Code.AUTH_FORBIDDEN, "another site's page can't sign anybody in")
+        caller = await self._gatekeeper.caller(request, Presented((given,)))
+        if caller.key is None:
+            raise refuse(Code.AUTH_FORBIDDEN, "the dashboard is for people: sign in with an API key")
+        require_scope(caller, Scope.READ)
+        session = self._gatekeeper.sessions.opened(caller.key.key_hash)
+        response = response_of(Answer(self._signed_in(caller.key, session)))
+        self._gatekeeper.sessions.grant(request, response, session)
+        return response
+
+    async def sign_out(self, request: Request) -> Response:
+        await self._gatekeeper.identified(request)
+        response = response_of(Answer({"signed_in": False}))
+        if (session := self._gatekeeper.sessions.of(request)) is not None:
+            self._gatekeeper.sessions.end(request, response, session)
+        return response
+
+    def _signed_in(self, key: ApiKey, session: Session) -> dict[str, Any]:
+        return {
+            "signed_in": True,
+            "key_id": key.key_id,
+            "label": key.label,
+            "principal_id": key.principal_id,
+            "is_operator": key.is_operator,
+            "scopes": list(Scope) if key.is_operator else key.scopes,
+            "roles": key.roles,
+            "expires_at": iso(session.expires_ms),
+            "csrf_token": self._gatekeeper.sessions.csrf_token(session),
+        }
+
+    async def trust_history(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        agent_id = AgentId(request.path_params["agent_id"])
+        query = _query(request, "cursor", "limit")
+        limit = read_limit(query.get("limit"))
+        return response_of(await read_trust(self._services, caller, agent_id, query.get("cursor"), limit))
+
     # --- credentials and notices ---------------------------------------------------------------
 
     async def keys(self, request: Request) -> Response:
@@ -284,17 +458,42 @@ class Api:
 
     async def webhooks(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        return response_of(await manage_keys.list_webhooks(self._services, caller))
+        return response_of(await manage_webhooks.list_webhooks(self._services, caller))
 
     async def create_webhook(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         raw = await self._bodies.json(request)
-        return response_of(await manage_keys.create_webhook(self._services, caller, raw))
+        return response_of(await manage_webhooks.create_webhook(self._services, caller, raw))
 
     async def drop_webhook(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         return response_of(
-            await manage_keys.drop_webhook(self._services, caller, request.path_params["webhook_id"])
+            await manage_webhooks.drop_webhook(self._services, caller, request.path_params["webhook_id"])
+        )
+
+    async def test_webhook(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(
+            await manage_webhooks.test_webhook(self._services, caller, request.path_params["webhook_id"])
+        )
+
+    async def deliveries(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "after", "limit")
+        found = await manage_webhooks.list_deliveries(
+            self._services,
+            caller,
+            request.path_params["webhook_id"],
+            after=query.get("after"),
+            limit=read_limit(query.get("limit")),
+        )
+        return response_of(found)
+
+    async def retry_delivery(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        webhook_id, delivery_id = request.path_params["webhook_id"], request.path_params["delivery_id"]
+        return response_of(
+            await manage_webhooks.retry_delivery(self._services, caller, webhook_id, delivery_id)
         )
 
     async def events(self, request: Request) -> Response:
@@ -306,18 +505,18 @@ class Api:
         return StreamingResponse(self._stream(request, caller), media_type="text/event-stream")
 
     async def _stream(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
-        credentials = presented(request)
-
         async def is_welcome() -> bool:
             try:
-                return await authenticate(self._services, credentials) is not None
+                return await self._gatekeeper.identified(request) is not None
             except StoreUnavailable:
                 return False
 
         # Of many that came together, those beyond the limit are known only here.
         if not self._streams.is_full(caller):
             with self._streams.one_more(caller):
-                async for frame in event_stream(self._services.events, caller, self.stopping, is_welcome):
+                async for frame in event_stream(
+                    self._services.events, caller, self.stopping, is_welcome, self._streams.frames
+                ):
                     yield frame
 
     # --- registries, evidence, health ----------------------------------------------------------
@@ -334,16 +533,72 @@ class Api:
         return response_of(Answer(self._services.signer.jwks()))
 
     async def verify_attestation(self, request: Request) -> Response:
-        """One uniform refusal for every reason: a prober learns nothing."""
+        """Open to all; who sends a credential is known by it."""
         raw = await self._bodies.json(request)
-        token = raw.get("attestation") if isinstance(raw, dict) else None
-        if not isinstance(token, str):
-            raise malformed("attestation", "is missing or no string")
-        claims = self._services.signer.verify(ATTESTATION_TYPE, token)
-        now = self._services.clock.now_ms() // 1000
-        if claims is None or claims.get("exp", 0) <= now:
-            raise refuse(Code.ATTESTATION_REJECTED, "the attestation is not valid")
-        return response_of(Answer({"valid": True, "claims": claims}))
+        credentials = presented(request)
+        caller = await authenticate(self._services, credentials) if credentials.credentials else None
+        return response_of(await check_attestation(self._services, caller, raw))
+
+    async def submit_ects(self, request: Request) -> Response:
+        """As JSON, or a single token as it is."""
+        caller = await self._gatekeeper.caller(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() in ECT_MEDIA:
+            raw: Any = {"ects": [str(await self._bodies.raw(request), "latin-1").strip()]}
+        else:
+            raw = await self._bodies.json(request)
+        return response_of(await evidence.submit_ects(self._services, caller, raw))
+
+    async def ect(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await evidence.show_ect(self._services, caller, request.path_params["jti"]))
+
+    async def set_ect_keys(self, request: Request) -> Response:
+        return await self._on_agent_with_body(request, evidence.set_ect_keys)
+
+    async def register_workflow(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await workflows.register_workflow(self._services, caller, raw))
+
+    async def workflow(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        workflow_id = request.path_params["workflow_id"]
+        return response_of(await workflows.show_workflow(self._services, caller, workflow_id))
+
+    async def checkpoint(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        size = _number(_query(request, "size"), "size")
+        return response_of(await evidence.show_checkpoint(self._services, caller, size))
+
+    async def cosign(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await evidence.keep_cosignature(self._services, caller, raw))
+
+    async def entries(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "after", "limit")
+        limit = read_limit(query.get("limit"))
+        after = _number(query, "after") or 0
+        return response_of(await evidence.list_entries(self._services, caller, after, limit))
+
+    async def inclusion(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "seq", "subject", "size")
+        seq, size = _number(query, "seq"), _number(query, "size")
+        if (seq is None) == ("subject" not in query):
+            raise malformed("seq", "name the entry by its number (seq) or by what it is about (subject)")
+        return response_of(
+            await evidence.prove_entry(self._services, caller, seq, query.get("subject"), size)
+        )
+
+    async def consistency(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "first", "second")
+        first, second = _number(query, "first"), _number(query, "second")
+        if first is None:
+            raise malformed("first", "is missing: the size of the ledger that you know")
+        return response_of(await evidence.prove_consistency(self._services, caller, first, second))
 
     async def health(self, request: Request) -> Response:
         return response_of(Answer({"status": "ok", "version": self._version}))
@@ -353,7 +608,11 @@ class Api:
             await self._services.store.ping()
         except StoreUnavailable as error:
             return response_of(Answer({"ready": False, "store": str(error)}, status=503))
-        body = {"ready": True, "store": "ok", "limiter": "local"}
+        commons = self._services.commons
+        if (outage := commons.outage()) is not None:
+            body = {"ready": False, "store": "ok", "limiter": commons.name, "reason": outage}
+            return response_of(Answer(body, status=503))
+        body = {"ready": True, "store": "ok", "limiter": commons.name}
         return response_of(Answer({**body, "policy_version": self._services.policy.version}))
 
     async def metrics(self, request: Request) -> Response:
@@ -383,14 +642,49 @@ def _wait_seconds(text: str | None) -> int:
     return int(text)
 
 
+def _report_format(name: str) -> ReportFormat:
+    if name not in tuple(ReportFormat):
+        raise malformed("format", f"is one of {', '.join(ReportFormat)}")
+    return ReportFormat(name)
+
+
+async def _rendered(report: Report, form: ReportFormat) -> Response:
+    """Drawn off the loop; a file is offered under a name of ours, not of an agent's."""
+    try:
+        rendered = await asyncio.to_thread(render, report, form)
+    except RendererMissing as error:
+        raise malformed("format", str(error)) from None
+    headers = {"Content-Disposition": f'attachment; filename="compliance-report.{rendered.suffix}"'}
+    return Response(rendered.content, 200, headers, rendered.media_type)
+
+
+def _number(query: dict[str, str], name: str) -> int | None:
+    text = query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise malformed(name, "is a number from 0 on")
+    return int(text)
+
+
 def _check_agent_id(body: Any, agent_id: AgentId) -> None:
     given = body.get("agent_id") if isinstance(body, dict) else None
     if given is not None and given != agent_id:
         raise malformed("agent_id", "differs from the agent in the path")
 
 
+def _parameters(request: Request) -> dict[str, str]:
+    """Each once: of two values nobody could say which was meant."""
+    given: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in given:
+            raise malformed(name[:80], "is given twice")
+        given[name] = value
+    return given
+
+
 def _query(request: Request, *known: str) -> dict[str, str]:
-    given = dict(request.query_params)
+    given = _parameters(request)
     for name in given:
         if name not in known:
             raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(known)}")

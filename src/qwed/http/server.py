@@ -13,6 +13,7 @@ from typing import Final
 import uvicorn
 
 from qwed.http.app import Application
+from qwed.http.shedding import protocol_with
 
 BACKLOG: Final = 2048
 
@@ -58,10 +59,12 @@ def serve(
     on_listening: Callable[[int], None],
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
+    sockets: list[socket.socket] | None = None,
 ) -> None:
     """Serve until a signal. Raises `CannotServe`, before `on_listening` is told anything."""
     config = uvicorn.Config(
         app,
+        http=protocol_with(app.gate),
         log_config=None,
         access_log=False,
         # Who called is decided by the gateway: these would believe whatever a caller writes there.
@@ -84,17 +87,22 @@ def serve(
         raise CannotServe(f"the TLS certificate or its key can't be used: {error}") from None
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
-    Server(config, on_listening, app.stop).run(_listen(host, port))
+    Server(config, on_listening, app.stop).run(sockets or listen(host, port))
 
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """One socket for each address of the host that this machine has."""
+def listen(host: str, port: int, *, shared: bool = False) -> list[socket.socket]:
+    """One socket for each address of the host that this machine has; `shared`, others may listen there too.
+
+    Raises `CannotServe`.
+    """
     sockets: list[socket.socket] = []
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
             try:
-                sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
+                sockets.append(
+                    socket.create_server(address, family=family, backlog=BACKLOG, reuse_port=shared)
+                )
             except OSError as error:
                 # A host may have a name for a protocol that the machine does not speak.
                 if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Final
 
+from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.credentials import Caller
 from qwed.gateway.events import Event, EventHub, Subscription
 from qwed.gateway.wire import encode_json
@@ -15,6 +16,7 @@ PING_SECONDS: Final = 15.0
 #: How soon a listener notices that the server stops: a stop must not wait for those who listen.
 LOOK_SECONDS: Final = 1.0
 MAX_STREAMS: Final = 16
+MAX_FRAMES: Final = 256
 
 
 class Arrivals:
@@ -37,11 +39,14 @@ class Arrivals:
         return self._subscription.take()
 
     async def approval(self, approval_id: str, seconds: float) -> None:
-        """Until something happened to this approval, the time is over, or the server stops."""
+        """Until this approval is no longer open, the time is over, or the server stops."""
         deadline = asyncio.get_running_loop().time() + seconds
         while not self.is_over and asyncio.get_running_loop().time() < deadline:
             for event in await self.next():
-                if event["type"] == "approval" and event["approval"]["id"] == approval_id:
+                if event["type"] != "approval" or event["approval"]["id"] != approval_id:
+                    continue
+                # A reminder, or one vote of several, is no answer.
+                if event["approval"]["status"] != ApprovalStatus.OPEN:
                     return
 
 
@@ -58,11 +63,29 @@ async def listening(hub: EventHub, caller: Caller, stopping: threading.Event) ->
         hub.unsubscribe(subscription)
 
 
+class Frames:
+    """Events as they are sent, written once for everybody who hears them."""
+
+    def __init__(self) -> None:
+        # The event is kept with its frame, so that no other can come to have its identity meanwhile.
+        self._kept: dict[int, tuple[Event, bytes]] = {}
+
+    def of(self, event: Event) -> bytes:
+        kept = self._kept.get(id(event))
+        if kept is None:
+            frame = b"event: " + str(event["type"]).encode() + b"\ndata: " + encode_json(event) + b"\n\n"
+            if len(self._kept) >= MAX_FRAMES:
+                self._kept.clear()
+            kept = self._kept[id(event)] = (event, frame)
+        return kept[1]
+
+
 class Streams:
-    """How many streams each caller has open."""
+    """How many streams each caller has open, and what is sent on them."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
+        self.frames = Frames()
 
     def is_full(self, caller: Caller) -> bool:
         return self._open[caller.name] >= MAX_STREAMS
@@ -83,6 +106,7 @@ async def event_stream(
     caller: Caller,
     stopping: threading.Event,
     is_welcome: Callable[[], Awaitable[bool]],
+    frames: Frames,
 ) -> AsyncIterator[bytes]:
     """Frames until the client leaves, its credential ends or the server stops; a comment now and then
     keeps proxies awake. Nothing is sent before `is_welcome` has said yes again."""
@@ -93,8 +117,8 @@ async def event_stream(
             events = await arrivals.next()
             if not await is_welcome():
                 return
-            for event in events:
-                yield b"event: " + str(event["type"]).encode() + b"\ndata: " + encode_json(event) + b"\n\n"
+            if events:
+                yield b"".join([frames.of(event) for event in events])
             quiet_seconds = 0.0 if events else quiet_seconds + LOOK_SECONDS
             if quiet_seconds >= PING_SECONDS:
                 quiet_seconds = 0.0

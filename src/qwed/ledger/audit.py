@@ -11,7 +11,7 @@ import msgspec
 
 from qwed.ledger.checkpoints import Checkpoint
 from qwed.ledger.entries import HASH_BYTES, Entry, Head, entry_hash
-from qwed.ledger.merkle import Edge
+from qwed.ledger.merkle import Edge, GrowingNodes
 
 
 class Kind(enum.StrEnum):
@@ -44,14 +44,15 @@ def audit(
     items: Iterable[Entry | Checkpoint],
     head: Head = Head(),  # noqa: B008 - Head is frozen
     known: Sequence[Checkpoint] = (),
+    nodes: GrowingNodes | None = None,
 ) -> Audited | Tampering:
     """Follow the entries from `head`. A checkpoint among them covers the entries before it.
 
     `known` are checkpoints kept elsewhere, by a witness or from an earlier audit: with them the ledger
     must agree too. Checkpoints, in either place, are compared only from the first entry on, and are
-    expected to be verified.
+    expected to be verified. `nodes` is given every node of the tree as it should be.
     """
-    follower = _Follower(head, known)
+    follower = _Follower(head, known, nodes)
     iterator = iter(items)
     for item in iterator:
         if isinstance(item, Checkpoint):
@@ -66,7 +67,8 @@ def audit(
 
 
 class _Follower:
-    def __init__(self, head: Head, known: Sequence[Checkpoint]) -> None:
+    def __init__(self, head: Head, known: Sequence[Checkpoint], nodes: GrowingNodes | None) -> None:
+        self._nodes = nodes
         self._seq = head.seq
         self._hash = head.hash
         # A tree can be computed only from its first leaf.
@@ -80,7 +82,7 @@ class _Follower:
         self._seq += 1
         self._hash = entry.hash
         if self._edge is not None:
-            self._edge.append(entry.hash)
+            self._edge.append(entry.hash, self._nodes)
         return True
 
     def compare(self, checkpoint: Checkpoint) -> Tampering | None:

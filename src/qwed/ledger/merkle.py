@@ -17,14 +17,20 @@ class NoSuchProof(ValueError):
     """There is no leaf, or no tree, of that number."""
 
 
-class NodeStore(Protocol):
-    """Complete nodes, kept for ever."""
+class GrowingNodes(Protocol):
+    """Takes every node as it becomes complete."""
 
     def put(self, level: int, index: int, digest: bytes) -> None: ...
 
+
+class ReadableNodes(Protocol):
     def get(self, level: int, index: int) -> bytes:
-        """A node that was put."""
+        """A complete node."""
         ...
+
+
+class NodeStore(GrowingNodes, ReadableNodes, Protocol):
+    """Complete nodes, kept for ever."""
 
 
 class NodeMemory:
@@ -70,7 +76,7 @@ class Edge:
     def hashes(self) -> tuple[bytes, ...]:
         return tuple(self._hashes)
 
-    def append(self, data: bytes, nodes: NodeStore | None = None) -> None:
+    def append(self, data: bytes, nodes: GrowingNodes | None = None) -> None:
         digest = leaf_hash(data)
         index = self.size
         if nodes is not None:
@@ -86,6 +92,9 @@ class Edge:
         hashes.append(digest)
         self.size += 1
 
+    def copy(self) -> "Edge":
+        return Edge(self.size, self._hashes)
+
     def root(self) -> bytes:
         if not self._hashes:
             return EMPTY_ROOT
@@ -100,7 +109,7 @@ class Tree:
 
     def __init__(self, nodes: NodeStore, size: int = 0) -> None:
         self._nodes = nodes
-        self._edge = Edge(size, [nodes.get(level, index) for level, index in _subtrees(0, size)])
+        self._edge = edge_of(nodes, size)
 
     @property
     def size(self) -> int:
@@ -115,29 +124,53 @@ class Tree:
             return self._edge.root()
         if not 0 <= size < self.size:
             raise NoSuchProof(f"the tree has {self.size} leaves, not {size}")
-        return self._range(0, size) if size else EMPTY_ROOT
+        return root_of(self._nodes, size)
 
     def inclusion(self, index: int, size: int | None = None) -> list[bytes]:
         """That leaf `index` (from 0) is in the tree of `size` leaves. Raises `NoSuchProof`."""
         size = self.size if size is None else size
         if not 0 <= index < size <= self.size:
             raise NoSuchProof(f"there is no leaf {index} in {size} of {self.size} leaves")
-        return [self._range(*span) for span in _inclusion_spans(index, size)]
+        return [_range(self._nodes, *span) for span in _inclusion_spans(index, size)]
 
     def consistency(self, first: int, second: int | None = None) -> list[bytes]:
         """That the tree of `second` leaves begins with that of `first`. Raises `NoSuchProof`."""
         second = self.size if second is None else second
         if not 0 < first <= second <= self.size:
             raise NoSuchProof(f"there is nothing to prove from {first} to {second} of {self.size} leaves")
-        return [self._range(*span) for span in _consistency_spans(first, second)]
+        return [_range(self._nodes, *span) for span in _consistency_spans(first, second)]
 
-    def _range(self, start: int, end: int) -> bytes:
-        """The root over the leaves from `start` to `end`."""
-        hashes = [self._nodes.get(level, index) for level, index in _subtrees(start, end)]
-        digest = hashes.pop()
-        while hashes:
-            digest = node_hash(hashes.pop(), digest)
-        return digest
+
+def edge_of(nodes: ReadableNodes, size: int) -> Edge:
+    """The edge of a stored tree, to append to."""
+    return Edge(size, [nodes.get(level, index) for level, index in _subtrees(0, size)])
+
+
+def root_of(nodes: ReadableNodes, size: int) -> bytes:
+    return _range(nodes, 0, size) if size else EMPTY_ROOT
+
+
+def prove_inclusion(nodes: ReadableNodes, index: int, size: int) -> list[bytes]:
+    """That leaf `index` (from 0) is in the tree of `size` leaves. Raises `NoSuchProof`."""
+    if not 0 <= index < size:
+        raise NoSuchProof(f"there is no leaf {index} in {size} leaves")
+    return [_range(nodes, *span) for span in _inclusion_spans(index, size)]
+
+
+def prove_consistency(nodes: ReadableNodes, first: int, second: int) -> list[bytes]:
+    """That the tree of `second` leaves begins with that of `first`. Raises `NoSuchProof`."""
+    if not 0 < first <= second:
+        raise NoSuchProof(f"there is nothing to prove from {first} to {second} leaves")
+    return [_range(nodes, *span) for span in _consistency_spans(first, second)]
+
+
+def _range(nodes: ReadableNodes, start: int, end: int) -> bytes:
+    """The root over the leaves from `start` to `end`."""
+    hashes = [nodes.get(level, index) for level, index in _subtrees(start, end)]
+    digest = hashes.pop()
+    while hashes:
+        digest = node_hash(hashes.pop(), digest)
+    return digest
 
 
 def _subtrees(start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -73,7 +73,7 @@ def _currency(reading: Reading, line: int, path: str, key: str) -> bool:
 # `urls.allow[3]` is judged as an entry of `allow`.
 _KEY: Final = re.compile(r"^.*\.|\[\d+\]$")
 _CURRENCY: Final = "[A-Z]{3,10}"
-_URL_PATTERNS: Final = list_of(_judged_by(_judge_pattern))
+URL_PATTERNS: Final = list_of(_judged_by(_judge_pattern))
 _DOMAINS: Final = list_of(matching(r"[\w*.-]{1,253}", "a domain such as example.com or *.example.com"))
 _ROOT: Final = matching(r"(?:/|[A-Za-z]:[/\\])[^\x00]{0,4000}", "an absolute path")
 _SCHEME: Final = matching(r"[a-z][a-z0-9+.-]{0,30}", "a scheme such as https")
@@ -95,9 +95,9 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "urls": {
         "schemes": Rule(list_of(_SCHEME), ("https", "http")),
-        "allow": Rule(_URL_PATTERNS, ()),
-        "deny": Rule(_URL_PATTERNS, ()),
-        "private": Rule(_URL_PATTERNS, ()),
+        "allow": Rule(URL_PATTERNS, ()),
+        "deny": Rule(URL_PATTERNS, ()),
+        "private": Rule(URL_PATTERNS, ()),
         "ports": Rule(list_of(whole(1, 65_535)), ()),
         "redirects": Rule(readers.one_of("way to treat redirects", ("inspect", "deny", "allow")), "inspect"),
         "credentials": Rule(flag, False),

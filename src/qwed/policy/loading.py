@@ -5,7 +5,16 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.policy import DEFAULT_POLICY, ActionRule, Policy, Profile, RateLimit, ToolGroup
+from qwed.assurance.in_force import score_rules
+from qwed.domain.policy import (
+    DEFAULT_POLICY,
+    ActionRule,
+    ApprovalRules,
+    Policy,
+    Profile,
+    RateLimit,
+    ToolGroup,
+)
 from qwed.domain.registry import CODE, ENGINE_NAMES, SQL, TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
@@ -16,7 +25,7 @@ from qwed.policy.readers import Reading
 from qwed.policy.sections import FILE
 from qwed.policy.yaml_text import Node, YamlError, read
 
-_STRUCT_SECTIONS: Final = ("loops", "budgets", "approvals", "retention")
+_STRUCT_SECTIONS: Final = ("loops", "budgets", "approvals", "notifications", "retention", "assurance")
 _PLAIN_SECTIONS: Final = ("profile", "prices", "default_price_usd", "guards", *RULES)
 _GROUP_RISKS: Final = {ToolGroup.SAFE: Risk.LOW, ToolGroup.DANGEROUS: Risk.CRITICAL, None: Risk.MEDIUM}
 _EMPTY: Final = Node({}, 1, 1)
@@ -157,8 +166,21 @@ class _Assembly:
             self._fail("could never be reached within loops.window", "loops", "no_progress")
         if policy.limits.lease_seconds <= policy.limits.engine_seconds:
             self._fail("must be longer than limits.engine_seconds", "limits", "lease_seconds")
+        self._compare_approvals(policy.approvals)
+        try:
+            score_rules(policy.assurance)
+        except ValueError as error:
+            self._fail(str(error), "assurance")
         for name, dangerous in _look_alikes(policy):
             self._fail(f"reads like {dangerous}, which is dangerous, and could never be safe", "tools", name)
+
+    def _compare_approvals(self, rules: ApprovalRules) -> None:
+        for key in ("remind_after_seconds", "escalate_after_seconds"):
+            after = getattr(rules, key)
+            if after is not None and after >= rules.ttl_seconds:
+                self._fail("must be shorter than approvals.ttl_seconds", "approvals", key)
+        if (rules.escalate_after_seconds is None) != (rules.escalate_to_role is None):
+            self._fail("escalate_after_seconds and escalate_to_role belong together", "approvals")
 
 
 def _without_enabled(given: Mapping[str, Any]) -> dict[str, Any]:

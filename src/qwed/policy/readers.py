@@ -67,7 +67,8 @@ def whole(least: int, most: int) -> Reader:
 
 def seconds(least: float, most: float) -> Reader:
     def read(reading: Reading, node: Node, path: str) -> Any:
-        if type(node.value) not in (int, Decimal) or not least <= node.value <= most:
+        # Compared as it is used: 0.05 is a little more as a float than as a decimal.
+        if type(node.value) not in (int, Decimal) or not least <= float(node.value) <= most:
             return reading.expected(node, path, f"seconds from {least:g} to {most:g}")
         return float(node.value)
 
@@ -90,6 +91,14 @@ def amount_in(unit: str) -> Reader:
 
 
 amount: Final = amount_in("USD")
+
+
+def share(reading: Reading, node: Node, path: str) -> Any:
+    """A number from 0 to 1, quoted or not, exact to the billionth."""
+    value = _decimal(node.value)
+    if value is None or not 0 <= value <= 1 or value != round(value, MAX_PLACES):
+        return reading.expected(node, path, f"a number from 0 to 1 with at most {MAX_PLACES} decimal places")
+    return value
 
 
 def _decimal(value: Any) -> Decimal | None:

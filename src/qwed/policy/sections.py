@@ -8,7 +8,7 @@ from typing import Any, Final
 from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.policy import readers
-from qwed.policy.engines import CHECK_KINDS, RULES_READERS
+from qwed.policy.engines import CHECK_KINDS, RULES_READERS, URL_PATTERNS
 from qwed.policy.readers import Reader, Reading, amount, flag, optional, seconds, whole
 from qwed.policy.yaml_text import Node
 
@@ -21,6 +21,13 @@ def name(reading: Reading, line: int, path: str, key: str) -> bool:
     if _NAME.fullmatch(key):
         return True
     reading.fail(line, path, f"{readers.shown(key)} is not a name: letters, digits and _ . : / - only")
+    return False
+
+
+def level(reading: Reading, line: int, path: str, key: str) -> bool:
+    if key in ("1", "2", "3"):
+        return True
+    reading.fail(line, path, f"{readers.shown(key)} is not a trust level above 0: 1, 2 or 3")
     return False
 
 
@@ -103,11 +110,41 @@ APPROVALS: Final[Mapping[str, Reader]] = {
     "max_open": whole(1, 100_000),
     "approvers": whole(1, 10),
     "role": optional(readers.text),
+    "remind_after_seconds": optional(whole(1, 30 * 86_400)),
+    "escalate_after_seconds": optional(whole(1, 30 * 86_400)),
+    "escalate_to_role": optional(readers.text),
+}
+NOTIFICATIONS: Final[Mapping[str, Reader]] = {
+    "allow": URL_PATTERNS,
+    "private": URL_PATTERNS,
+    "timeout_seconds": seconds(0.1, 60),
+    "first_retry_seconds": seconds(0.01, 3600),
+    "max_retry_seconds": seconds(0.01, 86_400),
+    "max_attempts": whole(1, 1_000),
+    "give_up_after_seconds": whole(1, 30 * 86_400),
+}
+ASSURANCE: Final[Mapping[str, Reader]] = {
+    "trust_scoring": optional(flag),
+    "trust_thresholds": optional(flag),
+    "behaviour_verification": optional(flag),
+    "hitl_gates": optional(flag),
+    "data_provenance": optional(flag),
+    "checkpoints": optional(flag),
+    "initial_score": readers.share,
+    "alpha": readers.share,
+    "beta": readers.share,
+    "floor": readers.share,
+    "settle_seconds": whole(0, 30 * 86_400),
+    "min_score": optional(readers.share),
+    "min_confidence": optional(readers.one_of("confidence", ("low", "medium", "high"))),
+    "level_scores": readers.mapping_of(level, readers.share),
+    "verifiers": readers.list_of(readers.text),
 }
 RETENTION: Final[Mapping[str, Reader]] = {
     "activity_days": optional(_DAYS),
     "approval_days": optional(_DAYS),
     "security_log_days": optional(_DAYS),
+    "delivery_days": optional(_DAYS),
 }
 
 
@@ -122,7 +159,9 @@ def tools(reading: Reading, node: Node, path: str) -> Any:
 
 
 def guards(reading: Reading, node: Node, path: str) -> Any:
-    """Kept as written: the guards read their own part."""
+    """Kept as written, a list or a mapping: the guards read their own part."""
+    if isinstance(node.value, list):
+        return _plain(node)
     return {key: _plain(item) for key, item in readers.members_of(reading, node, path).items()}
 
 
@@ -148,7 +187,9 @@ FILE: Final[Mapping[str, Reader]] = {
     ),
     "approvals": readers.fields(APPROVALS),
     "trust": readers.fields({"denied_cells": readers.member("way to treat denied cells", DeniedCells)}),
+    "notifications": readers.fields(NOTIFICATIONS),
     "retention": readers.fields(RETENTION),
+    "assurance": readers.fields(ASSURANCE),
     **RULES_READERS,
     "guards": guards,
 }

@@ -4,7 +4,8 @@
 truth lives: in dictionaries, or in a SQLite file behind one writer thread.
 """
 
+from qwed.stores.errors import DatabaseInUse, DatabaseUnusable
 from qwed.stores.memory import open_memory
-from qwed.stores.sqlite import DatabaseInUse, DatabaseUnusable, open_sqlite
+from qwed.stores.sqlite import open_sqlite
 
 __all__ = ["DatabaseInUse", "DatabaseUnusable", "open_memory", "open_sqlite"]

@@ -30,6 +30,10 @@ class Access(Protocol):
         """Durable before it returns. `applied(ok)` runs once, also when the waiter is cancelled."""
         ...
 
+    async def change(self, call: Callable[..., T], *args: Any) -> T:
+        """A change that is no record, made where records are written: one after the other."""
+        ...
+
     @property
     def tables(self) -> Tables: ...
 
@@ -53,6 +57,9 @@ class InlineAccess:
             raise
         applied(True)
 
+    async def change(self, call: Callable[..., T], *args: Any) -> T:
+        return call(*args)
+
     def close(self) -> None:
         self.tables.close()
 
@@ -73,6 +80,25 @@ class _Write:
         self.ticket.bring(None, error)
 
 
+class _Change:
+    __slots__ = ("_call", "ticket")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self.ticket: Ticket[Any] = Ticket()
+
+    def make(self) -> None:
+        try:
+            self.ticket.bring(self._call())
+        except BaseException as error:  # noqa: BLE001 - carried to whoever waits for it
+            self.ticket.bring(None, error)
+        wake((self.ticket,))
+
+    def refuse(self, error: BaseException) -> None:
+        self.ticket.bring(None, error)
+        wake((self.ticket,))
+
+
 class ThreadedAccess:
     """For tables on a disk: a few readers, and one writer that owns every change."""
 
@@ -80,8 +106,10 @@ class ThreadedAccess:
         self.tables = tables
         self._readers = ThreadPoolExecutor(readers, "qwed-read")
         self._waiting: deque[_Write] = deque()
+        self._changes: deque[_Change] = deque()
         self._work = threading.Event()
-        self._called = False
+        #: The event loop that will call the writer, once it has nothing else to do.
+        self._called: asyncio.AbstractEventLoop | None = None
         self._max_waiting = max_waiting
         self._closed = False
         self._writer = threading.Thread(target=self._write_groups, name="qwed-write", daemon=True)
@@ -118,6 +146,17 @@ class ThreadedAccess:
             self._refuse_the_rest()
         await write.ticket
 
+    async def change(self, call: Callable[..., T], *args: Any) -> T:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        change = _Change(lambda: call(*args))
+        self._changes.append(change)
+        self._work.set()
+        if not self._writer.is_alive():
+            self._refuse_the_rest()
+        result: T = await change.ticket
+        return result
+
     def _call_writer(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """Under asyncio the writer is called once the loop has nothing else to do just now: requests that
         arrived together share a flush, and the two threads do not fight for the interpreter."""
@@ -125,16 +164,20 @@ class ThreadedAccess:
             # A writer that was called and has not come yet will see this write too.
             if not self._work.is_set():
                 self._work.set()
-        elif not self._called:
-            self._called = True
+        elif self._called is not loop:
+            self._called = loop
             loop.call_soon(self._call_now)
 
     def _call_now(self) -> None:
-        self._called = False
+        self._called = None
         self._work.set()
 
     def _write_groups(self) -> None:
-        while group := self._next_group():
+        while self._wait_for_work():
+            self._make_changes()
+            group = self._next_group()
+            if not group:
+                continue
             error = self._write(group)
             # Nobody pays for what is wrong with another's record: a group that fails is written one by one.
             errors = (
@@ -151,13 +194,21 @@ class ThreadedAccess:
             return error
         return None
 
-    def _next_group(self) -> list[_Write]:
-        """Whatever waits; empty when the store is closed and nothing is left."""
-        while not self._waiting:
+    def _wait_for_work(self) -> bool:
+        """False when the store is closed and nothing is left."""
+        while not self._waiting and not self._changes:
             if self._closed:
-                return []
+                return False
             self._work.wait()
             self._work.clear()
+        return True
+
+    def _make_changes(self) -> None:
+        """Those that wait now, and no more: decisions wait behind them."""
+        for _ in range(len(self._changes)):
+            self._changes.popleft().make()
+
+    def _next_group(self) -> list[_Write]:
         return [self._waiting.popleft() for _ in range(min(MAX_GROUP, len(self._waiting)))]
 
     def _refuse_the_rest(self) -> None:
@@ -165,6 +216,8 @@ class ThreadedAccess:
         for write in late:
             write.end(StoreUnavailable("the store is closed"))
         wake(write.ticket for write in late)
+        while self._changes:
+            self._changes.popleft().refuse(StoreUnavailable("the store is closed"))
 
     def close(self) -> None:
         """Finish what was accepted, then let go."""

@@ -7,24 +7,49 @@ while anything waits. A key is loaded by one caller at a time, so nothing can ch
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from qwed.domain.admission import Account, Attempt, loop_refusal, spending_refusal
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
-from qwed.domain.approvals import Approval, ApprovalStatus
+from qwed.domain.approvals import Approval, ApprovalStatus, Kind
 from qwed.domain.budgets import FREE, Charge, Spending
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.conduct import Conduct, Standing
 from qwed.domain.conversations import Conversation, Reservation
 from qwed.domain.credentials import ApiKey
+from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
-from qwed.domain.times import DAY_MS, day_of, iso
+from qwed.domain.times import DAY_MS, day_of
+from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
+from qwed.domain.workflows import Workflow
+from qwed.ect.verifier import GENERIC_REFUSAL
 from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost
-from qwed.gateway.records import Activity, ActivityPage, ActivityQuery, Record, Remembered
+from qwed.gateway.records import (
+    Activity,
+    ActivityPage,
+    ActivityQuery,
+    HourCount,
+    KnownNode,
+    LedgerItem,
+    LedgerState,
+    Received,
+    ReceivedEct,
+    Record,
+    Remembered,
+    ReportScope,
+    ScoreChange,
+    SearchPage,
+    SearchQuery,
+    SignedCheckpoint,
+    Survey,
+)
 from qwed.gateway.waiting import SingleFlight
+from qwed.ledger.entries import Entry
 from qwed.stores.access import Access
+from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -32,6 +57,7 @@ V = TypeVar("V")
 MAX_AGENTS: Final = 10_000
 MAX_CONVERSATIONS: Final = 4_096
 MAX_KEYS: Final = 10_000
+MAX_TOKENS: Final = 1_000
 #: Decisions that let the agent act, now or after an approval.
 _BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
 
@@ -39,7 +65,7 @@ _BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
 class _HotAgent:
     """An agent's record, its counters, and what of its past weighs on the next action."""
 
-    __slots__ = ("agent", "open_approvals", "spending", "unsettled")
+    __slots__ = ("agent", "open_approvals", "spending", "standing", "unsettled")
 
     def __init__(
         self,
@@ -47,11 +73,19 @@ class _HotAgent:
         spending: Spending,
         open_approvals: dict[str, int],
         unsettled: dict[bytes, int],
+        standing: Standing,
     ) -> None:
         self.agent = agent
         self.spending = spending
         self.open_approvals = open_approvals
         self.unsettled = unsettled
+        self.standing = standing
+
+    def behave(self, actions: int, conduct: Conduct | None) -> None:
+        """What is now on record of its conduct."""
+        if actions or conduct is not None:
+            known = self.standing
+            self.standing = Standing(known.actions + actions, conduct or known.conduct)
 
 
 class _Cache(Generic[K, V]):
@@ -99,7 +133,7 @@ class _Place(Admission, frozen=True, kw_only=True):
 
     hot: _HotAgent
     principal: Spending
-    #: As it was when the request was admitted, and decided upon.
+    #: As it was when it was read, and is decided upon.
     agent: Agent
     conversation: Conversation | None = None
 
@@ -123,7 +157,11 @@ class HotStore:
         self._tokens: _Cache[bytes, AgentId] = _Cache(MAX_AGENTS, lambda _: False)
         #: The newest version of approvals that changed lately.
         self._approvals: _Cache[str, int] = _Cache(MAX_KEYS, lambda _: False)
+        self._ects: _Cache[str, str] = _Cache(MAX_TOKENS, lambda _: False)
         self._outcomes: _Cache[str, Result] = _Cache(MAX_KEYS, lambda _: False)
+        self._destinations: _Cache[PrincipalId, tuple[Webhook, ...]] = _Cache(MAX_AGENTS, lambda _: False)
+        #: How often webhooks have changed: what was read before a change is not kept after it.
+        self._webhook_changes = 0
         self._loads = SingleFlight()
         self._serials = itertools.count(1)
         #: Admissions whose hold has not been given back: whatever ends one, ends it once.
@@ -170,6 +208,30 @@ class HotStore:
             hot.spending.roll(now_ms)
         return hot.spending
 
+    async def standing(self, agent_id: AgentId) -> Standing:
+        hot = self._agents.get(agent_id) or await self._required_agent(agent_id)
+        return hot.standing
+
+    async def trust_changes(
+        self, agent_id: AgentId, before: int | None, limit: int
+    ) -> list[tuple[int, TrustChange]]:
+        return await self._access.read(self._tables.trust_changes, agent_id, before, limit)
+
+    async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
+        return fingerprint in (await self._required_agent(agent_id)).unsettled
+
+    async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
+        await self._access.change(self._tables.keep_scores, changes)
+
+    async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
+        return await self._access.read(self._tables.score_changes, peer, before, limit)
+
+    async def scored_peers(self, after: str | None, limit: int) -> list[str]:
+        return await self._access.read(self._tables.scored_peers, after, limit)
+
+    async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
+        return await self._access.read(self._tables.outcomes, agent_id, limit)
+
     async def agents(self, principal_id: PrincipalId | None, after: str | None, limit: int) -> list[Agent]:
         return await self._access.read(self._tables.agents, principal_id, after, limit)
 
@@ -198,11 +260,73 @@ class HotStore:
             self._tables.approvals, principal_id, agent_id, status, now_ms, after, limit
         )
 
+    async def search(self, query: SearchQuery) -> SearchPage:
+        return await self._access.read(self._tables.search, query)
+
+    async def hours(self, principal_id: PrincipalId | None, from_hour: int) -> list[HourCount]:
+        return await self._access.read(self._tables.hours, principal_id, from_hour)
+
+    async def agents_by_spending(
+        self, principal_id: PrincipalId | None, day: int, limit: int
+    ) -> list[tuple[Agent, int]]:
+        return await self._access.read(self._tables.agents_by_spending, principal_id, day, limit)
+
+    async def count_waiting(self, principal_id: PrincipalId | None, now_ms: int) -> int:
+        return await self._access.read(self._tables.count_waiting, principal_id, now_ms)
+
     async def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]:
         return await self._access.read(self._tables.keys, principal_id)
 
     async def webhooks(self, principal_id: PrincipalId | None) -> list[Webhook]:
         return await self._access.read(self._tables.webhooks, principal_id)
+
+    async def survey(self, scope: ReportScope, after_seq: int) -> Survey:
+        return await self._access.read(self._tables.survey, scope, after_seq)
+
+    async def ledger_state(self) -> LedgerState:
+        return await self._access.read(self._tables.ledger_state)
+
+    async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
+        return await self._access.read(self._tables.approvals_due, now_ms, limit)
+
+    async def webhook(self, webhook_id: str) -> Webhook | None:
+        return await self._access.read(self._tables.webhook, webhook_id)
+
+    async def destinations(self, principal_id: PrincipalId) -> tuple[Webhook, ...]:
+        known = self._destinations.get(principal_id)
+        if known is not None:
+            return known
+        before = self._webhook_changes
+        found = tuple(await self._access.read(self._tables.destinations, principal_id))
+        with self._lock:
+            if self._webhook_changes == before:
+                self._destinations.put(principal_id, found)
+        return found
+
+    async def deliveries(self, webhook_id: str, after: str | None, limit: int) -> list[Delivery]:
+        return await self._access.read(self._tables.deliveries, webhook_id, after, limit)
+
+    async def delivery(self, delivery_id: str) -> Delivery | None:
+        return await self._access.read(self._tables.delivery, delivery_id)
+
+    async def next_delivery_ms(self) -> int | None:
+        return await self._access.read(self._tables.next_delivery_ms)
+
+    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+        return await self._access.change(self._tables.claim_deliveries, claim)
+
+    async def settle_delivery(self, delivery: Delivery) -> None:
+        await self._access.change(self._tables.settle_delivery, delivery)
+
+    async def workflow(self, workflow_id: str) -> Workflow | None:
+        return await self._access.read(self._tables.workflow, workflow_id)
+
+    async def completed_nodes(self, workflow_id: str) -> frozenset[str]:
+        return await self._access.read(self._tables.completed_nodes, workflow_id)
+
+    @property
+    def evidence(self) -> "HotEvidence":
+        return HotEvidence(self._access)
 
     async def ping(self) -> None:
         await self._access.read(self._tables.ping)
@@ -223,7 +347,7 @@ class HotStore:
                 principal = self._principals.use(agent.principal_id)
                 if hot is not None and conversation is not None and principal is not None:
                     account = self._account(hot, principal, crossings)
-                    return self._admit(account, hot, conversation, attempt, now_ms)
+                    return self._admit(agent, account, hot, conversation, attempt, now_ms)
             # Loading one may push out another, so the look is repeated until all are there at once.
             await self._warm(agent)
             if conversation is None:
@@ -234,7 +358,13 @@ class HotStore:
         return Account(hot.agent.budget, ceilings, hot.spending, principal, hot.unsettled, crossings)
 
     def _admit(
-        self, account: Account, hot: _HotAgent, conversation: Conversation, attempt: Attempt, now_ms: int
+        self,
+        agent: Agent,
+        account: Account,
+        hot: _HotAgent,
+        conversation: Conversation,
+        attempt: Attempt,
+        now_ms: int,
     ) -> Admission | Refusal:
         refusal = loop_refusal(conversation, account, attempt, self._policy.loops, now_ms)
         if refusal is None:
@@ -242,7 +372,7 @@ class HotStore:
         if refusal is not None:
             return refusal
         reservation = conversation.reserve(attempt.step, now_ms, self._lease_ms)
-        return self._take(account, hot, attempt.charge, now_ms, conversation, reservation)
+        return self._take(agent, account, hot, attempt.charge, now_ms, conversation, reservation)
 
     async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
         while True:
@@ -252,10 +382,11 @@ class HotStore:
                 if hot is not None and principal is not None:
                     account = self._account(hot, principal)
                     refusal = spending_refusal(account, charge, now_ms)
-                    return refusal or self._take(account, hot, charge, now_ms)
+                    return refusal or self._take(agent, account, hot, charge, now_ms)
 
     def _take(
         self,
+        agent: Agent,
         account: Account,
         hot: _HotAgent,
         charge: Charge,
@@ -269,7 +400,6 @@ class HotStore:
             spending.hold(charge)
         serial = next(self._serials)
         self._live.add(serial)
-        agent = hot.agent
         return _Place(
             serial,
             agent.agent_id,
@@ -278,6 +408,7 @@ class HotStore:
             now_ms,
             hot.spending,
             reservation,
+            conversation.history[-1] if conversation is not None and conversation.history else None,
             hot=hot,
             principal=principal,
             agent=agent,
@@ -347,7 +478,9 @@ class HotStore:
 
     def _prepare(self, record: Record, place: _Place | None) -> Refusal | None:
         if place is not None and record.activity.decision in _BINDING:
-            _check_unchanged(place)
+            check_unchanged(place.agent, place.hot.agent)
+        if (replay := self._replay(record.ects)) is not None:
+            return replay
         if record.step is not None:
             self._seal(place)
         if record.outcome is not None:
@@ -356,15 +489,23 @@ class HotStore:
             return self._open_approval(record.approval, place.hot)
         return None
 
+    def _replay(self, ects: tuple[ReceivedEct, ...]) -> Refusal | None:
+        """Two tokens under one id, at the same moment: the first is taken. (Earlier ones were looked up.)"""
+        for ect in ects:
+            if self._ects.get(ect.jti) not in (None, ect.token):
+                return Refusal(Code.ECT_REFUSED, GENERIC_REFUSAL)
+        for ect in ects:
+            self._ects.put(ect.jti, ect.token)
+        return None
+
     def _outcome_refusal(self, outcome: Outcome) -> Refusal | None:
         """An outcome is reported once and settled once. The caller has looked in the tables; this
         catches the report that is being written at the same moment."""
         earlier = self._outcomes.get(outcome.activity_id)
-        settles = outcome.settled_by is not None
-        if earlier is None or (settles and earlier is Result.UNKNOWN):
+        refusal = reported_already(earlier, outcome)
+        if refusal is None:
             self._outcomes.put(outcome.activity_id, outcome.result)
-            return None
-        return Refusal(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier}")
+        return refusal
 
     def _seal(self, place: _Place | None) -> None:
         """From here no lease can end the reservation, because the write is on its way."""
@@ -379,26 +520,17 @@ class HotStore:
         now_ms = approval.created_ms
         hot.open_approvals = {key: end for key, end in hot.open_approvals.items() if end > now_ms}
         limit = self._policy.approvals.max_open
-        if len(hot.open_approvals) >= limit:
-            return Refusal(
-                Code.BUDGET_REQUESTS,
-                f"the agent has {limit} open approvals; they must be answered or expire first",
-                {
-                    "scope": "approvals",
-                    "limit": limit,
-                    "current": len(hot.open_approvals),
-                    "reset_at": iso(min(hot.open_approvals.values(), default=now_ms)),
-                },
-            )
+        refusal = too_many_open(limit, hot.open_approvals.values(), now_ms)
+        # Nobody keeps a review away by asking for much else.
+        if refusal is not None and approval.kind is not Kind.REVIEW:
+            return refusal
         hot.open_approvals[approval.approval_id] = approval.expires_ms
         return None
 
     def _approval_change(self, approval: Approval, hot: _HotAgent) -> Refusal | None:
         """Of two changes that were made from the same state, the first is taken."""
         if (self._approvals.get(approval.approval_id) or 0) >= approval.version:
-            if approval.status is ApprovalStatus.REDEEMED:
-                return Refusal(Code.APPROVAL_REDEEMED, "the grant was used at the same moment")
-            return Refusal(Code.APPROVAL_ANSWERED, "somebody else answered at the same moment")
+            return changed_meanwhile(approval)
         self._approvals.put(approval.approval_id, approval.version)
         if approval.status is not ApprovalStatus.OPEN:
             hot.open_approvals.pop(approval.approval_id, None)
@@ -422,12 +554,18 @@ class HotStore:
                 place.hot.open_approvals[approval.approval_id] = approval.expires_ms
             else:
                 place.hot.open_approvals.pop(approval.approval_id, None)
+        for ect in record.ects:
+            self._ects.drop(ect.jti)
         if record.outcome is not None:
             self._outcomes.drop(record.outcome.activity_id)
 
     def _apply(self, record: Record, place: _Place | None) -> None:
         if record.key is not None:
             self._keys.put(record.key.key_hash, record.key)
+        if record.webhook is not None or record.dropped_webhook is not None:
+            # One of an operator concerns every principal.
+            self._destinations = _Cache(MAX_AGENTS, lambda _: False)
+            self._webhook_changes += 1
         if place is None:
             return
         if record.step is not None and place.conversation is not None and place.reservation is not None:
@@ -435,6 +573,7 @@ class HotStore:
         if (booking := record.booking) is not None:
             place.hot.spending.settle(booking.day, booking.cost_nano, booking.tokens)
             place.principal.settle(booking.day, booking.cost_nano, booking.tokens)
+        place.hot.behave(booking.actions if booking is not None else 0, record.conduct)
         if record.agent is not None:
             self._tokens.drop(place.hot.agent.token_hash)
             place.hot.agent = record.agent
@@ -477,7 +616,7 @@ class HotStore:
         spending = Spending(
             day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens, hour=rows.hour
         )
-        hot = _HotAgent(agent, spending, rows.open_approvals, rows.unsettled)
+        hot = _HotAgent(agent, spending, rows.open_approvals, rows.unsettled, rows.standing)
         with self._lock:
             self._agents.put(agent_id, hot)
         return hot
@@ -505,21 +644,56 @@ class HotStore:
         return len(seen - {attempt.conversation_id})
 
 
+class HotEvidence:
+    """The `Evidence` port: straight to the tables."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._tables = access.tables.ledger
+
+    async def ledger(self) -> str:
+        return await self._access.read(self._tables.name)
+
+    async def size(self) -> int:
+        return await self._access.read(self._tables.size)
+
+    async def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
+        return await self._access.read(self._tables.checkpoint, size)
+
+    async def entries(self, after: int, limit: int) -> list[Entry]:
+        return await self._access.read(self._tables.entries, after, limit)
+
+    async def root(self, size: int) -> bytes:
+        return await self._access.read(self._tables.root, size)
+
+    async def inclusion(self, seq: int, size: int) -> list[bytes]:
+        return await self._access.read(self._tables.inclusion, seq, size)
+
+    async def consistency(self, first: int, second: int) -> list[bytes]:
+        return await self._access.read(self._tables.consistency, first, second)
+
+    async def position(self, subject: str) -> int | None:
+        return await self._access.read(self._tables.position, subject)
+
+    async def received(self, jti: str) -> Received | None:
+        return await self._access.read(self._tables.received, jti)
+
+    async def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:
+        return await self._access.read(self._tables.ancestry, jtis, bound)
+
+    async def stretch(self, after: int, limit: int) -> list[LedgerItem]:
+        return await self._access.read(self._tables.stretch, after, limit)
+
+    async def lineage(self, jti: str, bound: int) -> list[LedgerItem]:
+        return await self._access.read(self._tables.lineage, jti, bound)
+
+
 def _end(place: _Place) -> None:
     """Step and hold are free again."""
     if place.reservation is not None and place.conversation is not None:
         place.conversation.release(place.reservation)
     place.hot.spending.release(place.charge)
     place.principal.release(place.charge)
-
-
-def _check_unchanged(place: _Place) -> None:
-    """An agent that lost its standing while its request was at work does not profit from the old one."""
-    before, now = place.agent, place.hot.agent
-    if now.status is not before.status and now.status is not AgentStatus.ACTIVE:
-        raise AgentChanged(f"the agent was {now.status} while this request was at work")
-    if now.trust_level < before.trust_level:
-        raise AgentChanged("the agent's trust was lowered while this request was at work: ask again")
 
 
 def _note_outcome(hot: _HotAgent, outcome: Outcome) -> None:

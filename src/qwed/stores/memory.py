@@ -3,31 +3,66 @@
 They keep what a file would, without the file: the same records, the same chain, nothing durable.
 """
 
+import bisect
 import os
 import threading
 from collections import Counter, defaultdict
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
 from qwed.domain.approvals import Approval, ApprovalStatus
+from qwed.domain.conduct import Conduct, Standing
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
+from qwed.domain.deliveries import Claim, Delivery, DeliveryState, claimed
+from qwed.domain.nodes import activity_id_of, jti_of
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
 from qwed.domain.times import day_of
+from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
+from qwed.domain.workflows import Workflow
+from qwed.ect.keys import KeyRing
+from qwed.ect.tokens import new_id
+from qwed.gateway.commitments import committed
 from qwed.gateway.ports import Clock
-from qwed.gateway.records import Activity, ActivityPage, ActivityQuery, Record, Remembered
-from qwed.ledger.chain import Entry, Head, append, commit_to
+from qwed.gateway.records import (
+    Activity,
+    ActivityPage,
+    ActivityQuery,
+    HourCount,
+    KnownNode,
+    LedgerItem,
+    LedgerState,
+    Received,
+    Record,
+    Redaction,
+    Remembered,
+    ReportScope,
+    ScoreChange,
+    SearchPage,
+    SearchQuery,
+    SignedCheckpoint,
+    Survey,
+    Tally,
+)
+from qwed.ledger.chain import Entry, Head
+from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
+from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclusion, root_of
 from qwed.stores.access import InlineAccess
+from qwed.stores.chaining import Growth, decided_node, lineage_of, received_node, walked
 from qwed.stores.hot import HotStore
-from qwed.stores.tables import AccountRows, Counters
+from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
+from qwed.stores.tallies import added, tally_of
 
-SALT_BYTES: Final = 16
+Row = tuple[Any, ...]
 
 
 class MemoryTables:
-    def __init__(self) -> None:
+    def __init__(self, ring: KeyRing) -> None:
         self._agents: dict[str, Agent] = {}
         self._tokens: dict[bytes, str] = {}
         self._keys: dict[bytes, ApiKey] = {}
@@ -36,14 +71,20 @@ class MemoryTables:
         self._steps: defaultdict[tuple[str, str], list[Step]] = defaultdict(list)
         self._days: dict[tuple[str, str, int], Counters] = {}
         self._seconds: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        self._hours: dict[tuple[str, int, str, str], tuple[int, int]] = {}
         self._approvals: dict[str, Approval] = {}
         self._outcomes: dict[str, Outcome] = {}
         self._remembered: dict[tuple[str, bytes], Remembered] = {}
         self._crossings: defaultdict[tuple[str, bytes], dict[str, int]] = defaultdict(dict)
         self._webhooks: dict[str, Webhook] = {}
-        self.ledger: list[Entry] = []
-        self._head = Head()
-        self._salts = b""
+        self._actions: Counter[str] = Counter()
+        self._conduct: dict[str, Conduct] = {}
+        self._trust_changes: list[TrustChange] = []
+        self._scores: defaultdict[str, dict[int, ScoreChange]] = defaultdict(dict)
+        self._deliveries: dict[str, Delivery] = {}
+        self._workflows: dict[str, Workflow] = {}
+        self._completed: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self.ledger = MemoryLedgerTables(ring, self._activities)
         self._lock = threading.Lock()
 
     def agent(self, agent_id: AgentId) -> Agent | None:
@@ -72,6 +113,7 @@ class MemoryTables:
                     if o.agent_id == agent_id and o.result is Result.UNKNOWN
                 )
             ),
+            Standing(self._actions[agent_id], self._conduct.get(agent_id, Conduct())),
         )
 
     def principal_today(self, principal_id: PrincipalId, day: int) -> Counters:
@@ -119,6 +161,29 @@ class MemoryTables:
         entries = tuple((a.payload, self._outcomes.get(a.activity_id)) for _, a in page)
         return ActivityPage(entries, summary, page[-1][0] if len(newest) > query.limit else None)
 
+    def trust_changes(
+        self, agent_id: AgentId, before: int | None, limit: int
+    ) -> list[tuple[int, TrustChange]]:
+        numbered = enumerate(self._trust_changes, start=1)
+        own = [(number, change) for number, change in numbered if change.agent_id == agent_id]
+        return [row for row in reversed(own) if before is None or row[0] < before][:limit]
+
+    def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
+        with self._lock:
+            for change in changes:
+                self._scores[change.peer].setdefault(change.number, change)
+
+    def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
+        own = [row for number, row in sorted(self._scores.get(peer, {}).items(), reverse=True)]
+        return [row for row in own if before is None or row.number < before][:limit]
+
+    def scored_peers(self, after: str | None, limit: int) -> list[str]:
+        return [peer for peer in sorted(self._scores) if peer > (after or "")][:limit]
+
+    def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
+        own = [outcome for _, outcome in sorted(self._outcomes.items()) if outcome.agent_id == agent_id]
+        return own[::-1][:limit]
+
     def activity(self, activity_id: str) -> tuple[Activity, Outcome | None] | None:
         found = self._activities.get(activity_id)
         return (found[1], self._outcomes.get(activity_id)) if found else None
@@ -145,6 +210,39 @@ class MemoryTables:
         ]
         return found[:limit]
 
+    def search(self, query: SearchQuery) -> SearchPage:
+        found = [
+            (seq, activity)
+            for seq, activity in reversed(self._activities.values())
+            if (query.before_seq is None or seq < query.before_seq) and _is_sought(query, activity)
+        ]
+        page = found[: query.limit]
+        entries = tuple((activity, self._outcomes.get(activity.activity_id)) for _, activity in page)
+        return SearchPage(entries, page[-1][0] if len(found) > query.limit else None)
+
+    def hours(self, principal_id: PrincipalId | None, from_hour: int) -> list[HourCount]:
+        owner = EVERYBODY if principal_id is None else principal_id
+        return [
+            HourCount(hour, decision, code, entries, cost)
+            for (principal, hour, decision, code), (entries, cost) in sorted(self._hours.items())
+            if principal == owner and hour >= from_hour
+        ]
+
+    def agents_by_spending(
+        self, principal_id: PrincipalId | None, day: int, limit: int
+    ) -> list[tuple[Agent, int]]:
+        found = [
+            (agent, self._days.get(("agent", agent.agent_id, day), Counters()).cost_nano)
+            for agent in self.agents(principal_id, None, len(self._agents))
+        ]
+        found.sort(key=lambda row: (row[0].status is not AgentStatus.SUSPENDED, -row[1], row[0].agent_id))
+        return found[:limit]
+
+    def count_waiting(self, principal_id: PrincipalId | None, now_ms: int) -> int:
+        return len(
+            self.approvals(principal_id, None, ApprovalStatus.OPEN, now_ms, None, len(self._approvals))
+        )
+
     def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]:
         found = sorted(self._keys.values(), key=lambda key: key.key_id)
         return [key for key in found if principal_id in (None, key.principal_id)]
@@ -153,6 +251,86 @@ class MemoryTables:
         return [
             hook for _, hook in sorted(self._webhooks.items()) if principal_id in (None, hook.principal_id)
         ]
+
+    def survey(self, scope: ReportScope, after_seq: int) -> Survey:
+        stretch = self.ledger.entries(after_seq, SURVEY_STRETCH)
+        tallies: dict[Row, Row] = {}
+        changes = []
+        for entry in stretch:
+            found = self._activities.get(entry.subject)
+            if found is None or not _is_in_scope(scope, found[1]):
+                continue
+            activity = found[1]
+            if activity.decision == "NOTED" and activity.action_type in scope.changes:
+                changes.append(activity.payload)
+            alike, costs = tally_of(activity, self._outcomes.get(activity.activity_id))
+            tallies[alike] = added(tallies.get(alike), costs)
+        following = after_seq + SURVEY_STRETCH
+        return Survey(
+            tuple(Tally(*alike, *costs) for alike, costs in tallies.items()),
+            tuple(changes),
+            0,
+            following if following < self.ledger.size() else None,
+            self.ledger.size(),
+        )
+
+    def ledger_state(self) -> LedgerState:
+        size = self.ledger.size()
+        if not size:
+            return LedgerState(0, Head().hash, None, None)
+        (first,), (last,) = self.ledger.entries(0, 1), self.ledger.entries(size - 1, 1)
+        return LedgerState(size, last.hash, first.at_ms, last.at_ms)
+
+    def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
+        due = [approval for approval in self._approvals.values() if approval.attention_ms <= now_ms]
+        return sorted(due, key=lambda approval: approval.attention_ms)[:limit]
+
+    def webhook(self, webhook_id: str) -> Webhook | None:
+        return self._webhooks.get(webhook_id)
+
+    def destinations(self, principal_id: PrincipalId) -> list[Webhook]:
+        return [hook for hook in self.webhooks(None) if hook.principal_id in (None, principal_id)]
+
+    def deliveries(self, webhook_id: str, after: str | None, limit: int) -> list[Delivery]:
+        found = [
+            delivery
+            for delivery_id, delivery in sorted(self._deliveries.items(), reverse=True)
+            if delivery.webhook_id == webhook_id and delivery_id < (after or "~")
+        ]
+        return found[:limit]
+
+    def delivery(self, delivery_id: str) -> Delivery | None:
+        return self._deliveries.get(delivery_id)
+
+    def next_delivery_ms(self) -> int | None:
+        with self._lock:
+            return min((delivery.due_ms for delivery in self._waiting()), default=None)
+
+    def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+        with self._lock:
+            due = [delivery for delivery in self._waiting() if delivery.due_ms <= claim.now_ms]
+            due.sort(key=lambda delivery: delivery.due_ms)
+            taken = claim.chosen([(delivery.delivery_id, delivery.webhook_id) for delivery in due])
+            for delivery_id in taken:
+                self._deliveries[delivery_id] = claimed(self._deliveries[delivery_id], claim)
+            return [self._deliveries[delivery_id] for delivery_id in taken]
+
+    def _waiting(self) -> list[Delivery]:
+        return [d for d in self._deliveries.values() if d.state is DeliveryState.PENDING]
+
+    def settle_delivery(self, delivery: Delivery) -> None:
+        with self._lock:
+            stored = self._deliveries.get(delivery.delivery_id)
+            if stored is None or stored.state is not DeliveryState.PENDING:
+                return
+            if stored.attempts == delivery.attempts or delivery.state is DeliveryState.DELIVERED:
+                self._deliveries[delivery.delivery_id] = delivery
+
+    def workflow(self, workflow_id: str) -> Workflow | None:
+        return self._workflows.get(workflow_id)
+
+    def completed_nodes(self, workflow_id: str) -> frozenset[str]:
+        return frozenset(self._completed.get(workflow_id, ()))
 
     def ping(self) -> None:
         """Always there."""
@@ -163,21 +341,13 @@ class MemoryTables:
             for record in records:
                 self._write(record)
 
-    def _salt(self) -> bytes:
-        if not self._salts:
-            self._salts = os.urandom(256 * SALT_BYTES)
-        salt, self._salts = self._salts[:SALT_BYTES], self._salts[SALT_BYTES:]
-        return salt
-
     def _write(self, record: Record) -> None:
-        activity = record.activity
-        entry = append(
-            self._head, activity.at_ms, activity.activity_id, commit_to(activity.payload, self._salt())
-        )
-        self._head = Head(entry.seq, entry.hash)
-        self.ledger.append(entry)
-        self._activities[activity.activity_id] = (entry.seq, activity)
-        self._by_agent[activity.agent_id].append((entry.seq, activity))
+        for activity, entry in zip(record.activities, self.ledger.add(record), strict=True):
+            self._activities[activity.activity_id] = (entry.seq, activity)
+            self._by_agent[activity.agent_id].append((entry.seq, activity))
+            for key in hour_keys(activity):
+                count, cost = self._hours.get(key, (0, 0))
+                self._hours[key] = (count + 1, cost + activity.cost_nano)
         if (step := record.step) is not None:
             self._steps[step.agent_id, step.conversation_id].append(step.step)
         if record.booking is not None:
@@ -194,6 +364,7 @@ class MemoryTables:
                 max(0, have.cost_nano + b.cost_nano),
                 max(0, have.tokens + b.tokens),
             )
+        self._actions[b.agent_id] += b.actions
         if b.requests:
             seconds = self._seconds[b.agent_id]
             seconds[b.second] = seconds.get(b.second, 0) + b.requests
@@ -216,13 +387,72 @@ class MemoryTables:
         if (crossing := record.crossing) is not None:
             seen = self._crossings[crossing.agent_id, crossing.fingerprint]
             seen[crossing.conversation_id] = crossing.at_ms
+        if record.conduct is not None:
+            self._conduct[record.activity.agent_id] = record.conduct
+        self._trust_changes += record.trust_changes
         if record.webhook is not None:
             self._webhooks[record.webhook.webhook_id] = record.webhook
+        if record.workflow is not None:
+            self._workflows[record.workflow.workflow_id] = record.workflow
+        for done in record.completions:
+            self._completed[done.workflow_id].setdefault(done.node_id, done.jti)
         if record.dropped_webhook is not None:
             self._webhooks.pop(record.dropped_webhook, None)
+        for delivery in record.deliveries:
+            self._deliveries[delivery.delivery_id] = delivery
+        if record.redaction is not None:
+            self._redact(record.redaction)
+
+    def _redact(self, redaction: Redaction) -> None:
+        for stone in redaction.tombstones:
+            seq, activity = self._activities[stone.activity_id]
+            self._forget_fingerprint(activity)
+            erased = msgspec.structs.replace(
+                activity,
+                action_type=stone.action_type,
+                conversation_id=stone.conversation_id,
+                fingerprint=b"",
+                payload=stone.payload,
+            )
+            self._activities[stone.activity_id] = (seq, erased)
+            rows = self._by_agent[redaction.agent_id]
+            rows[bisect.bisect_left(rows, seq, key=lambda row: row[0])] = (seq, erased)
+            name = stone.activity_id.encode()
+            for key in [key for key, kept in self._remembered.items() if name in kept.body]:
+                del self._remembered[key]
+            for delivery_id in [key for key, sent in self._deliveries.items() if name in sent.body]:
+                del self._deliveries[delivery_id]
+        erased_ids = {stone.activity_id for stone in redaction.tombstones}
+        self._trust_changes = [change.without_texts_of(erased_ids) for change in self._trust_changes]
+        for approval in redaction.approvals:
+            self._approvals[approval.approval_id] = approval
+        for outcome in redaction.outcomes:
+            self._outcomes[outcome.activity_id] = outcome
+        for conversation in redaction.conversations:
+            self._steps.pop((redaction.agent_id, conversation), None)
+            for seen in self._crossings.values():
+                seen.pop(conversation, None)
+
+    def _forget_fingerprint(self, activity: Activity) -> None:
+        """A hash without a salt can be guessed: another takes its place, which is nobody's."""
+        if activity.conversation_id is None or not activity.fingerprint:
+            return
+        steps = self._steps.get((activity.agent_id, activity.conversation_id), [])
+        for place, step in enumerate(steps):
+            if step.fingerprint == activity.fingerprint:
+                steps[place] = msgspec.structs.replace(step, fingerprint=os.urandom(32))
+        self._crossings.pop((activity.agent_id, activity.fingerprint), None)
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _is_in_scope(scope: ReportScope, activity: Activity) -> bool:
+    return (
+        scope.from_ms <= activity.at_ms < scope.to_ms
+        and scope.principal_id in (None, activity.principal_id)
+        and scope.agent_id in (None, activity.agent_id)
+    )
 
 
 def _matches(query: ActivityQuery, activity: Activity) -> bool:
@@ -235,5 +465,126 @@ def _matches(query: ActivityQuery, activity: Activity) -> bool:
     )
 
 
-def open_memory(policy: Policy, clock: Clock) -> HotStore:
-    return HotStore(InlineAccess(MemoryTables()), policy, clock)
+def _is_sought(query: SearchQuery, activity: Activity) -> bool:
+    return (
+        query.principal_id in (None, activity.principal_id)
+        and query.agent_id in (None, activity.agent_id)
+        and (query.from_ms is None or activity.at_ms >= query.from_ms)
+        and (query.to_ms is None or activity.at_ms < query.to_ms)
+        and query.decision in (None, activity.decision)
+        and query.action_type in (None, activity.action_type)
+        and query.error_code in (None, activity.error_code)
+        and query.conversation_id in (None, activity.conversation_id)
+        and (query.text is None or query.text in activity.payload)
+    )
+
+
+class MemoryLedgerTables:
+    """The ledger of a gateway that may forget: signed when somebody asks, since nothing outlives it."""
+
+    def __init__(self, ring: KeyRing, activities: Mapping[str, tuple[int, Activity]]) -> None:
+        self._ring = ring
+        self._activities = activities
+        self._name = f"urn:uuid:{new_id()}"
+        self._nodes = NodeMemory()
+        self._growth = Growth(Head(), Edge(), self._nodes)
+        self._chain = self._growth.entries
+        self._positions: dict[str, int] = {}
+        self._tokens: dict[str, Received] = {}
+        self._decided: dict[str, KnownNode] = {}
+        self._cosigned: dict[int, SignedCheckpoint] = {}
+
+    def add(self, record: Record) -> list[Entry]:
+        """One entry for each of the record's activities."""
+        for ect in record.ects:
+            if ect.jti not in self._tokens:
+                entry = self._add(ect.jti, ect.received_ms, ect.token.encode("ascii"))
+                self._tokens[ect.jti] = Received(
+                    ect.jti, entry.seq, entry.at_ms, entry.hash, ect.token, ect.principal_id
+                )
+        if (signed := record.cosignature) is not None:
+            kept = self._cosigned.get(signed.size)
+            others = kept.cosignatures if kept is not None else ()
+            more = (*others, signed.token)
+            self._cosigned[signed.size] = SignedCheckpoint(signed.size, signed.checkpoint, more)
+        return [self._add_decided(activity) for activity in record.activities]
+
+    def _add_decided(self, activity: Activity) -> Entry:
+        jti = jti_of(activity.activity_id)
+        self._decided[jti] = decided_node(jti, activity.at_ms, activity.par, activity.wid)
+        return self._add(activity.activity_id, activity.at_ms, committed(activity))
+
+    def _add(self, subject: str, at_ms: int, content: bytes) -> Entry:
+        entry, _ = self._growth.add(subject, at_ms, content)
+        self._positions[subject] = entry.seq
+        return entry
+
+    def name(self) -> str:
+        return self._name
+
+    def size(self) -> int:
+        return len(self._chain)
+
+    def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
+        size = self.size() if size is None else size
+        if not 0 < size <= self.size():
+            return None
+        if size not in self._cosigned:
+            last = self._chain[size - 1]
+            checkpoint = Checkpoint(self._name, size, self.root(size), last.hash, last.at_ms // 1000)
+            return SignedCheckpoint(size, sign_checkpoint(self._ring, checkpoint))
+        return self._cosigned[size]
+
+    def entries(self, after: int, limit: int) -> list[Entry]:
+        return self._chain[after : after + limit]
+
+    def root(self, size: int) -> bytes:
+        return root_of(self._nodes, size)
+
+    def inclusion(self, seq: int, size: int) -> list[bytes]:
+        return prove_inclusion(self._nodes, seq - 1, size)
+
+    def consistency(self, first: int, second: int) -> list[bytes]:
+        return prove_consistency(self._nodes, first, second)
+
+    def position(self, subject: str) -> int | None:
+        return self._positions.get(subject)
+
+    def received(self, jti: str) -> Received | None:
+        return self._tokens.get(jti)
+
+    def stretch(self, after: int, limit: int) -> list[LedgerItem]:
+        return [self._item(entry) for entry in self._chain[after : after + limit]]
+
+    def lineage(self, jti: str, bound: int) -> list[LedgerItem]:
+        return lineage_of(jti, self._found, bound)
+
+    def _found(self, jti: str) -> LedgerItem | None:
+        for subject in (jti, activity_id_of(jti)):
+            if (seq := self._positions.get(subject)) is not None:
+                return self._item(self._chain[seq - 1])
+        return None
+
+    def _item(self, entry: Entry) -> LedgerItem:
+        activity = self._activities.get(entry.subject)
+        received = self._tokens.get(entry.subject)
+        return LedgerItem(
+            entry.seq,
+            entry.at_ms,
+            activity[1] if activity else None,
+            received.token if received else None,
+            activity[1].principal_id if activity else received.principal_id if received else None,
+        )
+
+    def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:
+        return walked(jtis, self._known, bound)
+
+    def _known(self, jti: str) -> KnownNode | None:
+        if (decided := self._decided.get(jti)) is not None:
+            return decided
+        received = self._tokens.get(jti)
+        return received_node(received.token) if received is not None and received.token else None
+
+
+def open_memory(policy: Policy, clock: Clock, ring: KeyRing) -> HotStore:
+    return HotStore(InlineAccess(MemoryTables(ring)), policy, clock)

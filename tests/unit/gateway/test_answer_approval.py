@@ -317,7 +317,7 @@ def test_an_agent_asks_for_trust_and_a_person_grants_it(gateway: Gateway) -> Non
     approval = asked.body["approval"]
     run(approve(gateway.services, PERSON, approval["id"], None))
 
-    assert approval["evidence"]["recorded"] == {}
+    assert approval["evidence"]["recorded"]["approved"] == 0
     assert gateway.get_agent(agent_id)["trust_level"] == 2
     assert (
         refused(redeem(gateway.services, OPERATOR, approval["id"], {"action": READ})) == "QWED-APPROVAL-004"

@@ -108,12 +108,13 @@ def test_a_token_that_is_no_text_authenticates_nobody(world, token):
     assert verify(world, agent, agent_token=token).status_code == 401
 
 
-def test_a_token_of_another_agent_is_refused_and_changes_nothing_about_either(world):
+def test_a_token_of_another_agent_is_refused_and_harms_its_owner_alone(world):
     agent, other = world.register(), world.register()
     response = verify(world, agent, {"X-Agent-Token": other["agent_token"]})
 
     assert (response.status_code, code_of(response.json())) == (401, "QWED-AGENT-002")
-    assert world.decisions(agent) == world.decisions(other) == []
+    assert world.decisions(agent) == []
+    assert [entry["error_code"] for entry in world.decisions(other)] == ["QWED-AGENT-002"]
 
 
 # --- two credentials ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.support.ledgers import verified_head
 
 from qwed import Gateway, RequestError
 from qwed.domain.actions import Action
@@ -22,7 +23,7 @@ from qwed.gateway.register_agent import register_agent
 from qwed.gateway.requests import read_verify
 from qwed.gateway.verify_action import verify_action
 from qwed.gateway.waiting import SingleFlight, run
-from qwed.stores.sqlite import DatabaseInUse, SqliteTables, verify_ledger
+from qwed.stores.sqlite import DatabaseInUse, SqliteTables
 
 EMAIL = {"type": "send_email", "parameters": {"to": "a@example.com", "body": "hello"}}
 SUM = {"type": "calculate", "query": "1+1"}
@@ -220,7 +221,7 @@ def test_a_commit_that_fails_after_it_was_done_counts_as_done(tmp_path: Path) ->
     gateway.close()
 
     assert (first["decision"], second["decision"]) == ("APPROVED", "APPROVED")
-    assert verify_ledger(tmp_path / "qwed.db").seq == 3
+    assert verified_head(tmp_path / "qwed.db").seq == 3
 
 
 def test_a_link_to_the_database_is_the_same_database(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.records import an_agent
 from tests.support.world import calculate
 
 from qwed.domain.findings import Finding, Status
@@ -139,3 +140,21 @@ def test_the_shortcut_never_calls_a_secret_harmless(secret):
     assert not is_harmless({"query": f"a {secret} b"})
     assert not is_harmless({"password": "x"})
     assert is_harmless({"type": "calculate", "query": "2+2", "id": "7f3c1f0e-8f5c-4d6b-9a53-0d1f1f0a3a11"})
+
+
+def test_a_status_or_a_struct_is_written_as_its_value_and_its_members():
+    agent = an_agent()
+
+    assert shown({"type": agent.type, "permissions": agent.permissions}) == {
+        "type": "autonomous",
+        "permissions": {"allowed_engines": ["math", "logic"], "allowed_tools": [], "blocked_tools": []},
+    }
+
+
+def test_a_registration_is_recorded_in_full(world):
+    agent = world.register(permissions={"blocked_tools": ["send_money"]}, budget={"max_requests_per_day": 7})
+    said = world.activity(agent)["activities"][0]["action"]["parameters"]
+
+    assert (said["type"], said["status"]) == ("autonomous", "active")
+    assert said["permissions"]["blocked_tools"] == ["send_money"]
+    assert said["budget"]["max_requests_per_day"] == 7

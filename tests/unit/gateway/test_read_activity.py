@@ -42,3 +42,21 @@ def test_the_gateways_own_record_is_for_operators(world):
 def test_nobody_has_no_record(world):
     assert entries(world, "agent_nobody", world.principal_key("acme")).status_code == 404
     assert world.call("GET", "/agents/agent_nobody/activity").status_code == 404
+
+
+def test_a_parameter_that_is_given_twice_is_refused(world):
+    agent = world.register()
+    for path in (f"/agents/{agent['agent_id']}/activity", "/compliance-report", "/agents", "/approvals"):
+        refused = world.call("GET", f"{path}?from=2026-01-01&from=2026-02-01&limit=1")
+
+        assert refused.status_code == 422
+        assert refused.json()["error"]["details"]["field"] == "from"
+
+
+def test_a_decision_that_is_none_is_refused_with_those_there_are(world):
+    agent = world.register()
+
+    refused = world.call("GET", f"/agents/{agent['agent_id']}/activity", params={"decision": "approved"})
+
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"].endswith("BUDGET_EXCEEDED, NOTED")

@@ -187,3 +187,27 @@ def test_a_second_unknown_outcome_of_one_action_needs_its_own_settling(world):
 
     assert code_of(blocked) == "QWED-AGENT-LOOP-003"
     assert free["decision"] == "APPROVED"
+
+
+def test_an_older_grant_is_no_way_around_an_unknown_outcome(world):
+    """Two grants for one payment; nobody knows what became of the first."""
+    agent = world.register(type="supervised")
+    approver = world.principal_key("acme", scopes=["approve"])
+    action = {"type": "send_email", "parameters": {"to": "a@example.com", "body": "pay 5"}}
+    grants = [world.verify(agent, action, step)["approval"]["id"] for step in (1, 2)]
+    for grant in grants:
+        world.call("POST", f"/approvals/{grant}/approve", key=approver)
+
+    def redeem(grant):
+        path = f"/approvals/{grant}/redeem"
+        return world.call("POST", path, key=agent["agent_token"], json={"action": action}).json()
+
+    first = redeem(grants[0])
+    outcome = f"/agents/{agent['agent_id']}/activity/{first['activity_id']}/outcome"
+    world.call("POST", outcome, key=agent["agent_token"], json={"outcome": "unknown"})
+    refused = redeem(grants[1])
+
+    assert (refused["decision"], refused["error"]["code"]) == ("DENIED", "QWED-AGENT-LOOP-003")
+    assert refused["error"]["details"] == {"pattern": "unsettled_outcome"}
+    world.call("POST", f"{outcome}/settle", key=approver, json={"outcome": "failure"})
+    assert redeem(grants[1])["decision"] == "APPROVED"

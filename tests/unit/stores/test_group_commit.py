@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.ledgers import verified_head
+from tests.support.records import RING
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.policy import Retention
@@ -15,7 +17,7 @@ from qwed.gateway.waiting import run
 from qwed.ledger.chain import verify
 from qwed.stores.access import ThreadedAccess
 from qwed.stores.memory import MemoryTables
-from qwed.stores.sqlite import SqliteTables, verify_ledger
+from qwed.stores.sqlite import SqliteTables
 
 
 def record(name: str, action_type: str = "calculate") -> Record:
@@ -44,7 +46,7 @@ class SlowFirst:
 
 
 def test_a_record_that_cannot_be_written_fails_alone(tmp_path: Path) -> None:
-    tables = SlowFirst(SqliteTables(tmp_path / "qwed.db"))
+    tables = SlowFirst(SqliteTables(tmp_path / "qwed.db", RING))
     access = ThreadedAccess(tables)  # type: ignore[arg-type]
     outcomes: dict[str, bool] = {}
     applied: dict[str, bool] = {}
@@ -78,11 +80,11 @@ def test_a_record_that_cannot_be_written_fails_alone(tmp_path: Path) -> None:
     assert (
         outcomes == applied == {"act_first": True, "act_good_1": True, "act_bad": False, "act_good_2": True}
     )
-    assert verify_ledger(tmp_path / "qwed.db").seq == 3
+    assert verified_head(tmp_path / "qwed.db", RING).seq == 3
 
 
 def test_a_closed_store_refuses_writes(tmp_path: Path) -> None:
-    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db"))
+    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db", RING))
     access.close()
 
     with pytest.raises(StoreUnavailable, match="closed"):
@@ -90,7 +92,7 @@ def test_a_closed_store_refuses_writes(tmp_path: Path) -> None:
 
 
 def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
-    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db"))
+    access = ThreadedAccess(SqliteTables(tmp_path / "qwed.db", RING))
     threads = [
         threading.Thread(target=lambda n=n: run(access.write(record(f"act_{n}"), lambda ok: None)))
         for n in range(50)
@@ -101,11 +103,11 @@ def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
         thread.join()
     access.close()
 
-    assert verify_ledger(tmp_path / "qwed.db").seq == 50
+    assert verified_head(tmp_path / "qwed.db", RING).seq == 50
 
 
 def test_the_chain_in_memory_has_one_end_whoever_writes() -> None:
-    tables = MemoryTables()
+    tables = MemoryTables(RING)
     start = threading.Barrier(8)
 
     def write(number: int) -> None:
@@ -119,11 +121,11 @@ def test_the_chain_in_memory_has_one_end_whoever_writes() -> None:
     for thread in threads:
         thread.join()
 
-    assert verify(tables.ledger).seq == 1600
+    assert verify(tables.ledger.entries(0, 2_000)).seq == 1600
 
 
 def test_what_is_older_than_the_retention_goes_and_the_chain_still_verifies(tmp_path: Path) -> None:
-    tables = SqliteTables(tmp_path / "qwed.db", retention=Retention(activity_days=1))
+    tables = SqliteTables(tmp_path / "qwed.db", RING, retention=Retention(activity_days=1))
     old = record("act_old")
     tables.write([old])
     now_ms = 10 * DAY_MS
@@ -135,4 +137,4 @@ def test_what_is_older_than_the_retention_goes_and_the_chain_still_verifies(tmp_
 
     assert gone is None
     assert kept is not None
-    assert verify_ledger(tmp_path / "qwed.db").seq == 65
+    assert verified_head(tmp_path / "qwed.db", RING).seq == 65

@@ -31,6 +31,9 @@ CREATE TABLE activities (
     cost_nano       INTEGER NOT NULL,
     tokens          INTEGER NOT NULL,
     fingerprint     BLOB NOT NULL,
+    -- The nodes that caused this one, joined by commas; the workflow that tokens named.
+    par             TEXT,
+    wid             TEXT,
     salt            BLOB,
     payload         BLOB
 );
@@ -38,7 +41,7 @@ CREATE TABLE activities (
 CREATE INDEX activities_by_agent ON activities
     (agent_id, seq, at_ms, decision, cost_nano, action_type, conversation_id);
 
--- One entry per activity, under the same number. The chain outlives erased payloads.
+-- One entry per activity, and per token received, under the same number. The chain outlives what is erased.
 CREATE TABLE ledger (
     seq        INTEGER PRIMARY KEY,
     at_ms      INTEGER NOT NULL,
@@ -46,6 +49,36 @@ CREATE TABLE ledger (
     commitment BLOB NOT NULL,
     previous   BLOB NOT NULL,
     hash       BLOB NOT NULL
+);
+
+-- Every fourth level of the Merkle tree over the entries; the leaves are the entries.
+CREATE TABLE tiles (
+    level INTEGER NOT NULL,
+    idx   INTEGER NOT NULL,
+    hash  BLOB NOT NULL,
+    PRIMARY KEY (level, idx)
+) WITHOUT ROWID;
+
+-- Each group of writes is signed; of older signatures one a minute is kept, and every cosigned one.
+CREATE TABLE checkpoints (
+    size         INTEGER PRIMARY KEY,
+    at_ms        INTEGER NOT NULL,
+    token        TEXT NOT NULL,
+    cosignatures BLOB
+);
+
+-- Execution context tokens, byte for byte as they came.
+CREATE TABLE ects (
+    jti          TEXT PRIMARY KEY,
+    seq          INTEGER NOT NULL UNIQUE,
+    salt         BLOB,
+    token        BLOB,
+    principal_id TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The ledger's own name, drawn when it was begun.
+CREATE TABLE ledger_name (
+    name TEXT NOT NULL
 );
 
 -- The primary key is the last line of defence: a step can't be used twice.
@@ -56,6 +89,8 @@ CREATE TABLE steps (
     fingerprint     BLOB NOT NULL,
     state           BLOB,
     approved        INTEGER NOT NULL,
+    activity_id     TEXT NOT NULL,
+    wid             TEXT,
     PRIMARY KEY (agent_id, conversation_id, step)
 ) WITHOUT ROWID;
 

@@ -1,0 +1,423 @@
+"""One observer's trust in its peers, computed from verified tokens alone.
+
+`observe` is told every verified token in the order of the ledger, with the time it was received, and is the
+only thing that learns: the same tokens in the same order give the same scores, digit for digit. Reading
+changes nothing. What is left out: signatures (tokens arrive verified), storage, and signing what is said
+to others.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from qwed.assurance.accusations import (
+    ABOUT_WORK,
+    COMPLIANCE_CHECK,
+    ERROR,
+    ROLLBACK_REQUEST,
+    TRUST_ASSERTION,
+    Accusation,
+    Seen,
+    accusations,
+    offenders,
+)
+from qwed.assurance.assertions import (
+    Assertion,
+    Directory,
+    InvalidAssertion,
+    body_of,
+    read_assertion,
+)
+from qwed.assurance.explanations import BestWord, Change, Explanation, Statement, Thresholds
+from qwed.assurance.scores import Confidence, Event, ScoreRules, as_score
+from qwed.ect.claims import Claims
+from qwed.ect.tokens import Level
+
+#: Per subject; of more, those from the least trusted go first.
+MAX_ASSERTIONS: Final = 32
+RESULT: Final = "apae.result"
+#: What a gateway's own token says it decided; only what was let through can be answered.
+DECISION: Final = "qwed.decision"
+_LETS_ACT: Final = ("APPROVED", "CORRECTED")
+_RESULTS: Final = {"success": Event.TASK_SUCCESS, "partial": Event.TASK_PARTIAL}
+
+
+def _system_seconds() -> int:
+    return int(time.time())
+
+
+class _Pending(msgspec.Struct, frozen=True, gc=False):
+    """A success on probation: it counts at `due`, unless the task is found wanting before."""
+
+    due: int
+    event: Event
+    evidence: str
+    task: str
+
+
+class _Task(msgspec.Struct, gc=False):
+    """What the observer requested or approved, and what became of it."""
+
+    at: int
+    answered_by: str | None = None
+
+
+class _Peer(msgspec.Struct):
+    score: Decimal
+    at: int
+    interactions: int = 0
+    is_revoked: bool = False
+    changes: list[Change] = []
+    #: By the time they are due.
+    pending: deque[_Pending] = msgspec.field(default_factory=deque)
+    #: Evidence that counted, and (task, event) pairs that did.
+    counted: set[str | tuple[str, Event]] = set()
+    #: Tasks with a negative event: they succeed no more.
+    spoilt: set[str] = set()
+
+
+class TrustTable:
+    """Nothing here reads the table as a whole: every question names one peer."""
+
+    def __init__(
+        self,
+        observer: str,
+        rules: ScoreRules | None = None,
+        *,
+        verifiers: Collection[str] = (),
+        directory: Directory | None = None,
+        clock: Callable[[], int] = _system_seconds,
+        journal: Callable[[Change], None] | None = None,
+    ) -> None:
+        self.observer = observer
+        self.rules = rules or ScoreRules()
+        self._verifiers = frozenset(verifiers)
+        self._directory = directory
+        self._clock = clock
+        self._journal = journal
+        self._seen: dict[str, Seen] = {}
+        self._peers: dict[str, _Peer] = {}
+        self._tasks: dict[str, _Task] = {}
+        self._answers: dict[str, str] = {}
+        self._assertions: dict[str, dict[str, Assertion]] = {}
+        self._heard: dict[str, Assertion] = {}
+        self._latest = 0
+
+    # Reading
+
+    def score(self, peer: str, now: int | None = None) -> Decimal:
+        """Decayed, with what has settled by now, and others' word where there is no experience."""
+        at = self._at(now)
+        own, interactions = self._own(peer, at)
+        best = None if interactions else self._best_word(peer, at)
+        return own if best is None else max(own, best.worth)
+
+    def confidence(self, peer: str, now: int | None = None) -> Confidence:
+        return Confidence.of(self._own(peer, self._at(now))[1])
+
+    def is_revoked(self, peer: str) -> bool:
+        known = self._peers.get(peer)
+        return known is not None and known.is_revoked
+
+    def meets(self, peer: str, thresholds: Thresholds, now: int | None = None) -> bool:
+        """Both have to hold. Whoever is refused learns this and no more."""
+        at = self._at(now)
+        is_trusted = thresholds.min_trust is None or self.score(peer, at) >= thresholds.min_trust
+        wanted = thresholds.min_confidence
+        return is_trusted and (wanted is None or self.confidence(peer, at) >= wanted)
+
+    def explain(self, peer: str, now: int | None = None) -> Explanation:
+        at = self._at(now)
+        known = self._peers.get(peer)
+        own, interactions = self._own(peer, at)
+        return Explanation(
+            observer=self.observer,
+            peer=peer,
+            score=self.score(peer, at),
+            own=own,
+            stored=known.score if known else self.rules.initial,
+            interactions=interactions,
+            confidence=Confidence.of(interactions),
+            is_revoked=self.is_revoked(peer),
+            pending=sum(item.due > at for item in _waiting(known)) if known else 0,
+            word=None if interactions else self._best_word(peer, at),
+            changes=tuple(known.changes) if known else (),
+        )
+
+    def _own(self, peer: str, now: int) -> tuple[Decimal, int]:
+        """The score and the interactions as they are at that time; nothing is written down."""
+        known = self._peers.get(peer)
+        if known is None:
+            return self.rules.initial, 0
+        score, at, interactions = known.score, known.at, known.interactions
+        for item in _waiting(known):
+            if item.due > now:
+                break
+            score = self.rules.after(self.rules.decayed(score, item.due - at), item.event)
+            at, interactions = item.due, interactions + 1
+        return self.rules.decayed(score, now - at), interactions
+
+    def _best_word(self, peer: str, now: int) -> BestWord | None:
+        words = [
+            BestWord(assertion.asserter, assertion.jti, self._worth(assertion, now))
+            for assertion in self._assertions.get(peer, {}).values()
+            if assertion.is_live(now) and not self.is_revoked(assertion.asserter)
+        ]
+        return max(words, key=lambda word: word.worth, default=None)
+
+    def _worth(self, assertion: Assertion, now: int) -> Decimal:
+        # Only our own experience of the asserter: what others say of it would let a chain of words grow.
+        return self.rules.passed_on(assertion.score, self._own(assertion.asserter, now)[0])
+
+    # Saying
+
+    def assertion(self, peer: str, now: int | None = None) -> Statement | None:
+        """What we can say to others: our own experience, else the best word that may be passed on."""
+        at = self._at(now)
+        own, interactions = self._own(peer, at)
+        if interactions:
+            return Statement((), body_of(peer, own, interactions))
+        best = self._best_word(peer, at)
+        heard = self._heard[best.jti] if best else None
+        if best is None or heard is None or heard.hops + 1 > self.rules.max_hops:
+            return None
+        return Statement(
+            (heard.jti,), body_of(peer, best.worth, heard.interactions, heard.hops + 1), heard.exp
+        )
+
+    # Learning
+
+    def seed(self, peer: str, value: Decimal | float | str, now: int | None = None) -> None:
+        """An operator's word where to begin; it is not an interaction. Raises `InvalidScore`."""
+        known = self._peer(peer)
+        known.score, known.at = as_score(value), self._at(now)
+
+    def apply(
+        self,
+        peer: str,
+        event: Event | str,
+        *,
+        evidence: str | None = None,
+        task: str | None = None,
+        at: int | None = None,
+    ) -> Change | None:
+        """The observer's own finding, at once. None where the evidence or the task counted already.
+
+        Raises `ValueError` for an event that does not exist.
+        """
+        kind = Event(event)
+        moment = self._advance(self._at(at))
+        known = self._peer(peer)
+        self._settle(peer, known, moment)
+        if evidence is not None and evidence in known.counted:
+            return None
+        return self._count(peer, known, kind, evidence, task, moment)
+
+    def observe(self, claims: Claims, *, at: int, level: Level = Level.L2) -> tuple[Change, ...]:
+        """A verified token, received at that time: what it changed. Unsigned ones change nothing."""
+        if level < Level.L2 or claims.jti in self._seen:
+            return ()
+        moment = self._advance(at)
+        self._seen[claims.jti] = Seen(claims.iss, claims.aud, claims.par)
+        if claims.exec_act in (ERROR, ROLLBACK_REQUEST):
+            return tuple(self._accuse(claims, moment))
+        if claims.exec_act == COMPLIANCE_CHECK:
+            return tuple(self._punish(claims, moment))
+        if claims.exec_act == TRUST_ASSERTION:
+            self._hear(claims, level)
+        elif claims.exec_act not in ABOUT_WORK:
+            return tuple(self._work(claims, moment))
+        return ()
+
+    def report(self, peer: str, event: Event, task: str, evidence: str, *, at: int) -> tuple[Change, ...]:
+        """What somebody entitled to say so reports of a task of the observer's: a success settles first."""
+        moment = self._advance(at)
+        known = self._peer(peer)
+        changes = self._settle(peer, known, moment)
+        if not event.is_positive:
+            change = self._count(peer, known, event, evidence, task, moment)
+            return (*changes, *([change] if change is not None else []))
+        asked = self._tasks.get(task)
+        if asked is not None and asked.answered_by is None and task not in known.spoilt:
+            asked.answered_by = evidence
+            known.pending.append(_Pending(moment + self.rules.settle_seconds, event, evidence, task))
+            changes += self._settle(peer, known, moment)
+        return tuple(changes)
+
+    def observe_invalid(self, delivered_by: str | None, token_hash: str, *, at: int) -> Change | None:
+        """A signature that is wrong is charged to whoever delivered it, if that is known, never to `iss`."""
+        if delivered_by is None or delivered_by == self.observer:
+            return None
+        return self.apply(delivered_by, Event.ATTESTATION_INVALID, evidence=token_hash, at=at)
+
+    def settle(self, now: int | None = None) -> tuple[Change, ...]:
+        """Write down what has settled by now."""
+        moment = self._advance(self._at(now))
+        return tuple(
+            change
+            for peer, known in self._peers.items()
+            if known.pending
+            for change in self._settle(peer, known, moment)
+        )
+
+    def reinstate(self, peer: str) -> bool:
+        """An operator's decision; False where nothing was revoked."""
+        known = self._peers.get(peer)
+        if known is None or not known.is_revoked:
+            return False
+        known.is_revoked = False
+        return True
+
+    def _work(self, claims: Claims, at: int) -> Iterator[Change]:
+        if claims.iss == self.observer:
+            if claims.ext.get(DECISION, "APPROVED") in _LETS_ACT:
+                self._tasks.setdefault(claims.jti, _Task(at))
+            return
+        result = claims.ext.get(RESULT, "success")
+        event = _RESULTS.get(result) if isinstance(result, str) else None
+        if event is None or (task := self._answered(claims)) is None:
+            return
+        self._tasks[task].answered_by = claims.jti
+        self._answers[claims.jti] = task
+        known = self._peer(claims.iss)
+        yield from self._settle(claims.iss, known, at)
+        if task not in known.spoilt:
+            known.pending.append(_Pending(at + self.rules.settle_seconds, event, claims.jti, task))
+            yield from self._settle(claims.iss, known, at)
+
+    def _answered(self, claims: Claims) -> str | None:
+        """The first task named that was given to the issuer and that nobody has answered."""
+        for jti in claims.par:
+            task = self._tasks.get(jti)
+            if task is None or task.answered_by is not None:
+                continue
+            request = self._seen.get(jti)
+            if request is not None and claims.iss in request.aud:
+                return jti
+        return None
+
+    def _accuse(self, claims: Claims, at: int) -> Iterator[Change]:
+        for accusation in accusations(claims, self.observer, self._verifiers, self._seen.get):
+            if accusation.peer == self.observer or not self._holds(accusation, at):
+                continue
+            known = self._peer(accusation.peer)
+            yield from self._settle(accusation.peer, known, at)
+            if claims.jti not in known.counted:
+                change = self._count(
+                    accusation.peer, known, accusation.event, claims.jti, accusation.task, at
+                )
+                if change is not None:
+                    yield change
+
+    def _punish(self, claims: Claims, at: int) -> Iterator[Change]:
+        """Each token that a verifier found in violation costs once, however many checks report it."""
+        if claims.iss != self.observer and claims.iss not in self._verifiers:
+            return
+        for offender in offenders(claims):
+            work = self._seen.get(offender)
+            if work is None or work.iss == self.observer:
+                continue
+            known = self._peer(work.iss)
+            yield from self._settle(work.iss, known, at)
+            change = self._count(work.iss, known, Event.POLICY_VIOLATION, claims.jti, offender, at)
+            if change is not None:
+                yield change
+
+    def _holds(self, accusation: Accusation, at: int) -> bool:
+        """A time-out holds only for a task of the observer's that is overdue and unanswered."""
+        if accusation.event is not Event.TASK_TIMEOUT:
+            return True
+        task = self._tasks.get(accusation.task)
+        return task is not None and task.answered_by is None and at - task.at >= self.rules.timeout_seconds
+
+    def _count(
+        self, peer: str, known: _Peer, event: Event, evidence: str | None, task: str | None, at: int
+    ) -> Change | None:
+        """Each (task, event) once; the two ways to succeed are one; a negative spoils the task."""
+        if task is not None:
+            task = self._answers.get(task, task)
+            key = task, Event.TASK_SUCCESS if event.is_positive else event
+            if key in known.counted or (event.is_positive and task in known.spoilt):
+                return None
+            known.counted.add(key)
+            if not event.is_positive:
+                known.spoilt.add(task)
+        if evidence is not None:
+            known.counted.add(evidence)
+        return self._write(peer, known, event, evidence, at)
+
+    def _settle(self, peer: str, known: _Peer, now: int) -> list[Change]:
+        settled = []
+        while known.pending and known.pending[0].due <= now:
+            item = known.pending.popleft()
+            change = self._count(peer, known, item.event, item.evidence, item.task, item.due)
+            if change is not None:
+                settled.append(change)
+        return settled
+
+    def _write(self, peer: str, known: _Peer, event: Event, evidence: str | None, at: int) -> Change:
+        before = self.rules.decayed(known.score, at - known.at)
+        known.score, known.at = self.rules.after(before, event), at
+        known.interactions += 1
+        revokes = not event.is_positive and not known.is_revoked and known.score < self.rules.floor
+        known.is_revoked = known.is_revoked or revokes
+        change = Change(peer, event, evidence, before, known.score, at, revokes)
+        known.changes.append(change)
+        if self._journal is not None:
+            self._journal(change)
+        return change
+
+    def _hear(self, claims: Claims, level: Level) -> None:
+        """An assertion that breaks a rule says nothing; of each asserter the latest word is kept."""
+        if claims.iss == self.observer:
+            return
+        original = next((found for jti in claims.par if (found := self._heard.get(jti)) is not None), None)
+        try:
+            heard = read_assertion(
+                claims,
+                level,
+                max_hops=self.rules.max_hops,
+                directory=self._directory,
+                original=original,
+            )
+        except InvalidAssertion:
+            return
+        words = self._assertions.setdefault(heard.subject, {})
+        earlier = words.get(heard.asserter)
+        if heard.subject == self.observer or (earlier is not None and earlier.iat > heard.iat):
+            return
+        if earlier is not None:
+            self._forget(words, earlier)
+        words[heard.asserter] = heard
+        self._heard[heard.jti] = heard
+        for assertion in [word for word in words.values() if not word.is_live(self._latest)]:
+            self._forget(words, assertion)
+        if len(words) > MAX_ASSERTIONS:
+            self._forget(words, min(words.values(), key=lambda word: self._worth(word, self._latest)))
+
+    def _forget(self, words: dict[str, Assertion], assertion: Assertion) -> None:
+        del words[assertion.asserter]
+        del self._heard[assertion.jti]
+
+    def _peer(self, peer: str) -> _Peer:
+        known = self._peers.get(peer)
+        if known is None:
+            known = self._peers[peer] = _Peer(self.rules.initial, self._latest)
+        return known
+
+    def _at(self, now: int | None) -> int:
+        return self._clock() if now is None else now
+
+    def _advance(self, at: int) -> int:
+        # Received times only go forward; a clock set back must not let a success settle twice.
+        self._latest = max(self._latest, at)
+        return self._latest
+
+
+def _waiting(known: _Peer) -> Iterator[_Pending]:
+    """Those that nothing has cancelled."""
+    return (item for item in known.pending if item.task not in known.spoilt)

@@ -1,0 +1,18 @@
+"""An approval in a few words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from qwed.cli.shared import printable
+
+
+def said(action: Mapping[str, Any]) -> str:
+    text = action.get("query") or action.get("code") or action.get("target") or action.get("parameters") or ""
+    return printable(f"{action['type']} {text}"[:80])
+
+
+def standing(approval: Mapping[str, Any]) -> str:
+    """How it stands after an answer."""
+    missing = approval["approvers_needed"] - len(approval["votes"])
+    more = f"; {missing} more needed" if approval["status"] == "open" else ""
+    return f"{approval['id']} is {approval['status']}{more}"

@@ -1,0 +1,59 @@
+"""`qwed redact`: what old entries say is erased; that they were there stays."""
+
+from typing import Any
+
+import click
+
+from qwed.cli.shared import Backend, print_json, with_backend
+
+
+@click.command()
+@click.argument("agent_id")
+@click.argument("activity_id", required=False)
+@click.option("--reason", required=True, help="Why; it stays in the record, so do not repeat the text.")
+@click.option("--before", metavar="TIME", help="Entries older than this (ISO 8601).")
+@click.option("--containing", metavar="TEXT", help="Entries that hold this text, exactly as written.")
+@click.option("--conversation", "conversation_id", help="Entries of this conversation, and its name.")
+@click.option("--dry-run", is_flag=True, help="Count what would be erased, and erase nothing.")
+@with_backend
+def redact(
+    backend: Backend,
+    agent_id: str,
+    activity_id: str | None,
+    reason: str,
+    dry_run: bool,
+    as_json: bool,
+    **selection: str | None,
+) -> int:
+    """Erase one entry (by its id), or all of an agent's entries that match."""
+    given = {name: value for name, value in selection.items() if value is not None}
+    if activity_id is not None:
+        if given or dry_run:
+            raise click.UsageError("an activity's id stands alone: no --before, --containing, --dry-run")
+        answer = backend.redact(agent_id, activity_id, reason)
+        total = {"redacted": len(answer["redacted"]), "skipped": []}
+    else:
+        total = _page_by_page(backend, agent_id, {"reason": reason, "dry_run": dry_run, **given})
+    if as_json:
+        print_json(total)
+    else:
+        _print(total, dry_run)
+    return 1 if total["skipped"] else 0
+
+
+def _page_by_page(backend: Backend, agent_id: str, selection: dict[str, Any]) -> dict[str, Any]:
+    count, skipped = 0, []
+    cursor: dict[str, Any] = {}
+    while True:
+        page = backend.redact_matching(agent_id, **selection, **cursor)
+        count += page.get("redacted", 0) + page.get("would_be_redacted", 0)
+        skipped += page["skipped"]
+        if "next" not in page:
+            return {"redacted": count, "skipped": skipped}
+        cursor = {"cursor": page["next"]}
+
+
+def _print(total: dict[str, Any], dry_run: bool) -> None:
+    click.echo(f"{total['redacted']} {'would be erased' if dry_run else 'erased'}")
+    for entry in total["skipped"]:
+        click.echo(f"  {entry['activity_id']}: {entry['reason']}", err=True)

@@ -1,0 +1,40 @@
+"""Every activity is a node of the graph that execution context tokens form: one id, written two ways."""
+
+from typing import Final
+
+AGENT_DID: Final = "did:qwed:agent:"
+#: What the entry of something that people or the gateway did has in place of a decision.
+NOTED: Final = "NOTED"
+
+
+def jti_of(activity_id: str) -> str:
+    """`act_` and 32 hexadecimal digits, as the UUID that they are."""
+    digits = activity_id[4:]
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def activity_id_of(jti: str) -> str:
+    return f"act_{jti.replace('-', '')}"
+
+
+def agent_did(agent_id: str) -> str:
+    """How tokens name a registered agent."""
+    return f"{AGENT_DID}{agent_id}"
+
+
+#: What people and the gateway do, as tokens name it; everything else is a decision.
+_ACTS: Final = {
+    "answer_approval": "hitl:decision",
+    "report_outcome": "qwed:outcome",
+    "settle_outcome": "qwed:outcome",
+    "change_trust": "qwed:trust_change",
+    "trust_revoke": "apae:trust_revoke",
+    "update_spec": "apae:spec_update",
+    "check_compliance": "apae:compliance_check",
+}
+
+
+def exec_act_of(action_type: str, decision: str) -> str:
+    if decision != NOTED:
+        return "qwed:decision"
+    return _ACTS.get(action_type, f"qwed:{action_type}")

@@ -1,0 +1,80 @@
+"""What is unusual about an action that waits, beside what its agent did before."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.approvals import Approval, Kind
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.habits import Deed, differences
+from qwed.domain.risk import Risk
+from qwed.gateway.answers import Answer
+from qwed.gateway.changes import NOTED
+from qwed.gateway.read_approvals import visible_approval
+from qwed.gateway.records import Activity, SearchQuery
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope
+
+#: How far back "usually" reaches.
+PAST: Final = 500
+_RISKS: Final[Mapping[str, Risk]] = {risk.wire: risk for risk in Risk}
+
+
+async def compare_approval(services: Services, caller: Caller, approval_id: str) -> Answer:
+    require_own_or_scope(caller, Scope.READ)
+    approval = await visible_approval(services, caller, approval_id)
+    agent = await services.store.agent(approval.agent_id)
+    body: dict[str, Any] = {
+        "approval_id": approval_id,
+        "agent": None if agent is None else agent.to_wire(),
+        "compared_with": 0,
+        "differences": [],
+    }
+    if approval.kind is Kind.ACTION:
+        query = SearchQuery(approval.principal_id, agent_id=approval.agent_id, limit=PAST)
+        entries = (await services.store.search(query)).entries
+        past = [_deed_of(entry) for entry, _ in entries if _is_earlier(entry, approval)]
+        body["compared_with"] = len(past)
+        body["differences"] = differences(_asked(approval), past)
+    return Answer(body)
+
+
+def _is_earlier(entry: Activity, approval: Approval) -> bool:
+    return (
+        entry.decision != NOTED
+        and entry.at_ms <= approval.created_ms
+        and (entry.activity_id != approval.activity_id)
+    )
+
+
+def _asked(approval: Approval) -> Deed:
+    action = approval.action
+    return _deed(action.get("type"), action, approval.created_ms, approval.risk)
+
+
+class _Entry(msgspec.Struct):
+    action: Any = None
+    verification: Any = None
+
+
+def _deed_of(activity: Activity) -> Deed:
+    try:
+        entry = msgspec.json.decode(activity.payload, type=_Entry)
+    except msgspec.DecodeError:
+        entry = _Entry()
+    examined = entry.verification if isinstance(entry.verification, dict) else {}
+    risk = _RISKS.get(str(examined.get("risk_level")))
+    return _deed(activity.action_type, entry.action, activity.at_ms, risk)
+
+
+def _deed(action_type: Any, action: Any, at_ms: int, risk: Risk | None) -> Deed:
+    members: Mapping[str, Any] = action if isinstance(action, Mapping) else {}
+    target, parameters = members.get("target"), members.get("parameters")
+    return Deed(
+        str(action_type),
+        at_ms,
+        target if isinstance(target, str) else None,
+        parameters if isinstance(parameters, Mapping) else {},
+        risk,
+    )

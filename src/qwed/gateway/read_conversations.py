@@ -1,0 +1,41 @@
+"""An agent's latest conversations: how long each is, and how its steps were decided."""
+
+from collections import Counter
+from typing import Any, Final
+
+from qwed.domain.agents import AgentId
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.times import iso
+from qwed.gateway.answers import Answer
+from qwed.gateway.read_activity import require_history
+from qwed.gateway.records import Activity, SearchQuery
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope
+
+#: The newest entries that are looked at; older conversations are found by searching.
+NEWEST: Final = 1_000
+MAX_CONVERSATIONS: Final = 50
+
+
+async def read_conversations(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
+    await require_history(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.READ)
+    query = SearchQuery(caller.principal_id, agent_id=agent_id, limit=NEWEST)
+    found: dict[str, list[Activity]] = {}
+    for activity, _ in (await services.store.search(query)).entries:
+        if activity.conversation_id is not None:
+            found.setdefault(activity.conversation_id, []).append(activity)
+    newest = list(found.items())[:MAX_CONVERSATIONS]
+    return Answer({"agent_id": agent_id, "conversations": [_described(*item) for item in newest]})
+
+
+def _described(conversation_id: str, entries: list[Activity]) -> dict[str, Any]:
+    """Entries come newest first."""
+    decisions = Counter(activity.decision.lower() for activity in entries)
+    return {
+        "conversation_id": conversation_id,
+        "from": iso(min(activity.at_ms for activity in entries)),
+        "to": iso(max(activity.at_ms for activity in entries)),
+        "entries": len(entries),
+        "decisions": decisions,
+    }

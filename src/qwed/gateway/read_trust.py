@@ -1,0 +1,41 @@
+"""An agent's standing and how it came about, as its agent, principal or an operator may read it."""
+
+from typing import Any
+
+from qwed.domain.agents import Agent, AgentId, AgentStatus
+from qwed.domain.conduct import conduct_status
+from qwed.domain.credentials import Caller, Scope
+from qwed.domain.risk import Risk
+from qwed.domain.trust import cell
+from qwed.gateway.answers import Answer
+from qwed.gateway.read_activity import cursor_of, position_of, require_history
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_own_or_scope
+
+
+async def read_trust(
+    services: Services, caller: Caller, agent_id: AgentId, cursor: str | None, limit: int
+) -> Answer:
+    """Newest change first. The history outlives the agent."""
+    await require_history(services, caller, agent_id)
+    require_own_or_scope(caller, Scope.READ)
+    found = await services.store.trust_changes(agent_id, position_of(cursor), limit + 1)
+    page = found[:limit]
+    agent = await services.store.agent(agent_id)
+    body: dict[str, Any] = {"agent_id": agent_id, **await _standing(services, agent)}
+    body["changes"] = [change.to_wire() for _, change in page]
+    if len(found) > limit:
+        body["next"] = cursor_of(page[-1][0])
+    return Answer(body)
+
+
+async def _standing(services: Services, agent: Agent | None) -> dict[str, Any]:
+    if agent is None:
+        return {"status": AgentStatus.DEREGISTERED}
+    standing = await services.store.standing(agent.agent_id)
+    return {
+        "status": agent.status,
+        "trust_level": int(agent.trust_level),
+        "may": {risk.wire: cell(agent.trust_level, risk) for risk in Risk},
+        "conduct": conduct_status(standing, services.clock.now_ms()),
+    }

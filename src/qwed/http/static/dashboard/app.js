@@ -1,0 +1,229 @@
+// The frame around the pages: who is signed in, where one is, what happens, and the keys that work everywhere.
+import { session, signOut, get, whoAmI } from "./api.js";
+import { calmly, el, link, show, svg } from "./dom.js";
+import { ago, count, left } from "./format.js";
+import * as live from "./live.js";
+import { PAGES, find } from "./pages.js";
+import { ask, empty, failure, toast } from "./parts.js";
+import { signInPage } from "./sign-in.js";
+
+const top = document.getElementById("top");
+const main = document.getElementById("main");
+const root = document.documentElement;
+
+let leaving = new AbortController();
+let waiting = null;
+let liveState = "off";
+
+// --- the frame --------------------------------------------------------------------------------------
+
+const icon = (path) => svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: path }));
+
+const brand = () =>
+  link("/dashboard", { class: "brand", "aria-label": "QWED, overview" },
+    svg("svg", { class: "mark", viewBox: "0 0 32 32", "aria-hidden": "true" },
+      svg("rect", { width: 32, height: 32, rx: 8 }), svg("path", { class: "mark-line", d: "M16 8.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M21.4 21.4l3.6 3.6M12.6 16.2l2.4 2.4 4.6-5" })),
+    "QWED");
+
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+
+const themeButton = () => {
+  const button = el("button", { type: "button", class: "tool", id: "theme" });
+  const draw = () => {
+    const other = isDark() ? "light" : "dark";
+    button.setAttribute("aria-label", `Switch to the ${other} theme`);
+    button.title = `Switch to the ${other} theme`;
+    show(button, icon(isDark() ? "M12 7a5 5 0 1 1 0 10 5 5 0 0 1 0-10zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6 19 19M5 19l1.4-1.4M17.6 6.4 19 5" : "M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z"));
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try {
+      localStorage.setItem("qwed-theme", root.dataset.theme);
+    } catch {
+      // It holds for this page then.
+    }
+    draw();
+  });
+  draw();
+  return button;
+};
+
+const liveSign = () => {
+  const words = { live: "Live", waiting: "Reconnecting", off: "Off" }[liveState];
+  return el("span", { class: `live ${liveState}`, title: "Whether this page hears what happens" }, el("span", { class: "live-dot", "aria-hidden": "true" }), words);
+};
+
+const menu = (here) =>
+  el("nav", { class: "menu", "aria-label": "Pages" }, PAGES.filter((page) => page.menu).map((page) =>
+    link(page.path, { class: "menu-item", "aria-current": here && (here.path === page.path || here.within === page.path) ? "page" : undefined },
+      icon(page.icon), el("span", page.menu), page.counts && waiting ? el("span", { class: "count", title: `${count(waiting)} waiting` }, waiting > 99 ? "99+" : waiting) : null)));
+
+const frame = (here) => {
+  const who = session.label || session.key_id;
+  show(top,
+    el("div", { class: "top-in" }, brand(), session.signed_in ? menu(here) : el("span", { class: "grow" }),
+      el("div", { class: "tools" },
+        session.signed_in ? liveSign() : null,
+        themeButton(),
+        session.signed_in ? el("button", { type: "button", class: "tool", "aria-label": "Help and keys", title: "Help (?)", on: { click: help } }, icon("M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5")) : null,
+        session.signed_in ? el("div", { class: "who" },
+          el("span", { class: "who-name" }, who, el("small", session.is_operator ? "operator" : session.principal_id)),
+          el("button", { type: "button", class: "button small", id: "sign-out", on: { click: leave } }, "Sign out")) : null)));
+};
+
+const leave = async () => {
+  live.stop();
+  try {
+    await signOut();
+  } catch (error) {
+    toast(error.message, "denied");
+    live.start();
+    return;
+  }
+  await draw();
+};
+
+// --- where one is -----------------------------------------------------------------------------------
+
+const draw = async () => {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  if (!session.signed_in) {
+    frame(null);
+    document.title = "Sign in · QWED";
+    signInPage(main, () => {
+      live.start();
+      recount();
+      draw();
+    });
+    return;
+  }
+  const found = find(location.pathname);
+  frame(found?.page);
+  document.title = `${found?.page.title ?? "Nothing here"} · QWED`;
+  if (found === null) {
+    show(main, empty("There is no such page", "Choose one above."));
+    return;
+  }
+  try {
+    await found.page.render({ main, signal, parameters: found.parameters, query: new URLSearchParams(location.search), go, live, recount });
+  } catch (error) {
+    if (!signal.aborted) show(main, failure(error, draw));
+  }
+};
+
+/** Another address, without loading the page again. */
+const go = (path, { replace = false, quiet = false } = {}) => {
+  history[replace ? "replaceState" : "pushState"](null, "", path);
+  if (quiet) return;
+  draw();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+};
+
+document.addEventListener("click", (event) => {
+  const anchor = event.target.closest("a[href]");
+  if (anchor === null || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const address = new URL(anchor.href);
+  if (address.origin !== location.origin || !/^\/dashboard(\/|$)/.test(address.pathname)) return;
+  event.preventDefault();
+  go(address.pathname + address.search);
+});
+window.addEventListener("popstate", draw);
+window.addEventListener("qwed-signed-out", () => {
+  if (!session.signed_in) return;
+  session.signed_in = false;
+  live.stop();
+  toast("You have been signed out.", "pending");
+  draw();
+});
+
+// --- what happens -----------------------------------------------------------------------------------
+
+const drawMenu = () => {
+  const old = top.querySelector(".menu");
+  if (old !== null) old.replaceWith(menu(find(location.pathname)?.page));
+};
+
+const recount = calmly(1500, async () => {
+  if (!session.signed_in) return;
+  try {
+    waiting = (await get("/overview")).waiting;
+    drawMenu();
+  } catch {
+    // The number in the menu can wait.
+  }
+});
+
+live.on("approval", recount);
+live.on("again", recount);
+live.on("state", (state) => {
+  liveState = state;
+  top.querySelector(".live")?.replaceWith(liveSign());
+});
+
+setInterval(() => {
+  for (const node of document.querySelectorAll("[data-ago]")) node.textContent = ago(node.dataset.ago);
+  for (const node of document.querySelectorAll("[data-left]")) node.textContent = left(node.dataset.left);
+}, 1000);
+
+// --- keys -------------------------------------------------------------------------------------------
+
+const KEYS = [
+  ["g then o, i, a, s", "open overview, inbox, agents, search"],
+  ["/", "search"],
+  ["j, k", "next or previous in the inbox"],
+  ["a", "approve what is open in the inbox (Enter confirms)"],
+  ["e", "edit its arguments, then approve"],
+  ["d", "deny it"],
+  ["t", "light or dark"],
+  ["?", "this help"],
+  ["Esc", "close a question"],
+];
+
+const help = () =>
+  ask({
+    title: "Keys",
+    body: [el("dl", { class: "keys" }, KEYS.map(([key, what]) => [el("dt", el("kbd", key)), el("dd", what)]))],
+    confirm: "Close",
+    cancel: null,
+    attempt: async () => true,
+  });
+
+let leader = false;
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !session.signed_in) return;
+  if (event.target.closest("input, textarea, select, dialog")) return;
+  if (leader) {
+    leader = false;
+    const page = PAGES.find((one) => one.key === event.key);
+    if (page) {
+      event.preventDefault();
+      go(page.path);
+      return;
+    }
+  }
+  if (event.key === "g") {
+    leader = true;
+    setTimeout(() => { leader = false; }, 1200);
+  } else if (event.key === "?") help();
+  else if (event.key === "t") document.getElementById("theme").click();
+  else if (event.key === "/") {
+    event.preventDefault();
+    go("/dashboard/search");
+  } else window.dispatchEvent(new CustomEvent("qwed-key", { detail: event.key }));
+});
+
+// --- begin ------------------------------------------------------------------------------------------
+
+try {
+  await whoAmI();
+  if (session.signed_in) {
+    live.start();
+    recount();
+  }
+  await draw();
+} catch (error) {
+  show(main, failure(error, () => location.reload()));
+}

@@ -1,0 +1,235 @@
+// What waits for a person: the whole action, its evidence, what is unusual about it, and three answers.
+import { get, hasScope, parse, post, segment } from "./api.js";
+import { calmly, el, link, show } from "./dom.js";
+import { clock, json, left, summary } from "./format.js";
+import { agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, when } from "./parts.js";
+
+const TABS = [["open", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["redeemed", "Used"], ["expired", "Expired"]];
+const PAGE = 50;
+
+const item = (approval, names, chosen, tab) =>
+  el("li", link(`/dashboard/inbox/${segment(approval.id)}${tab === "open" ? "" : `?status=${tab}`}`, { class: "mail", "aria-current": approval.id === chosen ? "true" : undefined, "data-id": approval.id },
+    el("span", { class: "mail-top" }, el("strong", approval.action?.type ?? "?"), riskPill(approval.risk_level)),
+    el("span", { class: "mail-what" }, summary(approval.action)),
+    el("span", { class: "mail-who dim" }, names[approval.agent_id] ?? approval.agent_id, " · ",
+      approval.status === "open" ? ["ends in ", el("span", { "data-left": approval.expires_at }, left(approval.expires_at))] : when(approval.created_at))));
+
+// --- answering --------------------------------------------------------------------------------------
+
+const note = () => el("textarea", { name: "note", rows: "2", maxlength: "2000", placeholder: "Optional; kept in the record" });
+
+const answered = (approval, what) => toast(`${approval.action?.type ?? "The request"}: ${what}.`, what === "denied" ? "denied" : "approved");
+
+const approve = (approval) => {
+  const said = note();
+  return ask({
+    title: `Approve ${approval.action?.type ?? ""}?`,
+    body: [el("p", { class: "dim" }, summary(approval.action)), field("Note", said)],
+    confirm: "Approve",
+    kind: "good",
+    attempt: async () => {
+      await post(`/approvals/${segment(approval.id)}/approve`, said.value ? { note: said.value } : {});
+      answered(approval, "approved");
+      return true;
+    },
+  });
+};
+
+const deny = (approval) => {
+  const said = note();
+  return ask({
+    title: `Deny ${approval.action?.type ?? ""}?`,
+    body: [el("p", { class: "dim" }, summary(approval.action)), field("Note", said)],
+    confirm: "Deny",
+    kind: "bad",
+    attempt: async () => {
+      await post(`/approvals/${segment(approval.id)}/deny`, said.value ? { note: said.value } : {});
+      answered(approval, "denied");
+      return true;
+    },
+  });
+};
+
+const isMasked = (action) => /\[masked[^\]]*\]|…\[\d+ characters, sha256:/.test(JSON.stringify(action));
+
+const edit = (approval) => {
+  const text = el("textarea", { name: "action", class: "code", rows: "12", spellcheck: "false", "data-first": true, value: json(approval.action) });
+  const said = note();
+  return ask({
+    title: "Edit, then approve",
+    body: [
+      el("p", { class: "dim" }, "The edited action is verified again before it is granted."),
+      isMasked(approval.action) ? el("p", { class: "warning" }, "Parts of this action are masked here. Replace them with their real values, or the mask itself would be granted.") : null,
+      field("Action", text), field("Note", said)],
+    confirm: "Verify and approve",
+    kind: "good",
+    attempt: async () => {
+      let action;
+      try {
+        action = parse(text.value);
+      } catch (problem) {
+        throw new Error(`This is not JSON: ${problem.message}`);
+      }
+      await post(`/approvals/${segment(approval.id)}/approve`, said.value ? { action, note: said.value } : { action });
+      answered(approval, "approved with changes");
+      return true;
+    },
+  });
+};
+
+const ANSWERS = { a: approve, e: edit, d: deny };
+
+// --- one request ------------------------------------------------------------------------------------
+
+const unusual = (comparison) => {
+  if (comparison === null) return null;
+  if (!comparison.differences.length) {
+    return comparison.compared_with ? el("p", { class: "calm" }, `Nothing about it is unlike this agent's last ${comparison.compared_with} actions.`) : null;
+  }
+  return el("section", { class: "card unusual" }, el("h2", "Unlike what this agent usually does"),
+    el("ul", comparison.differences.map((one) => el("li", el("strong", one.field), " ", el("code", one.now), el("span", { class: "dim" }, " ", one.usual)))));
+};
+
+const votes = (approval) =>
+  approval.votes.length || approval.approvers_needed > 1 || approval.required_role || approval.escalated_to
+    ? card("Answers",
+      el("p", { class: "dim" }, `${approval.votes.filter((vote) => vote.approves).length} of ${approval.approvers_needed} needed`, approval.required_role ? `, by the role ${approval.required_role}` : "",
+        approval.escalated_to ? [`; passed on to the role ${approval.escalated_to} `, when(approval.escalated_at)] : null),
+      el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), el("code", vote.by), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))))
+    : null;
+
+const buttons = (approval, answer) => {
+  if (approval.status !== "open") return null;
+  if (!hasScope("approve")) return el("p", { class: "warning" }, "Your key may look at this, not answer it: that needs the scope approve.");
+  const one = (key, label, kind) => el("button", { type: "button", class: `button ${kind}`, "aria-keyshortcuts": key, on: { click: () => answer(key) } }, label, el("kbd", { "aria-hidden": "true" }, key));
+  return el("div", { class: "answers" }, one("a", "Approve", "good"), approval.kind === "action" ? one("e", "Edit", "") : null, one("d", "Deny", "bad"));
+};
+
+const actionCard = (approval) => {
+  const { type, query, code, target, parameters, ...rest } = approval.action ?? {};
+  return card("The action",
+    facts([["Type", el("code", type)], ["Target", target === undefined ? undefined : el("code", target)]]),
+    query === undefined || query === null ? null : [el("h3", "Query"), block(query)],
+    code === undefined || code === null ? null : [el("h3", "Code"), block(code)],
+    parameters && Object.keys(parameters).length ? [el("h3", "Parameters"), block(parameters)] : null,
+    Object.keys(rest).length ? [el("h3", "More"), block(rest)] : null);
+};
+
+const detail = (approval, comparison, answer) => {
+  const agent = comparison?.agent;
+  return [
+    el("div", { class: "detail-head" },
+      el("div", { class: "pills" }, statusPill(approval.status), riskPill(approval.risk_level), approval.edited_by ? el("span", { class: "pill corrected" }, "edited") : null),
+      el("h2", { class: "detail-title" }, approval.action?.type ?? "?"),
+      el("p", { class: "dim" }, agentLink(approval.agent_id, agent?.name), " asked ", when(approval.created_at),
+        approval.status === "open" ? [", ends in ", el("span", { class: "ending", "data-left": approval.expires_at }, left(approval.expires_at))] : null)),
+    buttons(approval, answer),
+    approval.user_intent ? el("blockquote", { class: "intent" }, el("p", approval.user_intent), el("footer", { class: "dim" }, "what the agent says it is for")) : null,
+    unusual(comparison),
+    actionCard(approval),
+    card("Why it waits", el("p", approval.reason || "A person must approve it."),
+      approval.evidence && Object.keys(approval.evidence).length ? [el("h3", "Evidence"), block(approval.evidence)] : null),
+    votes(approval),
+    card("Where it comes from", facts([
+      ["Agent", agentLink(approval.agent_id, agent?.name)],
+      ["Principal", approval.principal_id],
+      ["Trust", agent ? trustPill(agent.trust_level) : undefined],
+      ["Conversation", approval.conversation_id ? link(`/dashboard/agents/${segment(approval.agent_id)}?conversation=${segment(approval.conversation_id)}`, {}, approval.conversation_id, approval.step_number ? ` · step ${approval.step_number}` : "") : undefined],
+      ["Decision", link(`/dashboard/decisions/${segment(approval.activity_id)}`, {}, approval.activity_id)],
+      ["Asked at", clock(approval.created_at)],
+      ["Ends at", clock(approval.expires_at)],
+      ["Action hash", el("code", approval.action_hash)],
+      ["Policy", el("code", approval.policy_version)],
+      ["Reminded at", approval.reminded_at ? clock(approval.reminded_at) : undefined],
+      ["Edited by", approval.edited_by],
+      ["Grant ends", approval.grant_expires_at ? clock(approval.grant_expires_at) : undefined],
+      ["Used at", approval.redeemed_at ? clock(approval.redeemed_at) : undefined],
+    ])),
+  ];
+};
+
+// --- the page ---------------------------------------------------------------------------------------
+
+export const inboxPage = async ({ main, signal, parameters, query, go, live, recount }) => {
+  const tab = TABS.some(([value]) => value === query.get("status")) ? query.get("status") : "open";
+  const chosen = parameters.id ?? null;
+  const back = `/dashboard/inbox${tab === "open" ? "" : `?status=${tab}`}`;
+  const list = el("ul", { class: "mails" });
+  const more = el("div", { class: "more" });
+  const reading = el("article", { class: "reading", "aria-label": "The chosen request" });
+  let listed = [];
+  let names = {};
+  let next = null;
+  let current = null;
+  let isAsking = false;
+
+  show(main,
+    el("div", { class: "page-head" }, el("h1", "Inbox"),
+      el("nav", { class: "choice", "aria-label": "Status" }, TABS.map(([value, label]) => link(`/dashboard/inbox${value === "open" ? "" : `?status=${value}`}`, { "aria-current": value === tab ? "true" : undefined }, label)))),
+    el("div", { class: `inbox ${chosen ? "has-chosen" : ""}` },
+      el("div", { class: "mail-list" }, list, more),
+      el("div", { class: "mail-detail" }, chosen ? link(back, { class: "back" }, "← All requests") : null, reading)));
+
+  const drawList = () => {
+    if (!listed.length) show(list, el("li", empty(tab === "open" ? "Nothing waits for you" : "Nothing here", tab === "open" ? "When an agent needs a person, it appears here at once." : undefined)));
+    else show(list, listed.map((approval) => item(approval, names, chosen, tab)));
+    show(more, next ? el("button", { type: "button", class: "button", on: { click: () => load(next) } }, "Show more") : null);
+  };
+  const load = async (after) => {
+    try {
+      const page = await get("/approvals", { status: tab, limit: PAGE, after });
+      if (signal.aborted) return;
+      listed = after ? [...listed, ...page.approvals] : page.approvals;
+      names = { ...names, ...page.agents };
+      next = page.next ?? null;
+      drawList();
+    } catch (error) {
+      if (!signal.aborted) show(list, el("li", failure(error, () => load(after))));
+    }
+  };
+  const read = () => fillFrom(reading, signal, async () => {
+    const [approval, comparison] = await Promise.all([
+      get(`/approvals/${segment(chosen)}`), get(`/approvals/${segment(chosen)}/comparison`).catch(() => null)]);
+    current = approval;
+    return detail(approval, comparison, answer);
+  });
+  const answer = async (key) => {
+    if (current === null || current.status !== "open" || isAsking || !hasScope("approve")) return;
+    if (key === "e" && current.kind !== "action") return;
+    isAsking = true;
+    const done = await ANSWERS[key](current);
+    isAsking = false;
+    recount();
+    if (signal.aborted) return;
+    if (!done) {
+      // Somebody else may have answered while the question was open.
+      read();
+      return;
+    }
+    const at = listed.findIndex((one) => one.id === chosen);
+    const following = listed.filter((one) => one.id !== chosen)[Math.max(0, at)] ?? listed.find((one) => one.id !== chosen);
+    go(tab === "open" && following && matchMedia("(min-width: 56rem)").matches ? `/dashboard/inbox/${segment(following.id)}` : back);
+  };
+  const step = (by) => {
+    if (!listed.length) return;
+    const at = listed.findIndex((one) => one.id === chosen);
+    const to = listed[at < 0 ? 0 : Math.min(listed.length - 1, Math.max(0, at + by))];
+    if (to.id !== chosen) go(`/dashboard/inbox/${segment(to.id)}${tab === "open" ? "" : `?status=${tab}`}`);
+  };
+
+  window.addEventListener("qwed-key", ({ detail: key }) => {
+    if (key in ANSWERS) answer(key);
+    else if (key === "j") step(1);
+    else if (key === "k") step(-1);
+  }, { signal });
+  const reload = calmly(500, () => load());
+  live.on("approval", (event) => {
+    reload();
+    if (event?.approval?.id === chosen && !isAsking) read();
+  }, signal);
+  live.on("again", reload, signal);
+
+  if (chosen === null) show(reading, empty("Choose a request", "j and k move, a approves, e edits, d denies."));
+  await Promise.all([load(), chosen === null ? null : read()]);
+  list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+};

@@ -1,0 +1,80 @@
+// How things stand.
+import { get, segment } from "./api.js";
+import { gauge, outcomeBars, rankedBars } from "./charts.js";
+import { calmly, el, link, show } from "./dom.js";
+import { compact, count, milliseconds, num, percent, summary, usd } from "./format.js";
+import { agentLink, card, decisionPill, empty, fillFrom, when } from "./parts.js";
+
+const PERIODS = [["24", "24 hours"], ["168", "7 days"], ["720", "30 days"]];
+const FEED = 8;
+
+const tile = (label, value, note, href) =>
+  el(href ? "a" : "div", { class: "tile", href }, el("span", { class: "tile-label" }, label), el("span", { class: "tile-value" }, value), el("span", { class: "tile-note" }, note));
+
+const tiles = (now) => {
+  const { approved, corrected, pending, denied, budget_exceeded: overdrawn } = now.totals;
+  const all = approved + corrected + pending + denied + overdrawn;
+  const times = now.verification_ms;
+  return el("div", { class: "tiles" },
+    tile("Decisions", compact(all), `${percent(approved + corrected, all)} let through`),
+    tile("Refused", compact(denied + overdrawn), `${percent(denied + overdrawn, all)} of all`, "/dashboard/search?decision=DENIED"),
+    tile("Waiting for a person", count(now.waiting), now.waiting ? "open the inbox" : "nothing to answer", "/dashboard/inbox"),
+    tile("Verification", times.sample ? milliseconds(times.p50) : "–", times.sample ? `95 % within ${milliseconds(times.p95)}` : "no recent decisions"),
+    tile("Spent today", usd(now.spending.today_usd), now.spending.ceiling_usd === null ? "all agents" : `of ${usd(now.spending.ceiling_usd)}`));
+};
+
+const refusals = (now) =>
+  card("Refusals by reason", now.refusals.length
+    ? rankedBars(now.refusals.map((row) => ({
+      label: link(`/dashboard/search?error_code=${segment(row.error_code)}`, {}, row.meaning || row.error_code, el("small", row.error_code)),
+      value: row.count,
+    })))
+    : empty("Nothing was refused", "In this period every action was let through or asked about."));
+
+const spending = (now) =>
+  card("Spending today", now.spending.agents.length
+    ? el("div", { class: "gauges" }, now.spending.agents.slice(0, 6).map((row) => gauge(agentLink(row.agent_id, row.name), row.spent_usd, row.limit_usd, usd)))
+    : empty("Nothing was spent yet", "Days begin at midnight UTC."));
+
+const atRisk = (now) =>
+  card("Agents to look at", now.at_risk.length
+    ? el("ul", { class: "rows" }, now.at_risk.map((row) => el("li", agentLink(row.agent_id, row.name), el("span", { class: "dim" }, row.reasons.join(" · ")))))
+    : empty("No agent stands out", "No suspensions, no unusual refusals, no budget nearly spent."));
+
+const feedRow = (entry, names) =>
+  el("li", { class: "feed-row" }, decisionPill(entry.decision),
+    el("span", { class: "feed-what" }, link(`/dashboard/decisions/${segment(entry.activity_id)}`, {}, entry.action_type), el("span", { class: "dim" }, summary(entry.action))),
+    el("span", { class: "feed-who dim" }, names[entry.agent_id] ?? entry.agent_id, " ", when(entry.timestamp)));
+
+export const overviewPage = async ({ main, signal, query, live }) => {
+  const hours = PERIODS.some(([value]) => value === query.get("hours")) ? query.get("hours") : "24";
+  const figures = el("div", { class: "stack" });
+  const feed = el("div");
+  show(main,
+    el("div", { class: "page-head" }, el("h1", "Overview"),
+      el("nav", { class: "choice", "aria-label": "Period" }, PERIODS.map(([value, label]) => link(`/dashboard?hours=${value}`, { "aria-current": value === hours ? "true" : undefined }, label)))),
+    figures, card("Just now", feed));
+
+  const build = async () => {
+    const now = await get("/overview", { hours });
+    const all = ["approved", "corrected", "pending", "denied", "budget_exceeded"].reduce((sum, kind) => sum + num(now.totals[kind]), 0);
+    return [tiles(now),
+      card("Decisions over time", all ? outcomeBars(now.bars, now.period.bar_hours) : empty("No decisions in this period", "They appear here as agents ask.")),
+      el("div", { class: "columns" }, refusals(now), spending(now)), atRisk(now)];
+  };
+  const refresh = calmly(3000, () => fillFrom(figures, signal, build));
+  const refreshFeed = calmly(2000, () => fillFrom(feed, signal, async () => {
+    const { activities, agents } = await get("/activity", { limit: FEED });
+    return activities.length
+      ? el("ul", { class: "rows feed" }, activities.map((entry) => feedRow(entry, agents)))
+      : empty("Nothing has happened yet", "Register an agent and let it ask for something.");
+  }));
+  for (const type of ["decision", "approval", "trust", "again"]) {
+    live.on(type, () => {
+      refresh();
+      refreshFeed();
+    }, signal);
+  }
+  refreshFeed();
+  await fillFrom(figures, signal, build);
+};

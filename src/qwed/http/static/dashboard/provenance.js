@@ -1,0 +1,224 @@
+// Where something came from: the graph of tokens before it, drawn on a canvas that can be moved, zoomed and clicked.
+import { get, segment } from "./api.js";
+import { el, link, show } from "./dom.js";
+import { clock, count } from "./format.js";
+import { card, empty, facts, fillFrom } from "./parts.js";
+
+const COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#9c755f", "#76b7b2", "#edc948", "#ff9da7"];
+const BAD = "#d62728";
+const WIDE = 150;
+const HIGH = 34;
+const APART = [220, 54];
+const LISTED = 200;
+
+/** One column for each step away from the roots; parents come before children. */
+const layout = (graph) => {
+  const nodes = new Map(graph.nodes.map((node) => [node.jti, { ...node, column: 0 }]));
+  for (const jti of graph.missing) nodes.set(jti, { jti, agent: "missing", action: "not on record", missing: true, column: 0 });
+  for (const [parent, child] of graph.edges) {
+    const [from, to] = [nodes.get(parent), nodes.get(child)];
+    if (from && to) to.column = Math.max(to.column, from.column + 1);
+  }
+  const filled = [];
+  for (const node of nodes.values()) {
+    const row = filled[node.column] ?? 0;
+    filled[node.column] = row + 1;
+    node.x = node.column * APART[0];
+    node.y = row * APART[1];
+  }
+  return nodes;
+};
+
+const colourOf = (nodes) => {
+  const agents = [...new Set([...nodes.values()].map((node) => node.agent))];
+  return { agents, of: (node) => (node.missing ? BAD : COLOURS[agents.indexOf(node.agent) % COLOURS.length]) };
+};
+
+class Picture {
+  constructor(canvas, graph, chosen) {
+    this.canvas = canvas;
+    this.nodes = layout(graph);
+    this.edges = graph.edges.map(([from, to]) => [this.nodes.get(from), this.nodes.get(to)]).filter(([from, to]) => from && to);
+    this.colours = colourOf(this.nodes);
+    this.chosen = null;
+    this.onChosen = chosen;
+    this.scale = 1;
+    this.at = [20, 20];
+    this.listen();
+  }
+
+  listen() {
+    let from = null;
+    let moved = false;
+    this.canvas.addEventListener("pointerdown", (event) => {
+      from = [event.clientX, event.clientY];
+      moved = false;
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (from === null) return;
+      const step = [event.clientX - from[0], event.clientY - from[1]];
+      if (!moved && Math.hypot(...step) < 4) return;
+      moved = true;
+      from = [event.clientX, event.clientY];
+      this.move(...step);
+    });
+    this.canvas.addEventListener("pointerup", (event) => {
+      if (from !== null && !moved) this.choose(this.under(event));
+      from = null;
+    });
+    this.canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const box = this.canvas.getBoundingClientRect();
+      this.zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, [event.clientX - box.left, event.clientY - box.top]);
+    }, { passive: false });
+    this.canvas.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+      if (steps[event.key]) this.move(...steps[event.key]);
+      else if (event.key === "+") this.zoom(1.25);
+      else if (event.key === "-") this.zoom(0.8);
+      else if (event.key === "0") this.fit();
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  move(x, y) {
+    this.at = [this.at[0] + x, this.at[1] + y];
+    this.draw();
+  }
+
+  zoom(factor, around = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]) {
+    const scale = Math.min(4, Math.max(0.02, this.scale * factor));
+    this.at = this.at.map((place, axis) => around[axis] - ((around[axis] - place) * scale) / this.scale);
+    this.scale = scale;
+    this.draw();
+  }
+
+  fit() {
+    const all = [...this.nodes.values()];
+    const right = Math.max(...all.map((node) => node.x)) + WIDE;
+    const bottom = Math.max(...all.map((node) => node.y)) + HIGH;
+    this.scale = Math.min(1.4, Math.max(0.02, Math.min((this.canvas.clientWidth - 40) / right, (this.canvas.clientHeight - 40) / bottom)));
+    this.at = [20, 20];
+    this.draw();
+  }
+
+  under(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = (event.clientX - box.left - this.at[0]) / this.scale;
+    const y = (event.clientY - box.top - this.at[1]) / this.scale;
+    return [...this.nodes.values()].find((node) => x >= node.x && x <= node.x + WIDE && y >= node.y && y <= node.y + HIGH) ?? null;
+  }
+
+  choose(node) {
+    this.chosen = node;
+    this.onChosen(node);
+    this.draw();
+  }
+
+  draw() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { canvas, scale, at } = this;
+    const dense = devicePixelRatio || 1;
+    const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
+    if (canvas.width !== Math.round(wide * dense) || canvas.height !== Math.round(high * dense)) {
+      canvas.width = Math.round(wide * dense);
+      canvas.height = Math.round(high * dense);
+    }
+    const pen = canvas.getContext("2d");
+    const ink = getComputedStyle(canvas).color;
+    pen.setTransform(dense, 0, 0, dense, 0, 0);
+    pen.clearRect(0, 0, wide, high);
+    pen.translate(...at);
+    pen.scale(scale, scale);
+    const [left, top] = [-at[0] / scale, -at[1] / scale];
+    const [right, bottom] = [left + wide / scale, top + high / scale];
+    pen.strokeStyle = ink;
+    pen.globalAlpha = 0.35;
+    pen.lineWidth = 1 / Math.max(0.4, scale);
+    pen.beginPath();
+    for (const [from, to] of this.edges) {
+      if (Math.max(from.x + WIDE, to.x) < left || Math.min(from.x, to.x) > right || Math.max(from.y, to.y) + HIGH < top || Math.min(from.y, to.y) > bottom) continue;
+      pen.moveTo(from.x + WIDE, from.y + HIGH / 2);
+      pen.lineTo(to.x, to.y + HIGH / 2);
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+    pen.font = "12px sans-serif";
+    for (const node of this.nodes.values()) {
+      if (node.x > right || node.x + WIDE < left || node.y > bottom || node.y + HIGH < top) continue;
+      this.paintNode(pen, node, ink);
+    }
+  }
+
+  paintNode(pen, node, ink) {
+    const isBad = node.missing || ["failure", "DENIED", "BUDGET_EXCEEDED"].includes(node.outcome);
+    pen.fillStyle = this.colours.of(node);
+    pen.globalAlpha = 0.25;
+    pen.fillRect(node.x, node.y, WIDE, HIGH);
+    pen.globalAlpha = 1;
+    pen.lineWidth = node === this.chosen ? 3 : 1.5;
+    pen.strokeStyle = isBad ? BAD : this.colours.of(node);
+    pen.setLineDash(node.level === "L1" ? [4, 3] : []);
+    pen.strokeRect(node.x, node.y, WIDE, HIGH);
+    pen.setLineDash([]);
+    if (this.scale < 0.35) return;
+    pen.fillStyle = ink;
+    pen.fillText(short(node.action), node.x + 8, node.y + 14, WIDE - 16);
+    pen.globalAlpha = 0.7;
+    pen.fillText(short(node.agent), node.x + 8, node.y + 28, WIDE - 16);
+    pen.globalAlpha = 1;
+  }
+}
+
+const short = (text) => (text.length > 26 ? `${text.slice(0, 12)}…${text.slice(-12)}` : text);
+
+const activityOf = (jti) => `act_${jti.replaceAll("-", "")}`;
+
+const details = (node) => (node === null ? empty("Choose a node", "What it is appears here.") : facts([
+  ["Token", el("code", node.jti)], ["Agent", el("code", node.agent)], ["Action", node.action], ["Level", node.level], ["Outcome", node.outcome ?? undefined],
+  ["When", node.at === undefined ? undefined : clock(new Date(Number(node.at) * 1000).toISOString())],
+  ["Data from", node.data_source], ["Classification", node.data_classification],
+  ["Transformations", node.transformations?.length ? node.transformations.join(", ") : undefined],
+  ["Decision", node.action?.startsWith("qwed:") ? link(`/dashboard/decisions/${segment(activityOf(node.jti))}`, {}, "Open it") : undefined],
+]));
+
+const listed = (graph) => el("details", el("summary", "As a list"),
+  el("div", { class: "scroll", tabindex: "0" }, el("table",
+    el("thead", el("tr", ["Action", "Agent", "Level", "Token"].map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", node.action), el("td", node.agent), el("td", node.level), el("td", el("code", node.jti))))))),
+  graph.nodes.length > LISTED ? el("p", { class: "dim" }, `and ${count(graph.nodes.length - LISTED)} more`) : null);
+
+export const provenancePage = async ({ main, signal, parameters }) => {
+  const place = el("div", { class: "stack" });
+  show(main, place);
+  let picture = null;
+  await fillFrom(place, signal, async () => {
+    const graph = await get(`/provenance/${segment(parameters.id)}/graph`);
+    const said = `${count(graph.nodes.length)} tokens and ${count(graph.edges.length)} links${graph.missing.length ? `, ${count(graph.missing.length)} missing` : ""}`;
+    const canvas = el("canvas", { class: "graph", tabindex: "0", role: "img", "aria-label": `Graph of ${said}. Drag or use the arrow keys to move, the wheel or + and - to zoom.` });
+    const side = el("div", { id: "chosen" }, details(null));
+    picture = new Picture(canvas, graph, (node) => show(side, details(node)));
+    const button = (label, work) => el("button", { type: "button", class: "button small", on: { click: work } }, label);
+    return [
+      el("div", { class: "page-head" }, el("div", el("h1", "Where it came from"), el("p", { class: "dim" }, said, graph.bounded ? "; there is more than is shown" : "")),
+        el("div", { class: "actions" }, button("Zoom in", () => picture.zoom(1.25)), button("Zoom out", () => picture.zoom(0.8)), button("Fit", () => picture.fit()))),
+      el("div", { class: "columns" },
+        card("Graph", canvas, el("p", { class: "dim small" }, "One colour for each agent; dashed is unsigned; red is denied, failed or missing."), listed(graph)),
+        card("Chosen", side)),
+    ];
+  });
+  if (picture === null) return;
+  picture.choose(picture.nodes.get(parameters.id) ?? null);
+  picture.fit();
+  window.addEventListener("resize", () => picture.draw(), { signal });
+};

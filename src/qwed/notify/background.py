@@ -1,0 +1,67 @@
+"""What the gateway does when nobody asks: deliver, remind, escalate, expire. One thread, one loop.
+
+Whatever it does is found in the store, so it may end at any moment and go on anywhere.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from qwed.gateway.behaviours import check_periodically
+from qwed.gateway.ports import GatewayError
+from qwed.gateway.services import Services
+from qwed.gateway.sweep_approvals import BATCH, sweep_approvals
+from qwed.notify.dispatcher import Dispatcher
+
+LOOK_SECONDS: Final = 0.5
+FINISH_SECONDS: Final = 3.0
+
+Report = Callable[[str, str], None]
+
+
+class Background:
+    """`start` once, `stop` once. `report(event, reason)` hears of what cannot be done now."""
+
+    def __init__(self, services: Services, dispatcher: Dispatcher, report: Report) -> None:
+        self._services = services
+        self._dispatcher = dispatcher
+        self._report = report
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._main, name="qwed-background", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(2 * FINISH_SECONDS)
+
+    def _main(self) -> None:
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        while not self._stopping.is_set():
+            await self._tended("approvals_not_swept", self._sweep)
+            await self._tended("compliance_not_checked", self._check)
+            await self._tended("deliveries_not_sent", self._dispatcher.start_due)
+            await asyncio.sleep(LOOK_SECONDS)
+        await self._dispatcher.finish(FINISH_SECONDS)
+
+    async def _check(self) -> None:
+        await check_periodically(self._services)
+
+    async def _sweep(self) -> None:
+        while await sweep_approvals(self._services) == BATCH and not self._stopping.is_set():
+            # There may be more; but deliveries wait, too.
+            await self._dispatcher.start_due()
+
+    async def _tended(self, trouble: str, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except GatewayError as error:
+            self._report(trouble, str(error))
+        # Nobody restarts this thread: a defect must not end it, and is told to the log.
+        except Exception as defect:  # noqa: BLE001
+            self._report(trouble, type(defect).__name__)

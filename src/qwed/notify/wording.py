@@ -1,0 +1,117 @@
+"""An event in words, for people: a title and a few facts. What an agent wrote is shown short and plain."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.webhooks import Event
+
+MAX_TITLE: Final = 120
+MAX_FACT: Final = 400
+
+_TITLES: Final[Mapping[Event, str]] = {
+    Event.APPROVAL_REQUESTED: "Approval needed: {what} ({risk} risk)",
+    Event.APPROVAL_REMINDED: "Still waiting for an answer: {what} ({risk} risk)",
+    Event.APPROVAL_ESCALATED: "Nobody has answered, please do: {what} ({risk} risk)",
+    Event.APPROVAL_VOTED: "Approved by one, more are needed: {what}",
+    Event.APPROVAL_APPROVED: "Approved: {what}",
+    Event.APPROVAL_DENIED: "Denied: {what}",
+    Event.APPROVAL_EXPIRED: "Denied, because nobody answered: {what}",
+    Event.DECISION_FAILED: "Verification failed: {what} ({risk} risk)",
+    Event.TRUST_CHANGED: "Trust changed: {agent}",
+    Event.TRUST_SUSPENDED: "Suspended: {agent}",
+    Event.TRUST_REACTIVATED: "Reactivated: {agent}",
+    Event.OUTCOME_UNKNOWN: "Nobody knows how it ended: {what}",
+    Event.TEST: "A test: nothing has happened",
+}
+
+
+class Message(msgspec.Struct, frozen=True):
+    title: str
+    facts: tuple[tuple[str, str], ...]
+
+
+def worded(event: Event, body: bytes) -> Message:
+    told: dict[str, Any] = msgspec.json.decode(body)
+    data = told.get("data", {})
+    subject = data.get("approval") or data.get("decision") or data.get("outcome") or {}
+    agent = data.get("agent", {}).get("name") or told.get("agent_id") or ""
+    names = {
+        "what": _plain(_type_of(subject), MAX_TITLE),
+        "risk": _plain(_risk_of(subject), 20),
+        "agent": _plain(agent, MAX_TITLE),
+    }
+    facts = {"Agent": told.get("agent_id"), **_facts(event, subject, data), "Event": told.get("id")}
+    shown = tuple((name, _plain(value, MAX_FACT)) for name, value in facts.items() if value)
+    return Message(_TITLES[event].format(**names)[:MAX_TITLE], shown)
+
+
+def _type_of(subject: Mapping[str, Any]) -> Any:
+    action = subject.get("action")
+    return action.get("type") if isinstance(action, Mapping) else subject.get("action_type")
+
+
+def _risk_of(subject: Mapping[str, Any]) -> Any:
+    return subject.get("risk_level") or (subject.get("verification") or {}).get("risk_level") or "unknown"
+
+
+def _facts(event: Event, subject: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    match event.topic:
+        case "approval":
+            return _approval_facts(event, subject)
+        case "decision":
+            return {
+                "Action": _said(subject),
+                "Decision": subject.get("decision"),
+                "Why": (subject.get("verification") or {}).get("reason"),
+                "Error": (subject.get("error") or {}).get("message"),
+            }
+        case "outcome":
+            return {
+                "Activity": subject.get("activity_id"),
+                "To settle it": f"POST /agents/…/activity/{subject.get('activity_id')}/outcome/settle",
+            }
+        case "trust":
+            agent, change = data.get("agent", {}), data.get("change") or {}
+            level = agent.get("trust_level")
+            return {
+                "Status": agent.get("status"),
+                "Trust level": None if level is None else str(level),
+                "Why": change.get("reason") or change.get("justification"),
+            }
+    return {"Message": data.get("message")}
+
+
+def _approval_facts(event: Event, approval: Mapping[str, Any]) -> dict[str, Any]:
+    votes = approval.get("votes") or [{}]
+    is_open = approval.get("status") == "open"
+    return {
+        "Action": _said(approval),
+        "Why it waits": approval.get("reason"),
+        "Stated intent": approval.get("user_intent"),
+        "Asked": approval.get("escalated_to") if event is Event.APPROVAL_ESCALATED else None,
+        "Answered by": votes[-1].get("by"),
+        "Note": votes[-1].get("note"),
+        "Expires": approval.get("expires_at") if is_open else None,
+        "To answer": f"qwed approvals show {approval.get('id')}" if is_open else None,
+    }
+
+
+def _said(subject: Mapping[str, Any]) -> str | None:
+    action = subject.get("action")
+    if not isinstance(action, Mapping):
+        return None
+    parts = [action.get(name) for name in ("query", "code", "target", "parameters")]
+    return "; ".join(_text(part) for part in parts if part)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _plain(value: Any, limit: int) -> str:
+    """One line without anything that a terminal, a mail header or a reader could take for more than text."""
+    text = " ".join(_text(value)[: 4 * limit].split())
+    text = "".join(character if character.isprintable() else "�" for character in text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,372 @@
+"""Writing records: ordinary decisions together in one statement, the others each in a short transaction."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from qwed.domain.agents import Agent, AgentId, AgentStatus
+from qwed.domain.approvals import Approval, Kind
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.policy import Policy
+from qwed.domain.trust_changes import TrustChange
+from qwed.ect.verifier import GENERIC_REFUSAL
+from qwed.gateway.commitments import committed
+from qwed.gateway.ports import AgentChanged, LeaseLost, StoreUnavailable
+from qwed.gateway.records import ReceivedEct, Record, Redaction
+from qwed.ledger.entries import SALT_BYTES, commit_to
+from qwed.stores.bodies import decode, encode
+from qwed.stores.postgres.admission import Held
+from qwed.stores.postgres.connections import FAILED, connect, is_lost, unavailable
+from qwed.stores.postgres.lanes import Item
+from qwed.stores.postgres.rows import delivery_row
+from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.texts import stored, stored_or_none
+from qwed.stores.randomness import POOL
+from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
+
+#: Decisions that let the agent act, now or after an approval.
+BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
+SETTLE_SECONDS: Final = 3.0
+_WRITTEN, _LOST, _CHANGED = 0, 1, 2
+#: Trying one by one would only take longer.
+_TOOK_TOO_LONG: Final = (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
+
+Connection = Any
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A record on its way, with its hold and the keys whose versions it raises."""
+
+    record: Record
+    held: Held | None
+    keys: tuple[str, ...]
+    salt: bytes
+    commitment: bytes
+
+    @property
+    def is_binding(self) -> bool:
+        return self.held is not None and self.record.activity.decision in BINDING
+
+
+Write = Item[Entry, Refusal | None]
+
+
+def entry_of(record: Record, held: Held | None, keys: tuple[str, ...]) -> Entry:
+    salt = POOL.take(SALT_BYTES)
+    return Entry(record, held, keys, salt, commit_to(committed(record.activity), salt))
+
+
+def is_ordinary(record: Record) -> bool:
+    """Whether `commit_records` writes all of it."""
+    return (
+        record.agent is None
+        and record.approval is None
+        and record.key is None
+        and record.outcome is None
+        and record.webhook is None
+        and record.dropped_webhook is None
+        and record.redaction is None
+        and not record.deliveries
+        and not record.ects
+        and record.cosignature is None
+        and record.workflow is None
+        and not record.completions
+        and record.conduct is None
+        and not record.trust_changes
+        and not record.consequences
+    )
+
+
+class _Refused(Exception):
+    """Ends a transaction that wrote something before it was clear."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+
+class Commits:
+    """The work of the commit lane."""
+
+    def __init__(self, url: str, policy: Policy) -> None:
+        self._url = url
+        self._max_open = policy.approvals.max_open
+
+    async def work(self, connection: Connection, batch: list[Write]) -> None:
+        try:
+            await self._together(connection, batch)
+        except FAILED as error:
+            if is_lost(error):
+                await self._settle(batch)
+            elif len(batch) == 1 or isinstance(error, _TOOK_TOO_LONG):
+                raise
+            else:
+                # Nobody pays for what is wrong with another's record.
+                for item in batch:
+                    await self._alone(connection, item)
+
+    async def _alone(self, connection: Connection, item: Write) -> None:
+        try:
+            with unavailable():
+                await self._together(connection, [item])
+        except StoreUnavailable as error:
+            item.fail(error)
+
+    async def _together(self, connection: Connection, batch: list[Write]) -> None:
+        entries = [item.what for item in batch]
+        verdicts = await connection.fetchval(SQL["commit_records"], *columns(entries))
+        for item, verdict in zip(batch, verdicts, strict=True):
+            if verdict == _WRITTEN:
+                item.bring(None)
+            elif verdict == _LOST:
+                item.fail(lease_lost())
+            else:
+                item.fail(await _changed(connection, item.what))
+
+    async def settled(self, entries: Sequence[Entry]) -> Sequence[bool]:
+        """The connection was lost: ask on another one what became of it, and let nothing happen later."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while True:
+            try:
+                return await _settled(self._url, entries)
+            except FAILED as error:
+                if time.monotonic() > end:
+                    raise StoreUnavailable("the database went away in the middle of a commit") from error
+                await asyncio.sleep(0.2)
+
+    async def _settle(self, batch: list[Write]) -> None:
+        written = await self.settled([item.what for item in batch])
+        for item, is_written in zip(batch, written, strict=True):
+            if is_written:
+                item.bring(None)
+            else:
+                item.fail(StoreUnavailable("the connection to the database was lost; nothing was written"))
+
+    # --- records with more to them -------------------------------------------------------------
+
+    async def write_special(self, connection: Connection, entry: Entry) -> Refusal | None:
+        """Check what only the database knows, then write all of it, in one short transaction."""
+        try:
+            async with connection.transaction():
+                await self._write_special(connection, entry)
+        except _Refused as refused:
+            return refused.refusal
+        return None
+
+    async def _write_special(self, connection: Connection, entry: Entry) -> None:
+        record = entry.record
+        await connection.execute("SELECT take_turns($1)", list(entry.keys))
+        refusal = await self._refusal(connection, record)
+        if refusal is not None:
+            raise _Refused(refusal)
+        await _receive(connection, record.ects)
+        verdicts = await connection.fetchval(SQL["commit_records"], *columns([entry]))
+        if verdicts[0] == _LOST:
+            raise lease_lost()
+        if verdicts[0] == _CHANGED:
+            raise await _changed(connection, entry)
+        for consequence in record.consequences:
+            following = entry_of(Record(consequence), None, entry.keys)
+            await connection.fetchval(SQL["commit_records"], *columns([following]))
+        await _write_parts(connection, record)
+
+    async def _refusal(self, connection: Connection, record: Record) -> Refusal | None:
+        if (outcome := record.outcome) is not None:
+            earlier = await connection.fetchval(SQL["outcome_result"], outcome.activity_id)
+            return reported_already(None if earlier is None else Result(earlier), outcome)
+        if (approval := record.approval) is None:
+            return None
+        if approval.version:
+            version = await connection.fetchval(SQL["approval_version"], approval.approval_id)
+            return changed_meanwhile(approval) if (version or 0) >= approval.version else None
+        if approval.kind is Kind.REVIEW:
+            # Nobody keeps a review away by asking for much else.
+            return None
+        ends = await connection.fetch(SQL["open_approvals"], approval.agent_id, approval.created_ms)
+        return too_many_open(self._max_open, [row[0] for row in ends], approval.created_ms)
+
+
+async def _settled(url: str, entries: Sequence[Entry]) -> Sequence[bool]:
+    connection = await connect(url)
+    try:
+        keys = sorted({key for entry in entries for key in entry.keys})
+        ids = [entry.record.activity.activity_id for entry in entries]
+        holds = [entry.held.serial if entry.held is not None else None for entry in entries]
+        written: Sequence[bool] = await connection.fetchval(SQL["settle_commits"], keys, ids, holds)
+        return written
+    finally:
+        connection.terminate()
+
+
+def lease_lost() -> LeaseLost:
+    return LeaseLost("another request took over this step")
+
+
+async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
+    assert entry.held is not None
+    body = await connection.fetchval(SQL["agent"], entry.held.agent_id)
+    try:
+        check_unchanged(entry.held.agent, decode(Agent, body))
+    except AgentChanged as changed:
+        return changed
+    return AgentChanged("the agent was changed while this request was at work: ask again")
+
+
+def columns(entries: Sequence[Entry]) -> list[Any]:
+    """The parameters of `commit_records`: one array per column, in its order."""
+    records = [entry.record for entry in entries]
+    activities = [record.activity for record in records]
+    steps = [None if record.step is None else record.step.step for record in records]
+    kept = [record.remembered for record in records]
+    crosses = [record.crossing is not None for record in records]
+    keys = sorted({key for entry in entries for key in entry.keys})
+    bookings = [record.booking for record in records]
+    return [
+        keys,
+        [a.activity_id for a in activities],
+        [a.agent_id for a in activities],
+        [a.principal_id for a in activities],
+        [a.at_ms for a in activities],
+        [stored(a.action_type) for a in activities],
+        [a.decision for a in activities],
+        [a.error_code for a in activities],
+        [stored_or_none(a.conversation_id) for a in activities],
+        [a.cost_nano for a in activities],
+        [a.tokens for a in activities],
+        [a.fingerprint for a in activities],
+        [",".join(a.par) or None for a in activities],
+        [a.wid for a in activities],
+        [entry.salt for entry in entries],
+        [a.payload for a in activities],
+        [entry.commitment for entry in entries],
+        [entry.held and entry.held.serial for entry in entries],
+        [entry.is_binding for entry in entries],
+        [entry.held and entry.held.agent.status.value for entry in entries],
+        [entry.held and int(entry.held.agent.trust_level) for entry in entries],
+        [step and step.number for step in steps],
+        [step and step.state for step in steps],
+        [step and step.approved for step in steps],
+        [step and step.activity_id for step in steps],
+        [step and step.wid for step in steps],
+        _each(bookings, lambda b: b.day),
+        _each(bookings, lambda b: b.second),
+        _each(bookings, lambda b: b.requests),
+        _each(bookings, lambda b: b.cost_nano),
+        _each(bookings, lambda b: b.tokens),
+        _each(bookings, lambda b: b.actions),
+        any(kept) or any(crosses),
+        _each(kept, lambda k: k.key_hash),
+        _each(kept, lambda k: k.expires_ms),
+        _each(kept, lambda k: k.status),
+        _each(kept, lambda k: k.body),
+        _each(kept, lambda k: k.retry_after_seconds),
+        crosses,
+    ]
+
+
+def _each(values: Sequence[Any], field: Callable[[Any], Any]) -> list[Any]:
+    return [None if value is None else field(value) for value in values]
+
+
+async def _receive(connection: Connection, ects: Sequence[ReceivedEct]) -> None:
+    """Tokens are recorded before what they caused; of two under one id the first is taken."""
+    for ect in ects:
+        token, salt = ect.token.encode("ascii"), os.urandom(SALT_BYTES)
+        done = await connection.execute(SQL["put_ect"], ect.jti, salt, token, ect.principal_id)
+        if done == "INSERT 0 1":
+            await connection.execute(SQL["wait_for_ledger"], ect.received_ms, ect.jti, commit_to(token, salt))
+        elif await connection.fetchval(SQL["received_token"], ect.jti) != token:
+            raise _Refused(Refusal(Code.ECT_REFUSED, GENERIC_REFUSAL))
+
+
+async def _write_parts(connection: Connection, record: Record) -> None:
+    """What most decisions do not have."""
+    run = connection.execute
+    if (agent := record.agent) is not None:
+        violation = agent.suspended_for_violation and agent.status is AgentStatus.SUSPENDED
+        row = (agent.agent_id, agent.principal_id, agent.token_hash, agent.status.value)
+        await run(SQL["put_agent"], *row, int(agent.trust_level), violation, encode(agent))
+        await run(SQL["notify"], f"a:{agent.agent_id}")
+    if record.approval is not None:
+        await run(SQL["put_approval"], *_approval_row(record.approval))
+    if (key := record.key) is not None:
+        await run(SQL["put_key"], key.key_id, key.key_hash, key.principal_id, encode(key))
+        await run(SQL["notify"], f"k:{key.key_hash.hex()}")
+    if record.outcome is not None:
+        await run(SQL["put_outcome"], *_outcome_row(record.outcome))
+    if (hook := record.webhook) is not None:
+        await run(SQL["put_webhook"], hook.webhook_id, hook.principal_id, encode(hook))
+        await run(SQL["notify"], "w:")
+    if record.dropped_webhook is not None:
+        await run(SQL["drop_webhook"], record.dropped_webhook)
+        await run(SQL["notify"], "w:")
+    if record.conduct is not None:
+        agent_id = record.activity.agent_id
+        await run(SQL["put_conduct"], agent_id, encode(record.conduct))
+        await run(SQL["notify"], f"s:{agent_id}")
+    for change in record.trust_changes:
+        values = (change.agent_id, change.at_ms, change.cause.value, encode(change))
+        await run(SQL["put_trust_change"], *values)
+    for delivery in record.deliveries:
+        await run(SQL["put_delivery"], *delivery_row(delivery))
+    if (workflow := record.workflow) is not None:
+        await run(SQL["put_workflow"], workflow.workflow_id, stored(workflow.principal_id), encode(workflow))
+    for done in record.completions:
+        await run(SQL["complete_node"], done.workflow_id, stored(done.node_id), done.jti)
+    if (signed := record.cosignature) is not None:
+        kept = await connection.fetchval(SQL["lock_checkpoint"], signed.size)
+        others = msgspec.json.decode(kept) if kept else []
+        more = encode([*others, signed.token])
+        await run(SQL["cosign"], signed.size, signed.at_ms, signed.checkpoint, more)
+    if record.redaction is not None:
+        await _redact(connection, record.redaction)
+
+
+def _approval_row(approval: Approval) -> tuple[Any, ...]:
+    return (
+        approval.approval_id,
+        approval.agent_id,
+        approval.principal_id,
+        approval.status.value,
+        approval.version,
+        approval.created_ms,
+        approval.ends_ms,
+        approval.attention_ms,
+        encode(approval),
+    )
+
+
+def _outcome_row(o: Outcome) -> tuple[Any, ...]:
+    return o.activity_id, o.agent_id, o.result.value, o.fingerprint, encode(o)
+
+
+async def _redact(connection: Connection, redaction: Redaction) -> None:
+    run, agent_id = connection.execute, redaction.agent_id
+    for stone in redaction.tombstones:
+        # A hash without a salt can be guessed: another takes its place, which is nobody's.
+        await run(SQL["redact_steps"], stone.activity_id, os.urandom(32))
+        await run(SQL["redact_crossings"], stone.activity_id)
+        texts = (stored(stone.action_type), stored_or_none(stone.conversation_id), stone.payload)
+        await run(SQL["redact_activity"], *texts, stone.activity_id)
+        await run(SQL["redact_remembered"], agent_id, stone.activity_id.encode())
+        await run(SQL["redact_deliveries"], stone.activity_id.encode())
+    await _redact_trust_changes(connection, agent_id, {stone.activity_id for stone in redaction.tombstones})
+    for approval in redaction.approvals:
+        await run(SQL["redact_approval"], encode(approval), approval.approval_id)
+    for outcome in redaction.outcomes:
+        await run(SQL["redact_outcome"], outcome.fingerprint, encode(outcome), outcome.activity_id)
+    for conversation in redaction.conversations:
+        await run(SQL["forget_steps"], agent_id, stored(conversation))
+        await run(SQL["forget_conversation_crossings"], agent_id, stored(conversation))
+
+
+async def _redact_trust_changes(connection: Connection, agent_id: AgentId, erased: set[str]) -> None:
+    for number, body in await connection.fetch(SQL["all_trust_changes"], agent_id):
+        change = decode(TrustChange, body)
+        if (kept := change.without_texts_of(erased)) is not change:
+            await connection.execute(SQL["redact_trust_change"], encode(kept), number)

@@ -1,0 +1,110 @@
+"""A lane: one batch at a time on one connection; what arrives meanwhile becomes the next batch."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+import asyncpg
+
+from qwed.gateway.ports import StoreUnavailable
+from qwed.stores.postgres.connections import Line, unavailable
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Item(Generic[T, R]):
+    """Something to be done, and whoever waits for it."""
+
+    __slots__ = ("_future", "what")
+
+    def __init__(self, what: T) -> None:
+        self.what = what
+        self._future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_over(self) -> bool:
+        return self._future.done()
+
+    def bring(self, result: R) -> None:
+        if not self._future.done():
+            self._future.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        if not self._future.done():
+            self._future.set_exception(error)
+
+    def abandon(self) -> None:
+        """Nobody waits any more: an error has nobody to go to."""
+        if not self._future.done():
+            self._future.cancel()
+
+    async def wait(self) -> R:
+        # Shielded: whoever stops waiting does not stop the work.
+        return await asyncio.shield(self._future)
+
+
+Work = Callable[["asyncpg.Connection[Any]", list[Item[T, R]]], Awaitable[None]]
+
+
+class Lane(Generic[T, R]):
+    """`work` answers every item of its batch, or raises for all that it has not answered."""
+
+    def __init__(self, url: str, work: Work[T, R], *, max_batch: int, max_waiting: int) -> None:
+        self._line = Line(url)
+        self._work = work
+        self._max_batch = max_batch
+        self._max_waiting = max_waiting
+        self._waiting: deque[Item[T, R]] = deque()
+        self._runner: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def put(self, what: T) -> R:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        if len(self._waiting) >= self._max_waiting:
+            raise StoreUnavailable("too many writes are waiting")
+        item: Item[T, R] = Item(what)
+        self._waiting.append(item)
+        if self._runner is None:
+            self._runner = asyncio.get_running_loop().create_task(self._run())
+        try:
+            return await item.wait()
+        except asyncio.CancelledError:
+            item._future.add_done_callback(_heed)
+            raise
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                count = min(self._max_batch, len(self._waiting))
+                await self._do([self._waiting.popleft() for _ in range(count)])
+        finally:
+            self._runner = None
+
+    async def _do(self, batch: list[Item[T, R]]) -> None:
+        try:
+            with unavailable():
+                await self._work(await self._line.connection(), batch)
+        except BaseException as error:  # noqa: BLE001 - carried to whoever waits
+            self._line.drop()
+            for item in batch:
+                item.fail(error if isinstance(error, Exception) else StoreUnavailable("the store is closed"))
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        self._closed = True
+        if self._runner is not None:
+            await self._runner
+        await self._line.close()
+
+    def drop(self) -> None:
+        self._closed = True
+        self._line.drop()
+
+
+def _heed(future: "asyncio.Future[Any]") -> None:
+    """An error nobody waits for any more is not a surprise."""
+    if not future.cancelled():
+        future.exception()

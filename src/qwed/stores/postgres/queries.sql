@@ -1,0 +1,489 @@
+-- name: accounts
+-- What admission reads, one row per agent and conversation. The version is read with it, in one snapshot.
+WITH accounts AS MATERIALIZED (
+    SELECT g.agent_id, coalesce(t.version, 0) AS version, a.body,
+           coalesce(d.requests, 0) AS requests, coalesce(d.cost_nano, 0) AS cost, coalesce(d.tokens, 0) AS tokens,
+           coalesce((SELECT s.upto FROM seconds AS s WHERE s.agent_id = g.agent_id AND s.second >= $4
+                     ORDER BY s.second DESC LIMIT 1)
+                  - (SELECT s.before FROM seconds AS s WHERE s.agent_id = g.agent_id AND s.second >= $4
+                     ORDER BY s.second LIMIT 1), 0) AS hour,
+           h.held, h.today, h.cost AS cost_held, h.tokens AS tokens_held,
+           (SELECT array_agg(o.fingerprint) FROM outcomes AS o
+            WHERE o.agent_id = g.agent_id AND o.result = 'unknown') AS unsettled,
+           coalesce(st.actions, 0) AS actions, st.conduct
+    FROM (SELECT DISTINCT unnest($1::text[]) AS agent_id) AS g
+    LEFT JOIN turns AS t ON t.key = 'a:' || g.agent_id
+    LEFT JOIN agents AS a ON a.agent_id = g.agent_id
+    LEFT JOIN standings AS st ON st.agent_id = g.agent_id
+    LEFT JOIN days AS d ON d.kind = 'agent' AND d.subject = g.agent_id AND d.day = $3
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS held, count(*) FILTER (WHERE x.at_ms / 86400000 = $3) AS today,
+               coalesce(sum(x.cost_nano), 0)::bigint AS cost, coalesce(sum(x.tokens), 0)::bigint AS tokens
+        FROM holds AS x WHERE x.agent_id = g.agent_id
+    ) AS h
+)
+SELECT a.*, c.conversation_id, s.numbers, s.fingerprints, s.states, s.approved,
+       s.last_node, s.last_wid, r.token, r.step, r.expires_ms
+FROM unnest($1::text[], $2::text[]) AS c (agent_id, conversation_id)
+JOIN accounts AS a USING (agent_id)
+LEFT JOIN LATERAL (
+    SELECT array_agg(x.step ORDER BY x.step) AS numbers,
+           array_agg(x.fingerprint ORDER BY x.step) AS fingerprints,
+           array_agg(x.state ORDER BY x.step) AS states,
+           array_agg(x.approved ORDER BY x.step) AS approved,
+           (array_agg(x.activity_id ORDER BY x.step DESC))[1] AS last_node,
+           (array_agg(x.wid ORDER BY x.step DESC))[1] AS last_wid
+    FROM steps AS x
+    WHERE x.agent_id = c.agent_id AND x.conversation_id = c.conversation_id
+) AS s ON true
+LEFT JOIN holds AS r ON r.agent_id = c.agent_id AND r.conversation_id = c.conversation_id
+
+-- name: principals
+SELECT g.principal_id, coalesce(t.version, 0) AS version, coalesce(d.requests, 0) AS requests,
+       coalesce(d.cost_nano, 0) AS cost, coalesce(d.tokens, 0) AS tokens, h.held, h.today,
+       h.cost AS cost_held, h.tokens AS tokens_held
+FROM unnest($1::text[]) AS g (principal_id)
+LEFT JOIN turns AS t ON t.key = 'p:' || g.principal_id
+LEFT JOIN days AS d ON d.kind = 'principal' AND d.subject = g.principal_id AND d.day = $2
+CROSS JOIN LATERAL (
+    SELECT count(*) AS held, count(*) FILTER (WHERE x.at_ms / 86400000 = $2) AS today,
+           coalesce(sum(x.cost_nano), 0)::bigint AS cost, coalesce(sum(x.tokens), 0)::bigint AS tokens
+    FROM holds AS x WHERE x.principal_id = g.principal_id
+) AS h
+
+-- name: hour
+SELECT second, upto - before FROM seconds WHERE agent_id = $1 AND second >= $2 ORDER BY second
+
+-- name: crossings
+SELECT count(DISTINCT conversation_id) FROM crossings
+WHERE agent_id = $1 AND fingerprint = $2 AND at_ms > $3 AND conversation_id <> $4
+
+-- name: hold_at
+SELECT hold_at($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+
+-- name: release_holds
+SELECT release_holds($1, $2)
+
+-- name: commit_records
+SELECT commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39)
+
+-- name: settle_commits
+SELECT settle_commits($1, $2, $3)
+
+-- name: agent
+SELECT body FROM agents WHERE agent_id = $1
+
+-- name: agent_by_token
+SELECT body FROM agents WHERE token_hash = $1
+
+-- name: api_key
+SELECT body FROM keys WHERE key_hash = $1
+
+-- name: remembered
+SELECT status, body, expires_ms, retry_after FROM remembered
+WHERE agent_id = $1 AND key_hash = $2 AND expires_ms > $3
+
+-- name: agents
+SELECT body FROM agents
+WHERE agent_id > $1 AND status <> 'deregistered' AND ($2::text IS NULL OR principal_id = $2)
+ORDER BY agent_id LIMIT $3
+
+-- name: principal_standing
+SELECT count(*), coalesce(bool_or(violation), false) FROM agents
+WHERE principal_id = $1 AND status <> 'deregistered'
+
+-- name: activities_summary
+SELECT decision, count(*), sum(cost_nano)::numeric FROM activities
+WHERE agent_id = $1 AND ($2::bigint IS NULL OR at_ms >= $2) AND ($3::bigint IS NULL OR at_ms < $3)
+  AND ($4::text IS NULL OR decision = $4) AND ($5::text IS NULL OR action_type = $5)
+  AND ($6::text IS NULL OR conversation_id = $6)
+GROUP BY decision
+
+-- name: activities_page
+SELECT a.id, a.payload, o.body FROM activities AS a LEFT JOIN outcomes AS o USING (activity_id)
+WHERE a.agent_id = $1 AND ($2::bigint IS NULL OR a.at_ms >= $2) AND ($3::bigint IS NULL OR a.at_ms < $3)
+  AND ($4::text IS NULL OR a.decision = $4) AND ($5::text IS NULL OR a.action_type = $5)
+  AND ($6::text IS NULL OR a.conversation_id = $6) AND ($7::bigint IS NULL OR a.id < $7)
+ORDER BY a.id DESC LIMIT $8
+
+-- name: activity
+SELECT a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid, o.body
+FROM activities AS a LEFT JOIN outcomes AS o USING (activity_id) WHERE a.activity_id = $1
+
+-- name: approval
+SELECT body FROM approvals WHERE approval_id = $1
+
+-- name: approvals
+SELECT body FROM approvals
+WHERE approval_id < $1 AND ($2::text IS NULL OR principal_id = $2) AND ($3::text IS NULL OR agent_id = $3)
+  AND ($4::text IS NULL
+       OR ($4 IN ('open', 'approved') AND status = $4 AND ends_ms > $5)
+       OR ($4 = 'expired' AND ends_ms <= $5)
+       OR ($4 NOT IN ('open', 'approved', 'expired') AND status = $4))
+ORDER BY approval_id DESC LIMIT $6
+
+-- name: keys
+SELECT body FROM keys WHERE $1::text IS NULL OR principal_id = $1 ORDER BY key_id
+
+-- name: webhooks
+SELECT body FROM webhooks WHERE $1::text IS NULL OR principal_id = $1 ORDER BY webhook_id
+
+-- name: ping
+SELECT pg_is_in_recovery() FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT seq FROM ledger LIMIT 1) AS l ON true
+
+-- name: open_approvals
+SELECT ends_ms FROM approvals WHERE agent_id = $1 AND status = 'open' AND ends_ms > $2
+
+-- name: approval_version
+SELECT version FROM approvals WHERE approval_id = $1
+
+-- name: outcome_result
+SELECT result FROM outcomes WHERE activity_id = $1
+
+-- name: put_agent
+INSERT INTO agents VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (agent_id) DO UPDATE SET principal_id = excluded.principal_id, token_hash = excluded.token_hash,
+    status = excluded.status, trust = excluded.trust, violation = excluded.violation, body = excluded.body
+
+-- name: put_key
+INSERT INTO keys VALUES ($1, $2, $3, $4)
+ON CONFLICT (key_id) DO UPDATE SET key_hash = excluded.key_hash, principal_id = excluded.principal_id,
+    body = excluded.body
+
+-- name: put_approval
+INSERT INTO approvals VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (approval_id) DO UPDATE SET status = excluded.status, version = excluded.version,
+    ends_ms = excluded.ends_ms, attention_ms = excluded.attention_ms, body = excluded.body
+
+-- name: put_outcome
+INSERT INTO outcomes VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (activity_id) DO UPDATE SET result = excluded.result, body = excluded.body
+
+-- name: put_webhook
+INSERT INTO webhooks VALUES ($1, $2, $3)
+ON CONFLICT (webhook_id) DO UPDATE SET principal_id = excluded.principal_id, body = excluded.body
+
+-- name: drop_webhook
+DELETE FROM webhooks WHERE webhook_id = $1
+
+-- name: notify
+SELECT pg_notify('qwed_changes', $1)
+
+-- name: release_own
+SELECT release_holds(array_agg(DISTINCT 'a:' || agent_id), array_agg(token)) FROM holds WHERE owner = $1
+HAVING count(*) > 0
+
+-- name: release_expired
+SELECT release_holds(array_agg(DISTINCT 'a:' || agent_id), array_agg(token))
+FROM (SELECT agent_id, token FROM holds WHERE expires_ms < $1 LIMIT 200) AS late HAVING count(*) > 0
+
+-- name: waiting_for_the_ledger
+SELECT id, at_ms, subject, commitment FROM pending ORDER BY id LIMIT $1
+
+-- name: ledger_tail
+SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger ORDER BY seq DESC LIMIT $1
+
+-- name: append_ledger
+SELECT append_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+
+-- name: forget_remembered
+DELETE FROM remembered WHERE expires_ms < $1
+
+-- name: forget_seconds
+DELETE FROM seconds WHERE second < $1
+
+-- name: forget_crossings
+DELETE FROM crossings WHERE at_ms < $1
+
+-- name: forget_approvals
+DELETE FROM approvals WHERE approval_id < $1 AND status <> 'open'
+
+-- name: forget_activities
+DELETE FROM activities WHERE (activity_id, at_ms) IN
+    (SELECT activity_id, at_ms FROM activities WHERE at_ms < $1 LIMIT 1000)
+
+-- name: redact_steps
+UPDATE steps SET fingerprint = $2 FROM activities AS a
+WHERE a.activity_id = $1 AND a.fingerprint <> '' AND steps.agent_id = a.agent_id
+  AND steps.conversation_id = a.conversation_id AND steps.fingerprint = a.fingerprint
+
+-- name: redact_crossings
+DELETE FROM crossings USING activities AS a
+WHERE a.activity_id = $1 AND a.fingerprint <> '' AND crossings.agent_id = a.agent_id
+  AND crossings.fingerprint = a.fingerprint
+
+-- name: redact_activity
+UPDATE activities SET action_type = $1, conversation_id = $2, fingerprint = '', salt = NULL, payload = $3
+WHERE activity_id = $4
+
+-- name: redact_remembered
+DELETE FROM remembered WHERE agent_id = $1 AND position($2::bytea IN body) > 0
+
+-- name: redact_approval
+UPDATE approvals SET body = $1 WHERE approval_id = $2
+
+-- name: redact_outcome
+UPDATE outcomes SET fingerprint = $1, body = $2 WHERE activity_id = $3
+
+-- name: forget_steps
+DELETE FROM steps WHERE agent_id = $1 AND conversation_id = $2
+
+-- name: forget_conversation_crossings
+DELETE FROM crossings WHERE agent_id = $1 AND conversation_id = $2
+
+-- name: ledger_state
+SELECT (SELECT seq FROM ledger ORDER BY seq DESC LIMIT 1), (SELECT hash FROM ledger ORDER BY seq DESC LIMIT 1),
+       (SELECT at_ms FROM ledger ORDER BY seq LIMIT 1), (SELECT at_ms FROM ledger ORDER BY seq DESC LIMIT 1)
+
+-- name: survey
+SELECT l.at_ms >= $3 AND l.at_ms < $4 AS is_in_period,
+       a.activity_id IS NULL AND e.jti IS NULL AS is_removed, a.activity_id,
+       a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code, a.conversation_id,
+       a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid, o.body
+FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject AND a.at_ms = l.at_ms
+LEFT JOIN outcomes AS o ON o.activity_id = a.activity_id
+LEFT JOIN ects AS e ON e.jti = l.subject
+WHERE l.seq > $1 AND l.seq <= $2
+  AND (a.activity_id IS NULL
+       OR (a.at_ms >= $3 AND a.at_ms < $4 AND ($5::text IS NULL OR a.principal_id = $5)
+           AND ($6::text IS NULL OR a.agent_id = $6)))
+ORDER BY l.seq
+
+-- name: newest_waiting
+SELECT max(id) FROM pending
+
+-- name: oldest_waiting
+SELECT min(id) FROM pending
+
+-- name: forget_outcomes
+DELETE FROM outcomes WHERE result <> 'unknown' AND activity_id IN
+    (SELECT activity_id FROM activities WHERE at_ms < $1 LIMIT 1000)
+
+-- name: name_ledger
+INSERT INTO ledger_name VALUES ($1) ON CONFLICT DO NOTHING
+
+-- name: ledger_name
+SELECT name FROM ledger_name
+
+-- name: ledger_size
+SELECT coalesce(max(seq), 0) FROM ledger
+
+-- name: last_checkpoint
+SELECT size, token, cosignatures, at_ms FROM checkpoints ORDER BY size DESC LIMIT 1
+
+-- name: checkpoint
+SELECT size, token, cosignatures, at_ms FROM checkpoints WHERE size = $1
+
+-- name: cosign
+INSERT INTO checkpoints (size, at_ms, token, cosignatures) VALUES ($1, $2, $3, $4)
+ON CONFLICT (size) DO UPDATE SET cosignatures = excluded.cosignatures
+
+-- name: lock_checkpoint
+SELECT cosignatures FROM checkpoints WHERE size = $1 FOR UPDATE
+
+-- name: entries
+SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- name: leaves
+SELECT hash FROM ledger WHERE seq > $1 AND seq <= $2 ORDER BY seq
+
+-- name: tiles
+SELECT hash FROM tiles WHERE level = $1 AND idx >= $2 AND idx < $3 ORDER BY idx
+
+-- name: position
+SELECT seq FROM ledger WHERE subject = $1
+
+-- name: received
+SELECT l.seq, l.at_ms, l.hash, e.token, e.principal_id FROM ects AS e JOIN ledger AS l ON l.subject = e.jti WHERE e.jti = $1
+
+-- name: decided_node
+SELECT at_ms, par, wid FROM activities WHERE activity_id = $1
+
+-- name: received_token
+SELECT token FROM ects WHERE jti = $1
+
+-- name: put_ect
+INSERT INTO ects VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+
+-- name: wait_for_ledger
+INSERT INTO pending (at_ms, subject, commitment) VALUES ($1, $2, $3)
+
+-- name: search_limit
+SELECT id FROM activities
+WHERE ($1::text IS NULL OR agent_id = $1) AND ($2::text IS NULL OR principal_id = $2) AND id < $3
+  AND ($4::bigint IS NULL OR at_ms < $4)
+ORDER BY id DESC LIMIT 1 OFFSET $5
+
+-- name: search_end
+SELECT last_value + 1 FROM activity_ids
+
+-- name: before_search
+SELECT id, at_ms FROM activities
+WHERE ($1::text IS NULL OR agent_id = $1) AND ($2::text IS NULL OR principal_id = $2) AND id < $3
+ORDER BY id DESC LIMIT 1
+
+-- name: search
+SELECT a.id, a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid, o.body
+FROM activities AS a LEFT JOIN outcomes AS o USING (activity_id)
+WHERE ($1::text IS NULL OR a.agent_id = $1) AND ($2::text IS NULL OR a.principal_id = $2)
+  AND a.id >= $3 AND a.id < $4
+  AND ($5::bigint IS NULL OR a.at_ms >= $5) AND ($6::bigint IS NULL OR a.at_ms < $6)
+  AND ($7::text IS NULL OR a.decision = $7) AND ($8::text IS NULL OR a.action_type = $8)
+  AND ($9::text IS NULL OR a.error_code = $9) AND ($10::text IS NULL OR a.conversation_id = $10)
+  AND ($11::bytea IS NULL OR position($11::bytea IN a.payload) > 0)
+ORDER BY a.id DESC LIMIT $12
+
+-- name: hours
+SELECT hour, decision, error_code, sum(entries)::bigint,
+       least(4611686018427387904, sum(cost_nano))::bigint
+FROM hours WHERE ($1::text IS NULL OR principal_id = $1) AND hour >= $2
+GROUP BY hour, decision, error_code ORDER BY hour, decision, error_code
+
+-- name: agents_by_spending
+SELECT g.body, coalesce(d.cost_nano, 0) FROM agents AS g
+LEFT JOIN days AS d ON d.kind = 'agent' AND d.subject = g.agent_id AND d.day = $2
+WHERE g.status <> 'deregistered' AND ($1::text IS NULL OR g.principal_id = $1)
+ORDER BY g.status = 'suspended' DESC, coalesce(d.cost_nano, 0) DESC, g.agent_id LIMIT $3
+
+-- name: count_waiting
+SELECT count(*) FROM approvals
+WHERE status = 'open' AND ends_ms > $2 AND ($1::text IS NULL OR principal_id = $1)
+
+-- name: approvals_due
+SELECT body FROM approvals WHERE status = 'open' AND attention_ms <= $1 ORDER BY attention_ms LIMIT $2
+
+-- name: workflow
+SELECT body FROM workflows WHERE workflow_id = $1
+
+-- name: completed_nodes
+SELECT node_id FROM workflow_nodes WHERE workflow_id = $1
+
+-- name: put_workflow
+INSERT INTO workflows VALUES ($1, $2, $3)
+
+-- name: complete_node
+INSERT INTO workflow_nodes VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+
+-- name: webhook
+SELECT body FROM webhooks WHERE webhook_id = $1
+
+-- name: destinations
+SELECT body FROM webhooks WHERE principal_id = $1 OR principal_id IS NULL ORDER BY webhook_id
+
+-- name: deliveries
+SELECT delivery_id, webhook_id, principal_id, event_id, event, created_ms, due_ms, body, state, attempts,
+       last_attempt_ms, last_error
+FROM deliveries WHERE webhook_id = $1 AND delivery_id < $2 ORDER BY delivery_id DESC LIMIT $3
+
+-- name: delivery
+SELECT delivery_id, webhook_id, principal_id, event_id, event, created_ms, due_ms, body, state, attempts,
+       last_attempt_ms, last_error
+FROM deliveries WHERE delivery_id = $1
+
+-- name: next_delivery
+SELECT min(due_ms) FROM deliveries WHERE state = 'pending'
+
+-- name: claim_turn
+SELECT pg_advisory_xact_lock(7932003)
+
+-- name: due_deliveries
+SELECT delivery_id, webhook_id FROM deliveries
+WHERE state = 'pending' AND due_ms <= $1 AND webhook_id <> ALL ($2::text[])
+ORDER BY due_ms LIMIT $3
+
+-- name: deliveries_of
+SELECT delivery_id, webhook_id, principal_id, event_id, event, created_ms, due_ms, body, state, attempts,
+       last_attempt_ms, last_error
+FROM deliveries WHERE delivery_id = ANY ($1::text[])
+
+-- name: put_delivery
+INSERT INTO deliveries VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+ON CONFLICT (delivery_id) DO UPDATE SET webhook_id = excluded.webhook_id,
+    principal_id = excluded.principal_id, event_id = excluded.event_id, event = excluded.event,
+    created_ms = excluded.created_ms, due_ms = excluded.due_ms, body = excluded.body, state = excluded.state,
+    attempts = excluded.attempts, last_attempt_ms = excluded.last_attempt_ms,
+    last_error = excluded.last_error
+
+-- name: settle_delivery
+UPDATE deliveries SET state = $1, due_ms = $2, last_error = $3
+WHERE delivery_id = $4 AND state = 'pending' AND (attempts = $5 OR $1 = 'delivered')
+
+-- name: redact_deliveries
+DELETE FROM deliveries WHERE position($1::bytea IN body) > 0
+
+-- name: forget_deliveries
+DELETE FROM deliveries WHERE delivery_id < $1 AND state <> 'pending'
+
+-- name: all_checkpoints
+SELECT size, at_ms, token, cosignatures FROM checkpoints ORDER BY size
+
+-- name: all_tiles
+SELECT level, idx, hash FROM tiles
+
+-- name: ledger_page
+SELECT l.seq, l.at_ms AS entered_ms, l.subject, l.commitment, l.previous, l.hash,
+       a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.par, a.wid, a.salt, a.payload,
+       e.jti, e.salt AS e_salt, e.token, e.principal_id AS e_principal_id
+FROM ledger AS l
+LEFT JOIN activities AS a ON a.activity_id = l.subject AND a.at_ms = l.at_ms
+LEFT JOIN ects AS e ON e.jti = l.subject
+WHERE l.seq > $1 AND l.seq <= $2 ORDER BY l.seq LIMIT $3
+
+-- name: standing
+SELECT actions, conduct FROM standings WHERE agent_id = $1
+
+-- name: put_conduct
+INSERT INTO standings VALUES ($1, 0, $2) ON CONFLICT (agent_id) DO UPDATE SET conduct = excluded.conduct
+
+-- name: put_trust_change
+INSERT INTO trust_changes (agent_id, at_ms, cause, body) VALUES ($1, $2, $3, $4)
+
+-- name: all_trust_changes
+SELECT number, body FROM trust_changes WHERE agent_id = $1
+
+-- name: redact_trust_change
+UPDATE trust_changes SET body = $1 WHERE number = $2
+
+-- name: trust_changes
+SELECT number, body FROM trust_changes WHERE agent_id = $1 AND ($2::bigint IS NULL OR number < $2)
+ORDER BY number DESC LIMIT $3
+
+-- name: is_unsettled
+SELECT 1 FROM outcomes WHERE agent_id = $1 AND fingerprint = $2 AND result = 'unknown' LIMIT 1
+
+-- name: outcomes
+SELECT body FROM outcomes WHERE agent_id = $1 ORDER BY activity_id DESC LIMIT $2
+
+-- name: lock_turn
+SELECT pg_try_advisory_lock($1)
+
+-- name: unlock_turn
+SELECT pg_advisory_unlock($1)
+
+-- name: keep_score
+INSERT INTO score_changes VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+
+-- name: score_changes
+SELECT peer, number, event, evidence, score_before, score_after, at, revokes, seq FROM score_changes
+WHERE peer = $1 AND ($2::bigint IS NULL OR number < $2) ORDER BY number DESC LIMIT $3
+
+-- name: scored_peers
+SELECT DISTINCT peer FROM score_changes WHERE peer > $1 ORDER BY peer LIMIT $2
+
+-- name: items_after
+SELECT l.seq, l.at_ms, l.subject, l.commitment, l.previous, l.hash, e.token, e.salt, e.principal_id, a.salt,
+       a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid
+FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject LEFT JOIN ects AS e ON e.jti = l.subject
+WHERE l.seq > $1 ORDER BY l.seq LIMIT $2
+
+-- name: item_about
+SELECT l.seq, l.at_ms, l.subject, l.commitment, l.previous, l.hash, e.token, e.salt, e.principal_id, a.salt,
+       a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid
+FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject LEFT JOIN ects AS e ON e.jti = l.subject
+WHERE l.subject = $1 OR l.subject = $2 LIMIT 1

@@ -1,0 +1,212 @@
+"""The ledger's end has one writer at a time: whichever process holds the advisory lock.
+
+A record is durable before it is answered; its place in the chain it gets in the next batch. If the leader
+dies, its session ends and another takes over; if it hangs, the server ends its idle session. Were there
+ever two, the ledger's primary key refuses the second one's batch.
+"""
+
+import asyncio
+import contextlib
+import time
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from qwed.domain.policy import Retention
+from qwed.domain.times import DAY_MS
+from qwed.ect.jws import InvalidToken
+from qwed.ect.keys import KeyRing
+from qwed.gateway.ports import Clock
+from qwed.ledger.chain import BrokenChain, Entry, Head, verify
+from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, sign_checkpoint
+from qwed.ledger.merkle import Edge, edge_of
+from qwed.stores.chaining import Growth
+from qwed.stores.postgres.connections import connect
+from qwed.stores.postgres.nodes import proven
+from qwed.stores.postgres.schema import drop_parts, make_parts
+from qwed.stores.postgres.statements import SQL
+
+LEADER_LOCK: Final = 7_932_002
+BATCH: Final = 512
+TAIL: Final = 1_000
+#: How soon something new is noticed, how often a follower asks for the lead, how often house is kept.
+LOOK_SECONDS: Final = 0.05
+FOLLOW_SECONDS: Final = 0.5
+HOUSE_MS: Final = 60_000
+#: How long after its lease the hold of a process that died goes on to count, at most.
+LATE_SECONDS: Final = 10.0
+#: A leader that says nothing for so long is no leader any more.
+SILENT_MS: Final = 5_000
+KEEP_CHECKPOINT_MS: Final = 60_000
+
+Connection = Any
+
+
+class Sequencer:
+    def __init__(self, url: str, clock: Clock, ring: KeyRing, retention: Retention) -> None:
+        self._url = url
+        self._clock = clock
+        self._ring = ring
+        self._retention = retention
+        self._end: End | None = None
+        self._kept_house_ms = 0
+        self._freed = time.monotonic()
+        self._stopping = asyncio.Event()
+        self.is_leader = False
+
+    async def run(self) -> None:
+        while not self._stopping.is_set():
+            connection = None
+            try:
+                connection = await connect(self._url, idle_session_timeout=str(SILENT_MS))
+                await self._follow(connection)
+            # Whatever it was: another may lead, and this one tries again. It must not end for good.
+            except Exception:  # noqa: BLE001
+                await self._pause(FOLLOW_SECONDS)
+            finally:
+                self.is_leader, self._end = False, None
+                if connection is not None:
+                    connection.terminate()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _follow(self, connection: Connection) -> None:
+        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", LEADER_LOCK):
+            await self._pause(FOLLOW_SECONDS)
+            if self._stopping.is_set():
+                return
+        self.is_leader = True
+        self._end = await verified_end(connection, self._ring)
+        await self._lead(connection)
+
+    async def _lead(self, connection: Connection) -> None:
+        while True:
+            count = await self._sequence(connection)
+            await self._free_late_holds(connection)
+            await self._keep_house(connection)
+            if count == BATCH:
+                continue
+            if self._stopping.is_set():
+                return
+            await self._pause(LOOK_SECONDS)
+
+    async def _sequence(self, connection: Connection) -> int:
+        """One batch; how many it had."""
+        assert self._end is not None
+        rows = await connection.fetch(SQL["waiting_for_the_ledger"], BATCH)
+        if not rows:
+            return 0
+        growth = Growth(self._end.head, self._end.edge)
+        for _, at_ms, subject, commitment in rows:
+            growth.extend(subject, at_ms, commitment)
+        self._end = await self._append(connection, self._end, growth, [row[0] for row in rows])
+        return len(rows)
+
+    async def _append(self, connection: Connection, end: "End", growth: Growth, ids: list[int]) -> "End":
+        """The batch and its signature, in one transaction."""
+        now_ms = self._clock.now_ms()
+        since = end.replaceable_ms
+        is_replaced = since is not None and now_ms - since < KEEP_CHECKPOINT_MS
+        entries = growth.entries
+        checkpoint = Checkpoint(
+            end.name, growth.head.seq, growth.edge.root(), growth.head.hash, now_ms // 1000
+        )
+        has_replaced = await connection.fetchval(
+            SQL["append_ledger"],
+            ids,
+            [entry.seq for entry in entries],
+            [entry.at_ms for entry in entries],
+            [entry.subject for entry in entries],
+            [entry.commitment for entry in entries],
+            [entry.previous for entry in entries],
+            [entry.hash for entry in entries],
+            [level for level, _, _ in growth.tiles],
+            [index for _, index, _ in growth.tiles],
+            [digest for _, _, digest in growth.tiles],
+            now_ms,
+            sign_checkpoint(self._ring, checkpoint),
+            end.head.seq if is_replaced else 0,
+        )
+        return End(end.name, growth.head, growth.edge, since if has_replaced else now_ms)
+
+    async def _free_late_holds(self, connection: Connection) -> None:
+        if time.monotonic() - self._freed > LATE_SECONDS:
+            self._freed = time.monotonic()
+            await connection.execute(SQL["release_expired"], self._clock.now_ms())
+
+    async def _keep_house(self, connection: Connection) -> None:
+        """Drop what no window can see any more, a little at a time."""
+        now_ms = self._clock.now_ms()
+        if now_ms - self._kept_house_ms < HOUSE_MS:
+            return
+        self._kept_house_ms = now_ms
+        run = connection.execute
+        # A lock that others need now can be had the next time.
+        with contextlib.suppress(asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
+            await run(SQL["forget_remembered"], now_ms)
+            await run(SQL["forget_seconds"], now_ms // 1000 - 7200)
+            await run(SQL["forget_crossings"], now_ms - DAY_MS)
+            days = self._retention.activity_days
+            await make_parts(connection, now_ms, has_retention=days is not None)
+            if days is not None:
+                await drop_parts(connection, now_ms - days * DAY_MS)
+                await run(SQL["forget_outcomes"], now_ms - days * DAY_MS)
+                await run(SQL["forget_activities"], now_ms - days * DAY_MS)
+            if self._retention.delivery_days is not None:
+                oldest = now_ms - self._retention.delivery_days * DAY_MS
+                await run(SQL["forget_deliveries"], f"dlv_{oldest:012x}")
+            if self._retention.approval_days is not None:
+                oldest = now_ms - self._retention.approval_days * DAY_MS
+                await run(SQL["forget_approvals"], f"apr_{oldest:012x}")
+
+
+class End(msgspec.Struct, frozen=True):
+    """Where the ledger ends, and since when its last checkpoint may be replaced by the next."""
+
+    name: str
+    head: Head
+    edge: Edge
+    replaceable_ms: int | None = None
+
+
+async def verified_end(connection: Connection, ring: KeyRing) -> End:
+    """The end of the ledger, after following its tail to the last signature: a broken one is not built
+    upon. Raises `BrokenChain`."""
+    # One snapshot: another gateway's leader may be adding to it at this very moment.
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        return await _end(connection, ring)
+
+
+async def _end(connection: Connection, ring: KeyRing) -> End:
+    head = await _verified_head(connection)
+    edge = await proven(connection, lambda nodes: edge_of(nodes, head.seq))
+    name = await connection.fetchval(SQL["ledger_name"])
+    row = await connection.fetchrow(SQL["last_checkpoint"])
+    if row is None and head == Head():
+        return End(name, head, edge)
+    if row is None or row["size"] != head.seq:
+        raise BrokenChain(f"the last entry, {head.seq}, is not the one that was signed")
+    try:
+        checkpoint = read_checkpoint(row["token"], ring.known())
+    except InvalidToken:
+        raise BrokenChain(
+            "the last checkpoint was not signed by a key of this deployment: restore the key file that"
+            " belongs to this store"
+        ) from None
+    if checkpoint.head != head.hash or checkpoint.root != edge.root():
+        raise BrokenChain(f"the ledger up to entry {head.seq} is not the one that was signed")
+    return End(name, head, edge)
+
+
+async def _verified_head(connection: Connection) -> Head:
+    rows = await connection.fetch(SQL["ledger_tail"], TAIL)
+    if not rows:
+        return Head()
+    tail = [Entry(*row) for row in reversed(rows)]
+    return verify(tail, Head(tail[0].seq - 1, tail[0].previous))

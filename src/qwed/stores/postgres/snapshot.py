@@ -1,0 +1,71 @@
+"""The ledger of a database as a SQLite file: whatever follows, exports or proves one can do it there.
+
+Read in pages, beside running gateways if there are any. What has no place in the ledger yet is left out.
+"""
+
+import asyncio
+import sqlite3
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from qwed.stores.errors import DatabaseUnusable
+from qwed.stores.postgres.connections import FAILED, connect
+from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.texts import shown, shown_or_none
+
+PAGE: Final = 2_000
+_SCHEMA: Final = ("qwed.stores.migrations.sqlite", "001_start.sql")
+
+Connection = Any
+
+
+def snapshot(url: str, path: Path) -> None:
+    """Write the ledger of the database at `url` into a new file. Raises `DatabaseUnusable`."""
+    try:
+        asyncio.run(_snapshot(url, path))
+    except FAILED as error:
+        raise DatabaseUnusable(f"the database can't be read: {error or type(error).__name__}") from error
+
+
+async def _snapshot(url: str, path: Path) -> None:
+    connection = await connect(url)
+    file = sqlite3.connect(path, isolation_level=None)
+    try:
+        file.executescript(resources.files(_SCHEMA[0]).joinpath(_SCHEMA[1]).read_text(encoding="utf-8"))
+        file.execute("BEGIN")
+        await _copy(connection, file)
+        file.execute("COMMIT")
+    finally:
+        file.close()
+        await connection.close()
+
+
+async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
+    # Checkpoints first: what is signed at this moment is the end of the copy.
+    checkpoints = await connection.fetch(SQL["all_checkpoints"])
+    file.executemany("INSERT INTO checkpoints VALUES (?, ?, ?, ?)", map(tuple, checkpoints))
+    file.execute("INSERT INTO ledger_name VALUES (?)", (await connection.fetchval(SQL["ledger_name"]),))
+    size = checkpoints[-1]["size"] if checkpoints else 0
+    after = 0
+    while rows := await connection.fetch(SQL["ledger_page"], after, size, PAGE):
+        _write_page(file, rows)
+        after = rows[-1]["seq"]
+    for row in await connection.fetch(SQL["all_tiles"]):
+        if (row["idx"] + 1) << row["level"] <= size:
+            file.execute("INSERT INTO tiles VALUES (?, ?, ?)", tuple(row))
+
+
+def _write_page(file: sqlite3.Connection, rows: list[Any]) -> None:
+    for row in rows:
+        file.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", tuple(row)[:6])
+        seq = row["seq"]
+        if row["jti"] is not None:
+            file.execute(
+                "INSERT INTO ects VALUES (?, ?, ?, ?)", (row["jti"], seq, row["e_salt"], row["token"])
+            )
+        if row["activity_id"] is not None:
+            columns = list(row)[6:21]
+            columns[4], columns[7] = shown(columns[4]), shown_or_none(columns[7])
+            marks = ", ".join("?" * 16)
+            file.execute(f"INSERT INTO activities VALUES ({marks})", (seq, *columns))  # noqa: S608

@@ -1,0 +1,526 @@
+"""The `Store` port on PostgreSQL, for any number of processes and hosts.
+
+Reads that decide, holds and commits each go through a lane of their own, where whatever arrives together
+shares a round trip. Nothing that must be exact is kept in this process.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import asyncpg
+
+from qwed.domain.admission import Attempt
+from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
+from qwed.domain.approvals import Approval
+from qwed.domain.budgets import HOUR_SECONDS, Charge, Spending
+from qwed.domain.codes import Refusal
+from qwed.domain.conduct import Standing
+from qwed.domain.credentials import ApiKey
+from qwed.domain.deliveries import Claim, Delivery
+from qwed.domain.outcomes import Outcome
+from qwed.domain.policy import Policy
+from qwed.domain.times import day_of
+from qwed.domain.trust_changes import TrustChange
+from qwed.domain.webhooks import Webhook
+from qwed.domain.workflows import Workflow
+from qwed.ect.keys import KeyRing
+from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StoreUnavailable
+from qwed.gateway.records import (
+    Activity,
+    ActivityPage,
+    ActivityQuery,
+    HourCount,
+    LedgerState,
+    Record,
+    Remembered,
+    ReportScope,
+    ScoreChange,
+    SearchPage,
+    SearchQuery,
+    Survey,
+)
+from qwed.gateway.waiting import run
+from qwed.stores.background import BackgroundLoop
+from qwed.stores.postgres import reading
+from qwed.stores.postgres.admission import Admissions, Asked, Held, spending_of
+from qwed.stores.postgres.clock import DatabaseClock
+from qwed.stores.postgres.committing import Commits, Entry, entry_of, is_ordinary
+from qwed.stores.postgres.connections import FAILED, Readers, connect, is_lost, unavailable
+from qwed.stores.postgres.credentials import Kept
+from qwed.stores.postgres.evidence import PostgresEvidence
+from qwed.stores.postgres.lanes import Item, Lane
+from qwed.stores.postgres.schema import make_parts, migrate
+from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verified_end
+from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.texts import stored
+
+T = TypeVar("T")
+
+MAX_ADMITTED = 128
+MAX_GROUP = 128
+#: How long a question about the ledger waits for what was recorded before it.
+CATCH_UP_SECONDS = 3.0
+TURN_SECONDS = 0.005
+
+
+class _Home:
+    """What one event loop uses: connections belong to the loop that opened them."""
+
+    def __init__(self, store: "PostgresStore", url: str, max_waiting: int) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.readers = Readers(url)
+        self.turnkeeper = Readers(url, 1)
+        admissions, commits = store.admissions, store.commits
+        self.admit: Lane[Asked, Held | Refusal] = Lane(
+            url, admissions.work, max_batch=MAX_ADMITTED, max_waiting=max_waiting
+        )
+        self.commit: Lane[Entry, Refusal | None] = Lane(
+            url, commits.work, max_batch=MAX_GROUP, max_waiting=max_waiting
+        )
+        self.release: Lane[Held, None] = Lane(url, _release, max_batch=MAX_GROUP, max_waiting=4096)
+
+    async def close(self) -> None:
+        for lane in (self.admit, self.commit, self.release):
+            await lane.close()
+        await self.readers.close()
+        await self.turnkeeper.close()
+
+    def drop(self) -> None:
+        for lane in (self.admit, self.commit, self.release):
+            lane.drop()
+        self.readers.drop()
+        self.turnkeeper.drop()
+
+
+async def _release(connection: "asyncpg.Connection[Any]", batch: list[Item[Held, None]]) -> None:
+    keys = sorted({key for item in batch for key in item.what.keys})
+    await connection.execute(SQL["release_holds"], keys, [item.what.serial for item in batch])
+    for item in batch:
+        item.bring(None)
+
+
+class PostgresStore:
+    def __init__(self, url: str, policy: Policy, clock: Clock, ring: KeyRing) -> None:
+        self._url = url
+        self._policy = policy
+        self._clock = clock
+        self._ring = ring
+        self._owner = secrets.token_hex(8)
+        self._standings: Kept[Standing] = Kept()
+        self.admissions = Admissions(policy, self._owner, self._standings)
+        self.commits = Commits(url, policy)
+        self._agents: Kept[Agent] = Kept()
+        self._tokens: Kept[AgentId] = Kept()
+        self._keys: Kept[ApiKey] = Kept()
+        self._destinations: Kept[tuple[Webhook, ...]] = Kept()
+        #: Holds that were neither committed nor given back: whatever ends one, ends it once.
+        self._live: set[int] = set()
+        self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
+        self._closed = False
+        self._background = BackgroundLoop("qwed-postgres")
+        self._tasks: list[asyncio.Task[None]] = []
+        try:
+            run(self._background.do(self._open))
+        except BaseException:
+            self._background.stop()
+            raise
+
+    async def _open(self) -> None:
+        await migrate(self._url)
+        connection = await connect(self._url)
+        try:
+            await self._ask_time(connection)
+            has_retention = self._policy.retention.activity_days is not None
+            await make_parts(connection, self._clock.now_ms(), has_retention=has_retention)
+            await connection.execute(SQL["name_ledger"], f"urn:uuid:{uuid.uuid4()}")
+            await verified_end(connection, self._ring)
+        finally:
+            connection.terminate()
+        self._sequencer = Sequencer(self._url, self._clock, self._ring, self._policy.retention)
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._sequencer.run()), loop.create_task(self._listen())]
+
+    async def _do(self, work: Callable[[_Home], Coroutine[Any, Any, T]]) -> T:
+        """On the caller's own loop; on the one in the background where it has none."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        loop = asyncio._get_running_loop()
+        if loop is not None:
+            return await work(self._home(loop))
+        return await self._background.do(lambda: work(self._home(self._background.loop)))
+
+    def _home(self, loop: asyncio.AbstractEventLoop) -> _Home:
+        home = self._homes.get(loop)
+        if home is None:
+            home = self._homes[loop] = _Home(self, self._url, self._policy.limits.write_queue)
+        return home
+
+    async def _read(self, call: Callable[..., Coroutine[Any, Any, T]], *values: Any) -> T:
+        async def work(home: _Home) -> T:
+            with unavailable():
+                async with home.readers.one() as connection:
+                    return await call(connection, *values)
+
+        return await self._do(work)
+
+    async def on_turns(self, name: str, number: int) -> bool:
+        """On the connection that holds this process's locks between processes; what is not had is asked
+        for again a moment later."""
+
+        async def work(home: _Home) -> bool:
+            with unavailable():
+                async with home.turnkeeper.one() as connection:
+                    is_done = bool(await connection.fetchval(SQL[name], number))
+            if not is_done:
+                await asyncio.sleep(TURN_SECONDS)
+            return is_done
+
+        return await self._do(work)
+
+    # --- agents and keys -----------------------------------------------------------------------
+
+    async def agent(self, agent_id: AgentId) -> Agent | None:
+        agent = self._agents.get(agent_id)
+        if agent is None:
+            moment = self._agents.moment
+            agent = await self._read(reading.body, Agent, "agent", agent_id)
+            if agent is not None:
+                self._agents.put(agent_id, agent, moment)
+        return None if agent is None or agent.status is AgentStatus.DEREGISTERED else agent
+
+    async def agent_by_token(self, token_hash: bytes) -> Agent | None:
+        name = token_hash.hex()
+        agent_id = self._tokens.get(name)
+        if agent_id is not None:
+            agent = await self.agent(agent_id)
+            if agent is not None and agent.token_hash == token_hash:
+                return agent
+        moment = self._tokens.moment
+        found = await self._read(reading.body, Agent, "agent_by_token", token_hash)
+        if found is None:
+            return None
+        self._tokens.put(name, found.agent_id, moment)
+        return None if found.status is AgentStatus.DEREGISTERED else found
+
+    async def api_key(self, key_hash: bytes) -> ApiKey | None:
+        name = key_hash.hex()
+        key = self._keys.get(name)
+        if key is None:
+            moment = self._keys.moment
+            key = await self._read(reading.body, ApiKey, "api_key", key_hash)
+            if key is not None:
+                self._keys.put(name, key, moment)
+        return key if key is not None and key.revoked_ms is None else None
+
+    async def _listen(self) -> None:
+        """Hear of changes that other processes make."""
+        while not self._closed:
+            connection = None
+            try:
+                connection = await connect(self._url)
+                await connection.add_listener("qwed_changes", self._heard)
+                self._set_listening(True)
+                while not self._closed:
+                    await asyncio.sleep(FOLLOW_SECONDS)
+                    await self._ask_time(connection)
+            # Whatever it was: until it hears again, nothing is kept.
+            except Exception:  # noqa: BLE001
+                await asyncio.sleep(FOLLOW_SECONDS)
+            finally:
+                self._set_listening(False)
+                if connection is not None:
+                    connection.terminate()
+
+    async def _ask_time(self, connection: "asyncpg.Connection[Any]") -> None:
+        if isinstance(self._clock, DatabaseClock):
+            await self._clock.ask(connection)
+        else:
+            await connection.fetchval("SELECT 1")
+
+    def _set_listening(self, is_listening: bool) -> None:
+        for kept in (self._agents, self._tokens, self._keys, self._destinations, self._standings):
+            kept.listen(is_listening)
+
+    def _heard(self, connection: object, pid: int, channel: str, payload: object) -> None:
+        kind, _, name = str(payload).partition(":")
+        if kind == "a":
+            self._agents.changed(name)
+        elif kind == "k":
+            self._keys.changed(name)
+        elif kind == "s":
+            self._standings.changed(name)
+        elif kind == "w":
+            self._destinations.clear()
+
+    # --- admission -----------------------------------------------------------------------------
+
+    async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
+        return await self._ask(Asked(agent, attempt.charge, now_ms, attempt))
+
+    async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
+        return await self._ask(Asked(agent, charge, now_ms))
+
+    async def _ask(self, asked: Asked) -> Admission | Refusal:
+        answer = await self._do(lambda home: home.admit.put(asked))
+        if isinstance(answer, Held):
+            self._live.add(answer.serial)
+        return answer
+
+    async def release(self, admission: Admission) -> None:
+        assert isinstance(admission, Held)
+        # What is being written is ended by the write alone, whatever becomes of its caller.
+        if admission.serial in self._live:
+            self._live.discard(admission.serial)
+            # Where it can't be given back, its lease ends it.
+            with contextlib.suppress(StoreUnavailable):
+                await self._do(lambda home: home.release.put(admission))
+
+    async def spending(self, agent: Agent, now_ms: int) -> Spending:
+        async def read(connection: "asyncpg.Connection[Any]") -> Spending:
+            oldest = now_ms // 1000 - HOUR_SECONDS
+            values = ([agent.agent_id], [None], day_of(now_ms), oldest)
+            row = await connection.fetchrow(SQL["accounts"], *values)
+            assert row is not None
+            return spending_of(row, now_ms)
+
+        return await self._read(read)
+
+    async def standing(self, agent_id: AgentId) -> Standing:
+        known = self._standings.get(agent_id)
+        return known if known is not None else await self._read(reading.standing, agent_id)
+
+    def turn_taken(self, key: object) -> None:
+        """Somebody weighs this agent's conduct: what is read from now on is what is on record."""
+        if isinstance(key, tuple) and key[0] == "conduct":
+            self._standings.changed(key[1])
+
+    # --- committing ----------------------------------------------------------------------------
+
+    async def commit(self, record: Record, admission: Admission | None = None) -> Refusal | None:
+        assert isinstance(admission, Held | None)
+        is_live = admission is not None and admission.serial in self._live
+        if admission is not None:
+            self._live.discard(admission.serial)
+        try:
+            refusal = await self._write(record, admission)
+        except BaseException as error:
+            if admission is not None and is_live:
+                await self._not_written(admission, error)
+            raise
+        if refusal is not None and admission is not None and is_live:
+            self._live.add(admission.serial)
+        return refusal
+
+    async def _not_written(self, held: Held, error: BaseException) -> None:
+        """Refused, the hold goes on for the next conclusion; failed, it is given back. A caller who stops
+        waiting changes nothing: the write goes on."""
+        if isinstance(error, asyncio.CancelledError):
+            return
+        self._live.add(held.serial)
+        if not isinstance(error, LeaseLost | AgentChanged):
+            await self.release(held)
+
+    async def _write(self, record: Record, held: Held | None) -> Refusal | None:
+        activity = record.activity
+        keys = held.keys if held else self.admissions.keys_of(activity.agent_id, activity.principal_id)
+        entry = entry_of(record, held, keys)
+        if is_ordinary(record):
+            return await self._do(lambda home: home.commit.put(entry))
+        try:
+            return await self._read(self.commits.write_special, entry)
+        except StoreUnavailable as error:
+            if error.__cause__ is None or not is_lost(error.__cause__):
+                raise
+            written = await self._do(lambda _: self.commits.settled([entry]))
+            if not written[0]:
+                raise
+            return None
+        finally:
+            self._forget(record)
+
+    def _forget(self, record: Record) -> None:
+        """This process need not hear of its own changes first."""
+        if record.agent is not None:
+            self._agents.changed(record.agent.agent_id)
+        if record.key is not None:
+            self._keys.changed(record.key.key_hash.hex())
+        if record.conduct is not None:
+            self._standings.changed(record.activity.agent_id)
+        if record.webhook is not None or record.dropped_webhook is not None:
+            # One of an operator concerns every principal.
+            self._destinations.clear()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
+        return await self._read(reading.remembered, agent_id, key_hash, now_ms)
+
+    async def trust_changes(
+        self, agent_id: AgentId, before: int | None, limit: int
+    ) -> list[tuple[int, TrustChange]]:
+        return await self._read(reading.trust_changes, agent_id, before, limit)
+
+    async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
+        return await self._read(reading.is_unsettled, agent_id, fingerprint)
+
+    async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
+        await self._read(reading.keep_scores, changes)
+
+    async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
+        return await self._read(reading.score_changes, peer, before, limit)
+
+    async def scored_peers(self, after: str | None, limit: int) -> list[str]:
+        return await self._read(reading.scored_peers, after, limit)
+
+    async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
+        return await self._read(reading.outcomes, agent_id, limit)
+
+    async def agents(self, principal_id: PrincipalId | None, after: str | None, limit: int) -> list[Agent]:
+        return await self._read(reading.agents, principal_id, after, limit)
+
+    async def principal_standing(self, principal_id: PrincipalId) -> tuple[int, bool]:
+        return await self._read(reading.principal_standing, principal_id)
+
+    async def activities(self, query: ActivityQuery) -> ActivityPage:
+        return await self._read(reading.activities, query)
+
+    async def activity(self, activity_id: str) -> tuple[Activity, Outcome | None] | None:
+        return await self._read(reading.activity, activity_id)
+
+    async def approval(self, approval_id: str) -> Approval | None:
+        return await self._read(reading.body, Approval, "approval", approval_id)
+
+    async def approvals(
+        self,
+        principal_id: PrincipalId | None,
+        agent_id: AgentId | None,
+        status: str | None,
+        now_ms: int,
+        after: str | None,
+        limit: int,
+    ) -> list[Approval]:
+        return await self._read(reading.approvals, principal_id, agent_id, status, now_ms, after, limit)
+
+    async def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]:
+        return await self._read(reading.keys, principal_id)
+
+    async def webhooks(self, principal_id: PrincipalId | None) -> list[Webhook]:
+        return await self._read(reading.webhooks, principal_id)
+
+    async def search(self, query: SearchQuery) -> SearchPage:
+        return await self._read(reading.search, query)
+
+    async def hours(self, principal_id: PrincipalId | None, from_hour: int) -> list[HourCount]:
+        return await self._read(reading.hours, principal_id, from_hour)
+
+    async def agents_by_spending(
+        self, principal_id: PrincipalId | None, day: int, limit: int
+    ) -> list[tuple[Agent, int]]:
+        return await self._read(reading.agents_by_spending, principal_id, day, limit)
+
+    async def count_waiting(self, principal_id: PrincipalId | None, now_ms: int) -> int:
+        return await self._read(reading.count_waiting, principal_id, now_ms)
+
+    async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
+        return await self._read(reading.approvals_due, now_ms, limit)
+
+    async def workflow(self, workflow_id: str) -> Workflow | None:
+        return await self._read(reading.body, Workflow, "workflow", stored(workflow_id))
+
+    async def completed_nodes(self, workflow_id: str) -> frozenset[str]:
+        return await self._read(reading.completed_nodes, workflow_id)
+
+    async def webhook(self, webhook_id: str) -> Webhook | None:
+        return await self._read(reading.body, Webhook, "webhook", webhook_id)
+
+    async def destinations(self, principal_id: PrincipalId) -> tuple[Webhook, ...]:
+        known = self._destinations.get(principal_id)
+        if known is None:
+            moment = self._destinations.moment
+            known = await self._read(reading.destinations, principal_id)
+            self._destinations.put(principal_id, known, moment)
+        return known
+
+    async def deliveries(self, webhook_id: str, after: str | None, limit: int) -> list[Delivery]:
+        return await self._read(reading.deliveries, webhook_id, after, limit)
+
+    async def delivery(self, delivery_id: str) -> Delivery | None:
+        return await self._read(reading.delivery, delivery_id)
+
+    async def next_delivery_ms(self) -> int | None:
+        return await self._read(reading.next_delivery_ms)
+
+    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+        return await self._read(reading.claim_deliveries, claim)
+
+    async def settle_delivery(self, delivery: Delivery) -> None:
+        await self._read(reading.settle_delivery, delivery)
+
+    async def survey(self, scope: ReportScope, after_seq: int) -> Survey:
+        if after_seq == 0:
+            await self._catch_up()
+        return await self._read(reading.survey, scope, after_seq)
+
+    async def ledger_state(self) -> LedgerState:
+        await self._catch_up()
+        return await self._read(reading.ledger_state)
+
+    @property
+    def evidence(self) -> PostgresEvidence:
+        return PostgresEvidence(self._read, self._catch_up)
+
+    async def _catch_up(self) -> None:
+        await self._read(_caught_up)
+
+    async def ping(self) -> None:
+        await self._read(reading.ping)
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Finish what was accepted, give back what is held, then let go."""
+        if self._closed:
+            return
+        self._closed = True
+        run(self._background.do(self._close_background))
+        self._background.stop()
+        for loop, home in self._homes.items():
+            if loop is not self._background.loop:
+                # Its loop is the caller's, or gone: nothing can be awaited there.
+                with contextlib.suppress(RuntimeError):
+                    home.drop()
+        self._homes.clear()
+
+    async def _close_background(self) -> None:
+        home = self._homes.get(self._background.loop)
+        if home is not None:
+            await home.close()
+        with contextlib.suppress(*FAILED):
+            connection = await connect(self._url)
+            try:
+                await connection.execute(SQL["release_own"], self._owner)
+            finally:
+                await connection.close()
+        await self._sequencer.stop()
+        for task in self._tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _caught_up(connection: "asyncpg.Connection[Any]") -> None:
+    """Wait until everything recorded so far has its place in the ledger."""
+    newest = await connection.fetchval(SQL["newest_waiting"])
+    if newest is None:
+        return
+    end = asyncio.get_running_loop().time() + CATCH_UP_SECONDS
+    while True:
+        oldest = await connection.fetchval(SQL["oldest_waiting"])
+        if oldest is None or oldest > newest:
+            return
+        if asyncio.get_running_loop().time() > end:
+            raise StoreUnavailable("the ledger is behind: its leader has not come to these entries yet")
+        await asyncio.sleep(0.02)

@@ -1,0 +1,24 @@
+"""Random bytes drawn in advance: a system call for each decision would cost more than its hashes."""
+
+import os
+import threading
+from typing import Final
+
+_DRAWN: Final = 4096
+
+
+class RandomPool:
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._position = 0
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> bytes:
+        with self._lock:
+            if self._position + count > len(self._bytes):
+                self._bytes, self._position = os.urandom(_DRAWN), 0
+            self._position += count
+            return self._bytes[self._position - count : self._position]
+
+
+POOL: Final = RandomPool()

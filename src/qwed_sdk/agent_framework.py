@@ -1,0 +1,80 @@
+"""Microsoft Agent Framework behind the gateway: a function middleware before every tool of an agent."""
+
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from qwed_sdk.async_client import AsyncQWEDClient
+from qwed_sdk.client import QWEDClient
+from qwed_sdk.extras import extra_needed
+from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolRefused, current_run, tool_run
+from qwed_sdk.tool_map import ToolMap, plain
+
+try:
+    from agent_framework import (  # type: ignore[import-not-found,unused-ignore]
+        AgentMiddleware,
+        FunctionMiddleware,
+    )
+except ModuleNotFoundError as missing:
+    raise extra_needed("qwed_sdk.agent_framework", "agent-framework", missing) from missing
+
+__all__ = ["QWEDFunctionMiddleware", "QWEDRunMiddleware", "ToolRefused"]
+
+
+class QWEDRunMiddleware(AgentMiddleware):  # type: ignore[misc,unused-ignore]
+    """Makes each run a conversation of its own. Without it, and in streams, the session is one."""
+
+    async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
+        with tool_run(str(uuid.uuid4())):
+            await call_next()
+
+
+class QWEDFunctionMiddleware(FunctionMiddleware):  # type: ignore[misc,unused-ignore]
+    """For `Agent(…, middleware=[QWEDRunMiddleware(), QWEDFunctionMiddleware(agent_id=…)])`. Put it last, so
+    that nothing changes the arguments afterwards. A refused call answers the model; a PENDING one waits up to
+    `wait_seconds` for a person."""
+
+    def __init__(
+        self,
+        agent_id: str,
+        *,
+        client: QWEDClient | AsyncQWEDClient | None = None,
+        agent_token: str | None = None,
+        tool_map: ToolMap | None = None,
+        wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    ) -> None:
+        self._gate = ToolGate(
+            agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
+        )
+
+    async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
+        name = str(context.function.name)
+        try:
+            arguments = _named(name, context.arguments)
+            permit = await self._gate.apermit(name, arguments, conversation_id=_conversation(context))
+        except ToolRefused as refused:
+            # An exception would do as well, but its words might not reach the model.
+            context.result = str(refused)
+            return
+        if permit.arguments != arguments:
+            context.arguments = permit.arguments
+        try:
+            await call_next()
+        except BaseException as error:
+            await self._gate.areport(permit, error=error)
+            raise
+        await self._gate.areport(permit, result=context.result)
+
+
+def _named(name: str, arguments: Any) -> dict[str, Any]:
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    shown = plain(arguments)
+    if not isinstance(shown, dict):
+        raise ToolRefused(name, "its arguments have no names")
+    return shown
+
+
+def _conversation(context: Any) -> str | None:
+    session_id = getattr(context.session, "session_id", None)
+    return current_run() or (None if session_id is None else str(session_id))

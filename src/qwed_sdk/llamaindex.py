@@ -1,0 +1,179 @@
+"""LlamaIndex behind the gateway: tools that ask first, for one agent or for a workflow of agents."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from qwed_sdk.async_client import AsyncQWEDClient
+from qwed_sdk.client import QWEDClient
+from qwed_sdk.extras import extra_needed
+from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolPermit, ToolRefused
+from qwed_sdk.tool_map import ToolAs, ToolMap
+
+try:
+    from llama_index.core.agent.workflow import (  # type: ignore[import-not-found,unused-ignore]
+        AgentWorkflow,
+        CodeActAgent,
+    )
+    from llama_index.core.instrumentation.dispatcher import (  # type: ignore[import-not-found,unused-ignore]
+        active_instrument_tags,
+    )
+    from llama_index.core.tools import (  # type: ignore[import-not-found,unused-ignore]
+        BaseTool,
+        FunctionTool,
+        ToolOutput,
+        adapt_to_async_tool,
+    )
+except ModuleNotFoundError as missing:
+    raise extra_needed("qwed_sdk.llamaindex", "llamaindex", missing) from missing
+
+__all__ = ["ToolRefused", "protect", "verified_tools"]
+
+
+def protect(
+    agent: Any,
+    agent_id: str,
+    *,
+    client: QWEDClient | AsyncQWEDClient | None = None,
+    agent_token: str | None = None,
+    tool_map: ToolMap | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+) -> Any:
+    """Put the gateway before the tools of an agent, or of every agent of an `AgentWorkflow`, retrieved tools
+    included. Returns the same object.
+
+    A refused call is an error result for the model; a PENDING one waits up to `wait_seconds` for a person.
+    """
+    gate = ToolGate(
+        agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
+    )
+    agents = list(agent.agents.values()) if isinstance(agent, AgentWorkflow) else [agent]
+    for each in agents:
+        if isinstance(each, CodeActAgent):
+            # The code it writes is its one tool call; what that code calls in turn is not seen here.
+            gate.map_tool("execute", ToolAs("execute_code", code="code"))
+        each.tools = verified_tools(each.tools or [], gate)
+        if each.tool_retriever is not None:
+            each.tool_retriever = _Retriever(each.tool_retriever, gate)
+    return agent
+
+
+def verified_tools(tools: Iterable[BaseTool | Callable[..., Any]], gate: ToolGate) -> list[Any]:
+    """Tools and plain functions alike; each keeps its name, description and schema."""
+    return [_verified(tool, gate) for tool in tools]
+
+
+def _verified(tool: Any, gate: ToolGate) -> Any:
+    if isinstance(tool, VerifiedTool):
+        return tool
+    return VerifiedTool(tool if isinstance(tool, BaseTool) else FunctionTool.from_defaults(tool), gate)
+
+
+class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
+    """A tool that is called only with what the gateway approved.
+
+    It is a function tool, because agents hand their context to those alone.
+    """
+
+    def __init__(self, tool: Any, gate: ToolGate) -> None:
+        function = tool.real_fn if isinstance(tool, FunctionTool) else _without_context
+        super().__init__(fn=function, metadata=tool.metadata)
+        self._tool = adapt_to_async_tool(tool)
+        self._gate = gate
+
+    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        context, arguments = self._given(args, kwargs)
+        try:
+            permit = self._gate.permit(self._name, arguments, conversation_id=_run_id())
+        except ToolRefused as refused:
+            return self._refused(refused, arguments)
+        try:
+            output = self._tool.call(**permit.arguments, **context)
+        except BaseException as error:
+            self._gate.report(permit, error=error)
+            raise
+        self._gate.report(permit, result=_content(permit, output))
+        return output
+
+    async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        context, arguments = self._given(args, kwargs)
+        try:
+            permit = await self._gate.apermit(self._name, arguments, conversation_id=_run_id())
+        except ToolRefused as refused:
+            return self._refused(refused, arguments)
+        try:
+            output = await self._tool.acall(**permit.arguments, **context)
+        except BaseException as error:
+            if _is_pause(error):
+                # The step will be run, and the call verified, again.
+                permit.outcome = "partial"
+                await self._gate.areport(permit)
+            else:
+                await self._gate.areport(permit, error=error)
+            raise
+        await self._gate.areport(permit, result=_content(permit, output))
+        return output
+
+    @property
+    def _name(self) -> str:
+        return str(self.metadata.get_name())
+
+    def _given(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The agent's context, and the arguments by name with those that the tool adds by itself."""
+        partial = getattr(self._tool, "partial_params", {})
+        named = {**partial, **dict(zip(self._positional(), args, strict=False)), **kwargs}
+        if len(args) > len(self._positional()):
+            raise ToolRefused(self._name, "it was called with arguments that have no name")
+        context = {
+            name: named.pop(name) for name in (self.ctx_param_name,) if name is not None and name in named
+        }
+        return context, named
+
+    def _positional(self) -> list[str]:
+        if not isinstance(self._tool, FunctionTool):
+            return ["input"]
+        return list(inspect.signature(self._tool.real_fn).parameters)
+
+    def _refused(self, refused: ToolRefused, arguments: dict[str, Any]) -> ToolOutput:
+        return ToolOutput(
+            content=str(refused),
+            tool_name=self._name,
+            raw_input=arguments,
+            raw_output=str(refused),
+            is_error=True,
+        )
+
+
+class _Retriever:
+    """Finds tools for an agent, and lets none of them go without the gate."""
+
+    def __init__(self, retriever: Any, gate: ToolGate) -> None:
+        self._retriever = retriever
+        self._gate = gate
+
+    async def aretrieve(self, query: Any) -> list[Any]:
+        return verified_tools(await self._retriever.aretrieve(query), self._gate)
+
+    def retrieve(self, query: Any) -> list[Any]:
+        return verified_tools(self._retriever.retrieve(query), self._gate)
+
+
+def _without_context(**kwargs: Any) -> None:
+    """Stands for a tool that is no function."""
+
+
+def _run_id() -> str | None:
+    run_id = active_instrument_tags.get().get("llamaindex.run_id")
+    return None if run_id is None else str(run_id)
+
+
+def _is_pause(error: BaseException) -> bool:
+    return type(error).__name__ == "WaitingForEvent"
+
+
+def _content(permit: ToolPermit, output: Any) -> Any:
+    if getattr(output, "is_error", False):
+        permit.outcome = "failure"
+    return getattr(output, "content", None)

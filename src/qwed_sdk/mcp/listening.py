@@ -1,0 +1,145 @@
+"""The proxy's own side over streamable HTTP: each session of a client gets a server of its own."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from qwed_sdk.mcp.http_channels import HttpClientChannel
+
+MAX_SESSIONS: Final = 100
+IDLE_SECONDS: Final = 1800.0
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+
+Serve = Callable[[HttpClientChannel], Awaitable[bool]]
+
+
+class Listener:
+    """`serve` runs one session to its end."""
+
+    def __init__(self, serve: Serve, log: Callable[[str], None]) -> None:
+        self._serve = serve
+        self._log = log
+        self._sessions: dict[str, StreamableHTTPServerTransport] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def app(self) -> Starlette:
+        bounded = RequestBodyLimitMiddleware(self._handle, MAX_BODY_BYTES)
+        return Starlette(routes=[Route("/mcp", endpoint=_Endpoint(bounded))], lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        for transport in list(self._sessions.values()):
+            await transport.terminate()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=15.0)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        session_id = request.headers.get(MCP_SESSION_ID_HEADER)
+        if session_id is not None:
+            transport = self._sessions.get(session_id)
+            if transport is None:
+                await PlainTextResponse("there is no such session", 404)(scope, receive, send)
+                return
+            await transport.handle_request(scope, receive, send)
+            return
+        if len(self._sessions) >= MAX_SESSIONS:
+            await PlainTextResponse("too many sessions", 503)(scope, receive, send)
+            return
+        await self._open(scope, receive, send)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Only a handshake opens a session: the transport refuses anything else, and then it is dropped."""
+        session_id = secrets.token_urlsafe(24)
+        transport = StreamableHTTPServerTransport(
+            session_id, security_settings=_ONLY_LOOPBACK, idle_timeout=IDLE_SECONDS
+        )
+        self._sessions[session_id] = transport
+        connected = asyncio.Event()
+        task = asyncio.ensure_future(self._run(session_id, transport, connected))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await connected.wait()
+        statuses: list[int] = []
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        try:
+            await transport.handle_request(scope, receive, watched)
+        finally:
+            if not statuses or statuses[0] >= 400:
+                await transport.terminate()
+
+    async def _run(
+        self, session_id: str, transport: StreamableHTTPServerTransport, connected: asyncio.Event
+    ) -> None:
+        channel = HttpClientChannel()
+        serving: asyncio.Future[bool] | None = None
+        try:
+            async with transport.connect() as (read, write):
+                serving = asyncio.ensure_future(self._serve(channel))
+                connected.set()
+                closing = asyncio.ensure_future(_close_after(serving, channel, transport))
+                self._tasks.add(closing)
+                closing.add_done_callback(self._tasks.discard)
+                assert transport.idle_scope is not None
+                with transport.idle_scope:
+                    await channel.pump(read, write)
+                await channel.end(None)
+                await asyncio.wait({serving})
+        except Exception as error:  # noqa: BLE001 - the boundary: one session must not end the others
+            self._log(f"a session failed: {type(error).__name__}: {error}")
+        finally:
+            connected.set()
+            self._sessions.pop(session_id, None)
+            await channel.end(None)
+            if serving is not None:
+                await self._ended(serving)
+
+    async def _ended(self, serving: "asyncio.Future[bool]") -> None:
+        try:
+            await serving
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log(f"a session failed: {type(error).__name__}: {error}")
+
+
+async def _close_after(
+    serving: "asyncio.Future[bool]", channel: HttpClientChannel, transport: StreamableHTTPServerTransport
+) -> None:
+    """The last answers leave before the session is closed."""
+    await asyncio.wait({serving})
+    await channel.flushed()
+    await transport.terminate()
+
+
+class _Endpoint:
+    """Routes call a class instance as a plain ASGI application."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_ONLY_LOOPBACK: Final = TransportSecuritySettings(
+    allowed_hosts=[f"{host}:*" for host in _LOOPBACK],
+    allowed_origins=[f"http://{host}:*" for host in _LOOPBACK],
+)

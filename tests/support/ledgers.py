@@ -1,0 +1,18 @@
+"""A store's ledger followed from its first entry to its last, as an auditor would."""
+
+from pathlib import Path
+
+from qwed.ect.key_files import read_ring
+from qwed.ect.keys import KeyRing, node_issuer
+from qwed.ledger.audit import Tampering
+from qwed.ledger.chain import BrokenChain, Head
+from qwed.stores.sqlite_ledger import verify_ledger
+
+
+def verified_head(database: Path, ring: KeyRing | None = None) -> Head:
+    """Raises `BrokenChain`. Without a ring, the keys are those beside the store."""
+    ring = ring or read_ring(database.with_name(f"{database.name}.key"), node_issuer("local"))
+    found = verify_ledger(database, ring.known())
+    if isinstance(found, Tampering):
+        raise BrokenChain(found.says)
+    return found.audited.head
