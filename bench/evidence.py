@@ -1,19 +1,27 @@
 """What evidence costs: tokens against the bare signature, the ledger per entry, proofs, walks."""
 
+import sqlite3
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from qwed.ect import KeyRing, Node, TrustedKeys, Verifier, ancestors, generate, hash_bytes, issue
 from qwed.ect.signatures import keys_of
+from qwed.gateway.commitments import committed
+from qwed.gateway.records import Activity, Record
 from qwed.ledger import export
 from qwed.ledger.audit import Audited, audit
 from qwed.ledger.entries import Entry, Head, append, commit_to
 from qwed.ledger.memory import MemoryLedger
-from qwed.ledger.merkle import NodeMemory, Tree
+from qwed.ledger.merkle import Edge, NodeMemory, Tree
+from qwed.stores.chaining import Growth
+from qwed.stores.sqlite import SqliteTables
+from qwed.stores.sqlite_ledger import Followed, SqliteLedger, verify_ledger
 
 Figure = tuple[str, float, str, float | None]
 
@@ -40,7 +48,7 @@ class _NothingRemembered:
 
 
 def figures() -> list[Figure]:
-    return [*_tokens(), *_ledger(), *_proofs(), *_walks()]
+    return [*_tokens(), *_ledger(), *_proofs(), *_walks(), *_stored()]
 
 
 def _tokens() -> list[Figure]:
@@ -148,3 +156,88 @@ def _walks() -> list[Figure]:
     }
     walked = min(_seconds(lambda: ancestors(names[-1:], nodes.get)) for _ in range(5))
     return [("evidence: walk over 10 000 ancestors, three parents each", walked * 1e3, "ms", 150.0)]
+
+
+def _activity(number: int) -> Activity:
+    return Activity(
+        f"act_{number:032x}",
+        "agent_bench",
+        "bench",
+        _NOW * 1000 + number,
+        "execute_sql",
+        "APPROVED",
+        None,
+        f"c{number // 50}",
+        10_000_000,
+        0,
+        number.to_bytes(32),
+        _PAYLOAD,
+    )  # type: ignore[arg-type]
+
+
+def _stored() -> list[Figure]:
+    """The same in a store's own file."""
+    activities = [_activity(number) for number in range(20_000)]
+    grown = min(_seconds(lambda: _grow(activities)) for _ in range(3)) / len(activities) * 1e6
+    with tempfile.TemporaryDirectory(dir=_bench_folder()) as folder:
+        entries_per_second = _followed(Path(folder) / "followed.db", activities)
+        proof = _proven(Path(folder) / "proven.db", 1_000_000)
+    return [
+        ("evidence: what the ledger adds to a decision in a group, signature apart", grown, "µs", 25.0),
+        (
+            "evidence: a store's file followed, payloads and columns too",
+            entries_per_second,
+            "entries/s",
+            60_000.0,
+        ),
+        ("evidence: inclusion proof from a file of 1 000 000 entries", proof / 1e3, "ms", 1.0),
+    ]
+
+
+def _bench_folder() -> Path:
+    folder = Path(".bench")
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _grow(activities: list[Activity]) -> None:
+    head, edge = Head(), Edge()
+    for first in range(0, len(activities), 16):
+        growth = Growth(head, edge)
+        for activity in activities[first : first + 16]:
+            growth.add(activity.activity_id, activity.at_ms, committed(activity))
+        head, edge = growth.head, growth.edge
+
+
+def _followed(path: Path, activities: list[Activity]) -> float:
+    tables = SqliteTables(path, _RING)
+    for first in range(0, len(activities), 500):
+        tables.write([Record(activity) for activity in activities[first : first + 500]])
+    tables.close()
+    seconds = min(_seconds(lambda: _holds(path)) for _ in range(3))
+    return len(activities) / seconds
+
+
+def _holds(path: Path) -> None:
+    assert isinstance(verify_ledger(path, _RING.known()), Followed)
+
+
+def _proven(path: Path, entries: int) -> float:
+    SqliteTables(path, _RING).close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN")
+    head, edge = Head(), Edge()
+    for first in range(0, entries, 10_000):
+        growth = Growth(head, edge)
+        for number in range(first, first + 10_000):
+            growth.add(f"act_{number:032x}", _NOW, b"")
+        rows = [(e.seq, e.at_ms, e.subject, e.commitment, e.previous, e.hash) for e in growth.entries]
+        connection.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO tiles VALUES (?, ?, ?)", growth.tiles)
+        head, edge = growth.head, growth.edge
+    connection.execute("COMMIT")
+    ledger = SqliteLedger(lambda sql, *values: connection.execute(sql, values).fetchall())
+    # The last entry but one has the longest way to the root.
+    (microseconds,) = _interleaved(lambda: ledger.inclusion(654_321, entries - 1), rounds=9)
+    connection.close()
+    return microseconds

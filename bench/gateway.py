@@ -341,10 +341,13 @@ def _cpu_of_threads(gateway: object, agent: str, name: str) -> float:
 
 def _grow(path: Path) -> None:
     from qwed.domain.conversations import Step
+    from qwed.ect.key_files import open_ring
+    from qwed.ect.keys import node_issuer
     from qwed.gateway.records import Activity, Booking, CommittedStep, Record
     from qwed.stores.sqlite import SqliteTables
 
-    tables = SqliteTables(path)
+    ring = open_ring(path.with_name(f"{path.name}.key"), node_issuer("local"))
+    tables = SqliteTables(path, ring)
     payload = b'{"filler": "' + b"x" * 560 + b'"}'
     now = time.time_ns() // 1_000_000 - GROWN_ROWS
     for first in range(0, GROWN_ROWS, 1_000):
@@ -352,7 +355,7 @@ def _grow(path: Path) -> None:
         for number in range(first, first + 1_000):
             agent = f"agent_{number % GROWN_AGENTS:016x}"
             activity = Activity(
-                f"act_{number:028x}", agent, "bench", now + number, "calculate", "APPROVED", None,
+                f"act_{number:032x}", agent, "bench", now + number, "calculate", "APPROVED", None,
                 f"old-{number // 50}", 10_000_000, 0, os.urandom(32), payload,
             )  # fmt: skip
             step = CommittedStep(agent, f"old-{number // 50}", Step(number % 50 + 1, os.urandom(32)))

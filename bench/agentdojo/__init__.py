@@ -1,0 +1,1 @@
+"""AgentDojo's tasks, replayed through the gateway without a model. `make agentdojo` runs it."""

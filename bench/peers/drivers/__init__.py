@@ -1,0 +1,1 @@
+"""One driver per peer: its public interface, put to the work of `bench.peers.work`."""
