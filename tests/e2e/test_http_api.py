@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import threading
 import time
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -611,6 +612,7 @@ def test_a_stop_under_load_finishes_what_was_accepted_and_loses_nothing(tmp_path
         time.sleep(0.01)
     stopping.set()
     server.process.send_signal(signal.SIGTERM)
+    server.process.wait(30)
     code = server.stop()
     for worker in workers:
         worker.join(30)
@@ -630,6 +632,23 @@ def test_a_stop_under_load_finishes_what_was_accepted_and_loses_nothing(tmp_path
     # A request that was accepted gets its answer: what is recorded beyond it is the registration.
     assert len(recorded - set(answered)) == 1
     verified_head(tmp_path / "qwed.db")
+
+
+@pytest.mark.parametrize("sent_before", ["", "GET /health HT"], ids=["nothing", "half a request"])
+def test_who_connected_before_the_stop_is_answered(tmp_path, sent_before):
+    server = Server(tmp_path).start()
+    request = "GET /health HTTP/1.1\r\nhost: qwed\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", urlsplit(server.base_url).port), 10) as connection:
+        connection.sendall(sent_before.encode())
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.4)
+        connection.sendall(request.removeprefix(sent_before).encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).lower()
+
+    assert answer.startswith(b"http/1.1 200 ")
+    assert b"\r\nconnection: close\r\n" in answer
+    assert server.stop() == 0
 
 
 def test_an_event_stream_does_not_hold_up_a_stop(tmp_path):

@@ -107,6 +107,8 @@ class Application:
                 response = _nothing_there(found)
             status = response.status_code
             response.raw_headers += ((b"x-request-id", request_id.encode()), *_SECURITY_HEADERS)
+            if self._api.stopping.is_set():
+                response.raw_headers += ((b"connection", b"close"),)
             await response(scope, receive, send)
         finally:
             seconds = time.perf_counter() - started

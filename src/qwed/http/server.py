@@ -1,10 +1,12 @@
 """Running the application: uvicorn, TLS 1.3, and a stop that finishes what was accepted."""
 
+import asyncio
 import contextlib
 import errno
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,9 @@ from qwed.http.app import Application
 from qwed.http.shedding import protocol_with
 
 BACKLOG: Final = 2048
+#: A caller that connected before the stop has this long to send its request.
+LINGER_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.05
 
 
 class Server(uvicorn.Server):
@@ -45,6 +50,17 @@ class Server(uvicorn.Server):
         if self.started and self.servers:
             port = self.servers[0].sockets[0].getsockname()[1]
             self._on_listening(port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer also who connected just before: uvicorn hangs up on whoever has sent nothing yet."""
+        for server in self.servers:
+            server.close()
+        end = time.monotonic() + LINGER_SECONDS
+        # The first look comes after a wait: what was accepted last is not a connection yet.
+        await asyncio.sleep(2 * _LOOK_SECONDS)
+        while self.server_state.connections and not self.force_exit and time.monotonic() < end:
+            await asyncio.sleep(_LOOK_SECONDS)
+        await super().shutdown(sockets)
 
 
 class CannotServe(Exception):

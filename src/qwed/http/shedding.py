@@ -85,4 +85,9 @@ def protocol_with(gate: Gate) -> type[HttpToolsProtocol]:
             self._is_between = True
             super().on_message_complete()
 
+        def shutdown(self) -> None:
+            # Half a request is no idle connection: it is answered, and its answer closes it.
+            if self._is_between or not self._is_answered():
+                super().shutdown()
+
     return SheddingProtocol
