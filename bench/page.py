@@ -5,6 +5,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 _WIDTH, _LEFT, _ROW, _TOP = 760, 220, 26, 44
+#: Runnable processes per CPU that the parts bring along.
+_OWN_LOAD = 2
 
 #: What the peers' table shows: key, head, what one unit is.
 COLUMNS = (
@@ -52,15 +54,28 @@ def _head(report: Mapping[str, Any], peers: Mapping[str, Any]) -> list[str]:
         f"* Machine: {machine['cpus']} CPUs, {machine['system']}, Python {machine['python']}, "
         f"SQLite {machine['sqlite']}.",
         f"* Peers measured {measured['at']}, the parts {_span(report)}.",
-        f"* **The machine was shared and busy**: load average {min(loads):g} to {max(loads):g} on "
-        f"{machine['cpus']} CPUs while the parts ran, {measured['load_average']:g} at the end of the peers. "
-        "CPU time, interleaved rounds and the best of them leave out much of what that adds, not all: "
-        "caches and clock speed are shared. Requests per second are wall time, and suffer in full. "
-        "Ratios taken in one run are worth more than any single figure.",
+        _quietness(loads, measured["load_average"], machine["cpus"]),
         *(f"* {note}" for note in measured.get("notes", ())),
         f"* Targets met: {met.count(True)} of {met.count(True) + met.count(False)}.",
         "",
     ]
+
+
+def _quietness(loads: list[float], peers_load: float, cpus: int) -> str:
+    """How much else the machine did: a reader has to know what a figure is worth."""
+    said = (
+        f"load average {min(loads):g} to {max(loads):g} on {cpus} CPUs while the parts ran, "
+        f"{peers_load:g} at the end of the peers"
+    )
+    # The load generator of a part is a load itself: only more than the CPUs can do was somebody else's.
+    if max([*loads, peers_load]) <= cpus * _OWN_LOAD:
+        return f"* The machine had little else to do: {said}."
+    return (
+        f"* **The machine was shared and busy**: {said}. "
+        "CPU time, interleaved rounds and the best of them leave out much of what that adds, not all: "
+        "caches and clock speed are shared. Requests per second are wall time, and suffer in full. "
+        "Ratios taken in one run are worth more than any single figure."
+    )
 
 
 def _span(report: Mapping[str, Any]) -> str:

@@ -51,7 +51,14 @@ def test_a_part_that_was_not_run_is_named():
 def test_the_load_of_the_machine_is_stated():
     shown = page(report(), peers(), [])
 
-    assert "load average 9.5 to 9.5 on 2 CPUs" in shown
+    assert "**The machine was shared and busy**: load average 9.5 to 9.5 on 2 CPUs" in shown
+
+
+def test_a_quiet_machine_is_not_called_busy():
+    quiet = report()
+    quiet["parts"]["gateway"]["load_average"] = 1.5
+
+    assert "little else to do: load average 1.5 to 1.5 on 2 CPUs" in page(quiet, peers(), [])
 
 
 def test_a_plot_has_a_bar_for_whoever_has_the_figure_and_escapes_names():
