@@ -29,6 +29,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#\[\]@!$&'()*
 # 32 bytes are 43 letters, of which the last has two bits to spare: only these are canonical.
 _HASH: Final = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
 _ext_encoder: Final = msgspec.json.Encoder(decimal_format="number")
+_sorted_encoder: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _NO_EXT: Final[Mapping[str, Any]] = {}
 
 
@@ -111,7 +112,8 @@ def times(iat: Any, exp: Any) -> tuple[int, int]:
 def _either(claims: Mapping[str, Any], old: str, new: str) -> Any:
     if new not in claims:
         return claims.get(old, msgspec.UNSET)
-    if old in claims and claims[old] != claims[new]:
+    # Compared as JSON: to Python, true is equal to 1.
+    if old in claims and _sorted_encoder.encode(claims[old]) != _sorted_encoder.encode(claims[new]):
         raise InvalidClaims(f"{old} and {new} differ")
     return claims[new]
 

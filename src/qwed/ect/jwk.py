@@ -25,6 +25,14 @@ OLD_NAMES: Final = {"EdDSA": "Ed25519"}
 
 Check = Callable[[bytes, bytes], None]
 
+# Smart cards of one maker took primes that are powers of 65537 modulo a product of small primes, and so are
+# their moduli (CVE-2017-15361, "ROCA"): such a key can be factored, and anybody can sign with it.
+_ROCA_POWERS: Final = {
+    prime: frozenset(pow(65_537, exponent, prime) for exponent in range(prime - 1))
+    for prime in range(3, 168)
+    if all(prime % divisor for divisor in range(2, prime))
+}
+
 
 class InvalidKey(ValueError):
     """The JWK is not a public key that can be used; the message says why and quotes nothing secret."""
@@ -214,6 +222,8 @@ def _rsa(jwk: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Check]]:
         raise InvalidKey(f"an RSA modulus is odd and has {MIN_RSA_BITS} to {MAX_RSA_BITS} bits")
     if not 3 <= e < _MAX_RSA_EXPONENT or e % 2 == 0:
         raise InvalidKey("an RSA exponent is odd and at least 3")
+    if all(n % prime in powers for prime, powers in _ROCA_POWERS.items()):
+        raise InvalidKey("the RSA modulus can be factored (CVE-2017-15361)")
     try:
         key = rsa.RSAPublicNumbers(e, n).public_key()
     except ValueError:

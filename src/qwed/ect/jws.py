@@ -1,9 +1,9 @@
 """Compact JWS (RFC 7515), strictly: one form, nothing fetched, nothing guessed.
 
-Two doors. `verify` takes any compact JWS and the key it should be signed with: header members that say
-nothing about verification are ignored, as the RFC asks; those that would change it, or name a key of
-their own, are refused. `parse` and `verify_signature` are for our own kinds of token, whose header is
-exactly `alg`, `kid` and `typ`.
+Two doors. `verify` takes any compact JWS and the key it should be signed with. `parse` and
+`verify_signature` are for our own kinds of token, whose header names `alg`, `kid` and `typ`. In both, header
+members that say nothing about verification are ignored, as the RFC asks; those that would change it, or
+bring a key of their own, are refused.
 """
 
 import functools
@@ -20,7 +20,6 @@ MAX_TOKEN_BYTES: Final = 8_192
 MAX_FOREIGN_TOKEN_BYTES: Final = 262_144
 _MAX_HEADER_CHARACTERS: Final = 8_192
 _MAX_HEADER_DEPTH: Final = 16
-_STRICT_MEMBERS: Final = frozenset({"alg", "kid", "typ"})
 # `crit` makes members mandatory and we know none; `zip` and `enc` belong to encryption; the rest bring
 # keys along, which are never taken from the token they would have to vouch for.
 _REFUSED_MEMBERS: Final = frozenset({"crit", "zip", "enc", "jku", "x5u", "x5c"})
@@ -65,9 +64,9 @@ def verify(token: str, jwk: Mapping[str, Any], algorithms: Collection[str]) -> b
 
 
 def parse(token: str, max_bytes: int = MAX_TOKEN_BYTES) -> Unverified:
-    """A token of ours: the header's members are exactly `alg`, `kid` and `typ`. Raises `InvalidToken`."""
+    """A token of one of our kinds: its header names `alg`, `kid` and `typ`. Raises `InvalidToken`."""
     segment, payload, signing_input, signature = _split(token, max_bytes)
-    return Unverified(_strict_header(segment), payload, signing_input, signature)
+    return Unverified(_typed_header(segment), payload, signing_input, signature)
 
 
 def verify_signature(
@@ -209,11 +208,15 @@ def _members(segment: str) -> dict[str, Any]:
 
 # An issuer's tokens share their header; reading it once is most of the parsing saved.
 @functools.lru_cache(maxsize=256)
-def _strict_header(segment: str) -> Header:
+def _typed_header(segment: str) -> Header:
     members = _members(segment)
-    if members.keys() != _STRICT_MEMBERS or not all(isinstance(text, str) for text in members.values()):
-        raise InvalidToken("the header's members are exactly alg, kid and typ")
-    return Header(**members)
+    _refuse_what_changes_verification(members)
+    if "jwk" in members:
+        raise InvalidToken("the header brings a key of its own")
+    try:
+        return msgspec.convert(members, Header)
+    except msgspec.ValidationError:
+        raise InvalidToken("the header names alg, kid and typ") from None
 
 
 def _refuse_what_changes_verification(header: Mapping[str, Any]) -> None:

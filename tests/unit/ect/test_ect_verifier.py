@@ -109,6 +109,9 @@ def test_both_names_with_one_value_are_accepted_and_with_two_refused():
     assert isinstance(make().verify(signed(pred=[], ext={"a": 1}, ect_ext={"a": 1}), NOW), Accepted)
     assert reason(make().verify(signed(pred=[str(uuid.uuid4())]), NOW)) is Reason.CLAIMS
     assert reason(make().verify(signed(ext={"a": 1}, ect_ext={"a": 2}), NOW)) is Reason.CLAIMS
+    assert reason(make().verify(signed(ext={"a": 1}, ect_ext={"a": True}), NOW)) is Reason.CLAIMS
+    turned = {"ext": {"a": 1, "b": 2}, "ect_ext": {"b": 2, "a": 1}}
+    assert isinstance(make().verify(signed(**turned), NOW), Accepted)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import math
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -444,12 +445,48 @@ def test_a_kid_of_another_key_is_refused():
 
 
 @pytest.mark.parametrize(
-    "header", [{}, {"kid": "k"}, {"typ": "t"}, {"kid": "k", "typ": "t", "cty": "x"}, {"kid": 1, "typ": "t"}]
+    "header", [{}, {"kid": "k"}, {"typ": "t"}, {"kid": 1, "typ": "t"}, {"kid": "k", "typ": None}]
 )
-def test_our_own_kinds_of_token_have_exactly_three_header_members(header):
+def test_our_own_kinds_of_token_name_alg_kid_and_typ(header):
     assert jws.parse(jose.sign(ES256, "ES256", kid="k", typ="t")).header == jws.Header("ES256", "k", "t")
     with pytest.raises(jws.InvalidToken):
         jws.parse(jose.sign(ES256, "ES256", **header))
+
+
+@pytest.mark.parametrize("extra", [{"cty": "x"}, {"x5t#S256": "abc"}, {"nonce": [1]}, {"b64": True}])
+def test_our_own_kinds_of_token_may_say_more_that_changes_nothing(extra):
+    token = jose.sign(ES256, "ES256", kid="k", typ="t", **extra)
+
+    assert jws.parse(token).header == jws.Header("ES256", "k", "t")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"crit": ["x"], "x": 1},
+        {"b64": False},
+        {"zip": "DEF"},
+        {"jku": "https://example.com/keys"},
+        {"x5u": "https://example.com/cert"},
+        {"x5c": ["MIIB"]},
+        {"jwk": JWK},
+        {"cty": 7},
+    ],
+    ids=lambda extra: str(extra)[:12],
+)
+def test_our_own_kinds_of_token_change_no_rule_and_bring_no_key(extra):
+    with pytest.raises(jws.InvalidToken):
+        jws.parse(jose.sign(ES256, "ES256", kid="k", typ="t", **extra))
+
+
+def test_an_rsa_modulus_that_can_be_factored_is_refused():
+    product = math.prod(n for n in range(2, 168) if all(n % d for d in range(2, n)))
+    marked = pow(65_537, 12_345, product) + product * (2**2047 // product + 1)
+    plain = jose.public_jwk(RSA_KEY)
+
+    assert jwks.read(plain).jwk["kty"] == "RSA"
+    with pytest.raises(jwks.InvalidKey, match="CVE-2017-15361"):
+        jwks.read(plain | {"n": jose.uint(marked)})
 
 
 def test_the_twin_of_a_signature_is_refused_where_the_signer_emits_the_lower_one():
