@@ -2,8 +2,10 @@
 the server and for every command."""
 
 import json
+import signal
 import socket
 import stat
+import time
 
 import pytest
 from tests.support.server import OPERATOR_KEY, Server, qwed
@@ -126,3 +128,39 @@ def test_what_stops_the_server_stops_a_command_with_the_same_sentence(tmp_path, 
         assert refused.returncode == 1
         assert says in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+READY = b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def connected(server):
+    return socket.create_connection(("127.0.0.1", int(server.base_url.rsplit(":", 1)[1])), 30)
+
+
+def answered(connection):
+    """One answer, to its end."""
+    data = b""
+    while not data.endswith(b"}"):
+        part = connection.recv(65536)
+        assert part, data
+        data += part
+    return data
+
+
+def test_who_connected_before_the_stop_is_answered_though_it_takes_its_time(tmp_path):
+    with Server(tmp_path) as server, connected(server) as late:
+        server.process.send_signal(signal.SIGTERM)
+        # By now a connection that is merely kept open would have been closed.
+        time.sleep(2)
+        late.sendall(READY)
+        first = answered(late)
+        assert server.process.wait(30) == 0
+
+    assert first.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in first
+
+
+def test_who_connected_and_never_asks_does_not_keep_the_server_from_stopping(tmp_path):
+    with Server(tmp_path) as server, connected(server):
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0

@@ -15,11 +15,13 @@ from typing import Final
 import uvicorn
 
 from qwed.http.app import Application
-from qwed.http.shedding import protocol_with
+from qwed.http.shedding import has_not_asked, protocol_with
 
 BACKLOG: Final = 2048
-#: A caller that connected before the stop has this long to send its request.
+#: A connection that is kept open is answered for this long after the stop, and told that it ends.
 LINGER_SECONDS: Final = 1.0
+#: Who connected before the stop has this long to send a first request: on a busy machine that may take.
+FIRST_REQUEST_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.05
 
 
@@ -53,14 +55,23 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer also who connected just before: uvicorn hangs up on whoever has sent nothing yet."""
+        # Whom the system let in is accepted before the door is closed.
+        await asyncio.sleep(_LOOK_SECONDS)
         for server in self.servers:
             server.close()
-        end = time.monotonic() + LINGER_SECONDS
+        begun = time.monotonic()
         # The first look comes after a wait: what was accepted last is not a connection yet.
         await asyncio.sleep(2 * _LOOK_SECONDS)
-        while self.server_state.connections and not self.force_exit and time.monotonic() < end:
+        while not self.force_exit and self._may_be_asked(time.monotonic() - begun):
             await asyncio.sleep(_LOOK_SECONDS)
         await super().shutdown(sockets)
+
+    def _may_be_asked(self, seconds: float) -> bool:
+        """Whether, so long after the stop, a connection is open on which a request is still expected."""
+        connections = self.server_state.connections
+        if seconds < LINGER_SECONDS:
+            return bool(connections)
+        return seconds < FIRST_REQUEST_SECONDS and any(has_not_asked(one) for one in connections)
 
 
 class CannotServe(Exception):

@@ -63,6 +63,11 @@ def is_whole_post(data: bytes) -> bool:
     return length is not None and end + 4 + int(length.group(1)) == len(data)
 
 
+def has_not_asked(connection: object) -> bool:
+    """Whether no request has been read from it yet."""
+    return isinstance(connection, HttpToolsProtocol) and connection.cycle is None
+
+
 def protocol_with(gate: Gate) -> type[HttpToolsProtocol]:
     """Uvicorn's protocol, with the gate in front of its parser."""
 
