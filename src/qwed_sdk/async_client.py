@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from qwed_sdk import calls
+from qwed_sdk.bodies import encode
 from qwed_sdk.calls import Call
 from qwed_sdk.connection import connect, environment
 from qwed_sdk.conversations import AsyncConversation
@@ -219,7 +220,8 @@ class AsyncQWEDClient:
             async with self._http.stream("GET", "/events", headers=headers, timeout=None) as response:
                 if response.status_code != 200:
                     raise calls.refusal(
-                        response.status_code, calls.parse(response.status_code, await response.aread())
+                        response.status_code,
+                        calls.parse(response.status_code, await response.aread(), response.headers),
                     )
                 reader = EventReader()
                 async for line in response.aiter_lines():
@@ -251,6 +253,7 @@ class AsyncQWEDClient:
     async def send(self, call: Call[R], agent_token: str | None = None) -> R:
         """One call to its answer, tried again where that can do no harm."""
         headers = self._connection.headers(call, agent_token)
+        content = None if call.body is None else encode(call.body)
         attempt = 0
         while True:
             attempt += 1
@@ -259,7 +262,7 @@ class AsyncQWEDClient:
                 response = await self._http.request(
                     call.method,
                     call.path,
-                    json=call.body,
+                    content=content,
                     params=dict(call.query) or None,
                     headers=headers,
                     timeout=call.timeout_seconds or self._connection.timeout_seconds,
@@ -272,7 +275,7 @@ class AsyncQWEDClient:
                 continue
             if status is None:
                 raise GatewayUnavailable(failure)
-            return call.read(status, calls.parse(status, raw))
+            return call.read(status, calls.parse(status, raw, answered or {}))
 
     async def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

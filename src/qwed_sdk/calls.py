@@ -17,6 +17,7 @@ R = TypeVar("R")
 DECISIONS: Final = frozenset({"APPROVED", "DENIED", "CORRECTED", "PENDING", "BUDGET_EXCEEDED"})
 #: Statuses that say nothing about the request itself: it may be sent again.
 TRANSIENT: Final = frozenset({502, 503, 504})
+JSON: Final = "application/json"
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 
 
@@ -46,16 +47,28 @@ def segment(name: str) -> str:
     return name
 
 
-def parse(status: int, raw: bytes) -> dict[str, Any]:
+def parse(status: int, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+    """The answer's object. What calls itself something else than JSON comes from something in between."""
     if len(raw) > MAX_ANSWER_BYTES:
         raise GatewayUnavailable(f"the gateway's answer has {len(raw)} bytes")
+    media_type = headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if media_type != JSON:
+        raise GatewayUnavailable(f"the gateway answered {status} with {media_type[:80]!r}, not {JSON}")
     try:
-        body = json.loads(raw)
+        body = json.loads(raw.decode(), object_pairs_hook=_members)
     except (ValueError, RecursionError):
         raise GatewayUnavailable(f"the gateway answered {status} with something that is not JSON") from None
     if not isinstance(body, dict):
         raise GatewayUnavailable(f"the gateway answered {status} with something that is not an object")
     return body
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two decisions in one answer nobody could say which was meant."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key is given more than once")
+    return members
 
 
 def expect(kind: Callable[[dict[str, Any]], R], *fields: str) -> Callable[[int, dict[str, Any]], R]:
@@ -101,7 +114,7 @@ def read_decision(kind: Callable[[dict[str, Any]], R]) -> Callable[[int, dict[st
 
     def read(status: int, body: dict[str, Any]) -> R:
         decision = body.get("decision")
-        if decision not in DECISIONS:
+        if not isinstance(decision, str) or decision not in DECISIONS:
             if decision is None and "error" in body:
                 raise refusal(status, body)
             raise GatewayUnavailable(f"the gateway answered {status} without a decision it could mean")
@@ -124,6 +137,10 @@ def _nonsense(decision: str, body: dict[str, Any]) -> str | None:
         return "with an approval that has no id"
     if not (error is None or (isinstance(error, dict) and {"code", "message"} <= error.keys())):
         return "with an error that says nothing"
+    if error is not None and decision in ("APPROVED", "CORRECTED"):
+        return "beside an error"
+    if body.get("approved", decision == "APPROVED") is not (decision == "APPROVED"):
+        return "with an 'approved' that says otherwise"
     if not isinstance(body.get("activity_id"), str | None):
         return "with an activity_id that is no text"
     return None

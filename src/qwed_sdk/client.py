@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from qwed_sdk import calls
+from qwed_sdk.bodies import encode
 from qwed_sdk.calls import Call
 from qwed_sdk.connection import connect, environment
 from qwed_sdk.conversations import Conversation
@@ -217,7 +218,8 @@ class QWEDClient:
             with self._http.stream("GET", "/events", headers=headers, timeout=None) as response:
                 if response.status_code != 200:
                     raise calls.refusal(
-                        response.status_code, calls.parse(response.status_code, response.read())
+                        response.status_code,
+                        calls.parse(response.status_code, response.read(), response.headers),
                     )
                 reader = EventReader()
                 for line in response.iter_lines():
@@ -249,6 +251,7 @@ class QWEDClient:
     def send(self, call: Call[R], agent_token: str | None = None) -> R:
         """One call to its answer, tried again where that can do no harm."""
         headers = self._connection.headers(call, agent_token)
+        content = None if call.body is None else encode(call.body)
         attempt = 0
         while True:
             attempt += 1
@@ -257,7 +260,7 @@ class QWEDClient:
                 response = self._http.request(
                     call.method,
                     call.path,
-                    json=call.body,
+                    content=content,
                     params=dict(call.query) or None,
                     headers=headers,
                     timeout=call.timeout_seconds or self._connection.timeout_seconds,
@@ -270,7 +273,7 @@ class QWEDClient:
                 continue
             if status is None:
                 raise GatewayUnavailable(failure)
-            return call.read(status, calls.parse(status, raw))
+            return call.read(status, calls.parse(status, raw, answered or {}))
 
     def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

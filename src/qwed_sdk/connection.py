@@ -31,7 +31,8 @@ class Connection:
         token = agent_token or (self.tokens.get(call.agent_id) if call.agent_id else None)
         credential = token or self.api_key
         signed = {"Authorization": f"Bearer {credential}"} if credential else {}
-        return {"Accept": "application/json", **signed, **call.headers}
+        kind = {} if call.body is None else {"Content-Type": "application/json"}
+        return {"Accept": "application/json", **kind, **signed, **call.headers}
 
     def may_try_again(self, call: Call[Any], attempt: int, status: int | None) -> bool:
         """`status` is None where there was no answer at all."""

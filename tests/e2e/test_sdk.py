@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,21 @@ def register(client: QWEDClient) -> str:
         budget={"max_daily_cost_usd": 100, "max_requests_per_hour": 500},
     )
     return str(agent["agent_id"])
+
+
+def test_parameters_that_are_no_numbers_are_refused_by_the_gateway(client: QWEDClient) -> None:
+    agent_id = register(client)
+    action = {"type": "calculate", "query": "2+2", "parameters": {"rate": float("nan")}}
+
+    result = client.verify_action(agent_id, action, {"conversation_id": "conv_nan", "step_number": 1})
+
+    assert (result["decision"], result.code) == ("DENIED", "QWED-AGENT-STATE-004")
+
+
+def test_money_may_be_a_decimal(client: QWEDClient) -> None:
+    agent = client.register_agent("a", principal_id="p", budget={"max_daily_cost_usd": Decimal("1.50")})
+
+    assert agent["budget"]["max_daily_cost_usd"] == 1.5
 
 
 def test_the_guides_conversation_gives_the_guides_answers(client: QWEDClient) -> None:
