@@ -90,7 +90,7 @@ COLUMNS = {
         *("activity_id", "agent_id", "principal_id", "at_ms", "action_type", "decision", "error_code"),
         *("conversation_id", "cost_nano", "tokens", "fingerprint", "par", "wid", "salt", "payload"),
     ],
-    "ects": ["jti", "salt", "token"],
+    "ects": ["jti", "seq", "salt", "token"],
     "tiles": ["level", "idx", "hash"],
     "checkpoints": ["size", "token"],
 }
@@ -280,6 +280,24 @@ def test_an_activity_that_no_entry_speaks_of_is_found(store):
 
     assert isinstance(found, Tampering)
     assert "act_smuggled" in found.says
+
+
+def test_a_record_taken_out_from_among_others_is_found_and_named(store):
+    def take(connection):
+        connection.execute("DELETE FROM activities WHERE seq = 40 OR seq = 41")
+
+    found = attacked(store, take)
+
+    assert isinstance(found, Tampering)
+    assert found.seq in (40, 41)
+    assert "no erasure says so" in found.says
+
+
+def test_the_oldest_records_may_be_gone_as_retention_takes_them(store):
+    found = attacked(store, lambda connection: connection.execute("DELETE FROM activities WHERE seq < 40"))
+
+    assert isinstance(found, Followed)
+    assert found.erased > 30
 
 
 def test_a_key_of_somebody_else_signs_nothing_here(store):

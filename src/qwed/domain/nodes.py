@@ -5,6 +5,7 @@ from typing import Final
 AGENT_DID: Final = "did:qwed:agent:"
 #: What the entry of something that people or the gateway did has in place of a decision.
 NOTED: Final = "NOTED"
+_ACTIVITY: Final = "act_"
 
 
 def jti_of(activity_id: str) -> str:
@@ -14,7 +15,12 @@ def jti_of(activity_id: str) -> str:
 
 
 def activity_id_of(jti: str) -> str:
-    return f"act_{jti.replace('-', '')}"
+    return f"{_ACTIVITY}{jti.replace('-', '')}"
+
+
+def is_activity_id(text: object) -> bool:
+    """Whether a name is that of an activity, and not that of a token."""
+    return isinstance(text, str) and text.startswith(_ACTIVITY)
 
 
 def agent_did(agent_id: str) -> str:

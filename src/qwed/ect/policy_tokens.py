@@ -156,7 +156,7 @@ def constraints_at(policy: Policy, node_id: str) -> Constraints:
 def _tightened(before: Constraints, name: str, value: Any) -> Constraints:
     change: dict[str, Any] = {}
     if name == "apae.min_trust" and _is_score(value):
-        change["min_trust"] = max(before.min_trust or Decimal(0), Decimal(value))
+        change["min_trust"] = max(before.min_trust or Decimal(0), _as_written(value))
     elif name == "apae.min_confidence" and value in CONFIDENCES:
         change["min_confidence"] = _later(CONFIDENCES, before.min_confidence, value)
     elif name == "apae.assurance_profile" and value in PROFILES:
@@ -167,7 +167,12 @@ def _tightened(before: Constraints, name: str, value: Any) -> Constraints:
 
 
 def _is_score(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 <= value <= 1
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _as_written(value: int | float | Decimal) -> Decimal:
+    """A float of the caller's own process is the number that it was written as, not what binary makes of it."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _later(order: tuple[str, ...], one: str | None, other: str) -> str:

@@ -117,21 +117,35 @@ async def tightened(proposal: Proposal, given: InForce | None, verdict: Verdict,
     """A verdict as the profile leaves it: denied, put to a person, or as it was."""
     if given is None or verdict.decision is Decision.DENIED:
         return verdict
-    refusal = await _revoked(proposal, given)
-    if refusal is None and given.has(Mechanism.CHECKPOINTS) and is_consequential(risk, proposal.action.type):
+    refusal, action = await _revoked(proposal, given), proposal.action.type
+    gated = await _gated(proposal)
+    if refusal is None and given.has(Mechanism.CHECKPOINTS) and is_consequential(risk, action, gated):
         refusal = await _without_checkpoint(proposal)
     if refusal is not None:
         return Verdict(Decision.DENIED, refusal)
-    if verdict.decision.lets_act and _waits(proposal, given, risk):
+    if verdict.decision.lets_act and _waits(proposal, given, risk, gated):
         message = f"{risk.wire} risk needs a person's approval in the profile '{given.profile}'"
+        if risk < Risk.HIGH:
+            message = f"this action needs a person's approval in the profile '{given.profile}'"
         return Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
     return verdict
 
 
-def _waits(proposal: Proposal, given: InForce, risk: Risk) -> bool:
+async def _gated(proposal: Proposal) -> tuple[str, ...]:
+    """The actions that the agent's own specification calls consequential, whatever their risk."""
+    keeper = await _scores(proposal.services)
+    spec = None if keeper is None else keeper.spec_of(proposal.agent.did)
+    return () if spec is None else spec.constraints.require_checkpoint_before
+
+
+def _waits(proposal: Proposal, given: InForce, risk: Risk, gated: tuple[str, ...]) -> bool:
     is_critical = proposal.place is not None and proposal.place.is_critical
     return given.has(Mechanism.HITL) and needs_person(
-        given.profile, risk, proposal.action.type, is_critical_node=is_critical
+        given.profile,
+        risk,
+        proposal.action.type,
+        is_critical_node=is_critical,
+        require_checkpoint_before=gated,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.nodes import activity_id_of
+from qwed.domain.nodes import activity_id_of, is_activity_id
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
 from qwed.gateway.changes import NOTED
@@ -178,6 +178,7 @@ class _Following:
         self._ledger = SqliteLedger(lambda sql, *values: connection.execute(sql, values).fetchall())
         self.problem: Tampering | None = None
         self._payloads = self._erased = 0
+        self._is_past_retention = False
         #: What is left of erased entries, with their numbers; and what the notes of erasures say is left.
         self._left: dict[str, tuple[int, str]] = {}
         self._noted: dict[str, str] = {}
@@ -220,29 +221,42 @@ class _Following:
     def _compare(
         self, entry: Entry, columns: tuple[Any, ...], salt: Any, jti: Any, token: Any, token_salt: Any
     ) -> None:
-        subject = jti if columns[0] is None else columns[0]
-        if subject is None:
-            self._erased += 1
-            return
+        subjects = {name for name in (columns[0], jti) if name is not None}
         content = token if columns[0] is None else content_in(columns)
         used = token_salt if columns[0] is None else salt
+        if not subjects:
+            self._erased += 1
+            self._check_retention(entry)
+        elif subjects != {entry.subject}:
+            self._changed(entry)
         # What is left of an erased entry has no salt any more; the note of its erasure vouches for it.
-        if content is None or used is None:
+        elif content is None or used is None:
             self._erased += 1
             if columns[0] is not None:
                 left = "" if content is None else hashlib.sha256(content).hexdigest()
                 self._left[columns[0]] = (entry.seq, left)
-        elif subject != entry.subject or not commits_to(entry, content, used):
-            self.problem = self.problem or Tampering(
-                Kind.EDITED,
-                entry.seq,
-                entry.seq,
-                f"what entry {entry.seq} ({entry.subject}) stands for was changed",
-            )
+        elif not commits_to(entry, content, used):
+            self._changed(entry)
         else:
             self._payloads += 1
             if columns[4] == REDACT and columns[5] == NOTED:
                 self._noted |= erasures_in(columns[11])
+
+        self._is_past_retention |= columns[0] is not None
+
+    def _check_retention(self, entry: Entry) -> None:
+        """Retention takes whole records from the oldest on: what is gone behind one that is kept was taken
+        by somebody else."""
+        if self._is_past_retention and is_activity_id(entry.subject):
+            self._left[entry.subject] = (entry.seq, "")
+
+    def _changed(self, entry: Entry) -> None:
+        self.problem = self.problem or Tampering(
+            Kind.EDITED,
+            entry.seq,
+            entry.seq,
+            f"what entry {entry.seq} ({entry.subject}) stands for was changed",
+        )
 
     def _checkpoints(self) -> Iterator[Checkpoint]:
         for size, token in self._connection.execute("SELECT size, token FROM checkpoints ORDER BY size"):

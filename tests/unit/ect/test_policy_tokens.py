@@ -122,6 +122,12 @@ def test_a_thousand_nodes_in_a_row_are_fine():
     assert refusal_to_act(policy, "999", A, "x", names[1:-1]) is ActRefusal.TOO_EARLY
 
 
+def test_a_threshold_written_as_a_float_is_the_number_that_was_written():
+    found = constraints_at(read_policy(diamond(constraints={"apae.min_trust": 0.7})), "end")
+
+    assert (found.min_trust, found.unknown) == (Decimal("0.7"), frozenset())
+
+
 def test_inherited_constraints_only_tighten():
     dag = diamond(constraints={"apae.min_trust": Decimal("0.3"), "apae.min_confidence": "low"})
     dag["nodes"][0]["constraints"] = {"apae.min_trust": Decimal("0.7"), "apae.assurance_profile": "regulated"}

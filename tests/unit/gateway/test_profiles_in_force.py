@@ -284,6 +284,26 @@ def test_a_consequential_action_needs_a_checkpoint_of_its_own(opened, profile):
     assert decision(actor.act(Risk.MEDIUM, ects=plain)) == "APPROVED"
 
 
+@pytest.mark.parametrize("profile", [STANDARD, REGULATED])
+def test_what_the_agents_specification_gates_is_consequential_at_any_risk(opened, profile):
+    world = opened(profile)
+    actor = Actor(world)
+    document = {
+        "spec_version": "1.0",
+        "agent_id": actor.did,
+        "allowed_actions": ["read"],
+        "constraints": {"require_checkpoint_before": ["calculate"]},
+    }
+    signed = sign_spec(world.services.signer, read_spec(document), world.clock.now_ms() // 1000)
+    path = f"/agents/{actor.agent['agent_id']}/behavior-spec"
+    assert world.call("PUT", path, json={"signed": signed}).status_code == 200
+    plain = actor.on_record(actor.token("read", inp_hash=INPUT))
+
+    assert code(actor.act(Risk.LOW, ects=plain)) == "QWED-PROFILE-001"
+    expected = "PENDING" if profile is REGULATED else "APPROVED"
+    assert decision(actor.act(Risk.LOW, ects=actor.checkpoint())) == expected
+
+
 def test_checkpoints_can_be_turned_off_where_they_are_recommended(opened):
     assert decision(Actor(opened(RELAXED, checkpoints=False)).act(Risk.HIGH)) == "APPROVED"
 
