@@ -171,7 +171,7 @@ def _is_score(value: Any) -> bool:
 
 
 def _as_written(value: int | float | Decimal) -> Decimal:
-    """A float of the caller's own process is the number that it was written as, not what binary makes of it."""
+    """A float is read as it is written: 0.7, not what binary makes of it."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
