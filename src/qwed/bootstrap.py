@@ -216,6 +216,8 @@ def _open_base(
     if database is None:
         ring = KeyRing(issuer, generate())
         return _Base(open_memory(policy, clock, ring), clock, ring, Turns())
+    if not (folder := database.absolute().parent).is_dir():
+        raise DatabaseUnusable(f"the folder {folder} is not there: make it, or use another --database")
     ring = open_ring(signing_key or signing_key_path(database), issuer)
     return _Base(open_sqlite(database, policy, clock, ring), clock, ring, Turns())
 
@@ -280,7 +282,9 @@ def usable_policy(path: Path | None) -> Policy:
     """`read_policy` for people. Raises `CannotStart`."""
     try:
         return read_policy(path)
-    except (OSError, UnicodeError) as error:
+    except OSError as error:
+        raise CannotStart(f"the policy file {path} can't be read: {error.strerror}") from None
+    except UnicodeError as error:
         raise CannotStart(f"the policy file {path} can't be read: {error}") from None
     except ValueError as error:
         raise CannotStart(f"the policy file has mistakes:\n{error}") from None

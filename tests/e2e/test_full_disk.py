@@ -135,6 +135,27 @@ def test_a_file_that_is_no_store_is_refused_and_left_as_it_was(tmp_path, content
     assert path.read_bytes() == content
 
 
+def test_another_programs_database_is_refused_and_left_as_it_was(tmp_path):
+    from qwed.stores import DatabaseUnusable
+
+    path = tmp_path / "accounts.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE accounts (name TEXT)")
+    connection.close()
+    content = path.read_bytes()
+    with pytest.raises(DatabaseUnusable, match=r"another program's database \(it has 'accounts'\)"):
+        Gateway.open(path)
+
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    from qwed.stores import DatabaseUnusable
+
+    with pytest.raises(DatabaseUnusable, match=r"the folder .*/missing is not there"):
+        Gateway.open(tmp_path / "missing" / "qwed.db")
+
+
 def test_a_store_of_a_newer_version_is_refused(tmp_path):
     from qwed.stores import DatabaseUnusable
 

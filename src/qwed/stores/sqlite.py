@@ -1159,6 +1159,7 @@ def _connect_writer(path: Path) -> sqlite3.Connection:
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    _refuse_foreign(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -1167,6 +1168,17 @@ def _connect_writer(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA journal_size_limit = 67108864")
     return connection
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
+    """Before anything is written: a file that another program made is not ours to fill."""
+    have = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = connection.execute("SELECT name FROM sqlite_schema LIMIT 1").fetchone()
+    if have == 0 and found is not None:
+        connection.close()
+        raise DatabaseUnusable(
+            f"{path} is another program's database (it has {found[0]!r}); use another --database"
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
