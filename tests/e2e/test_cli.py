@@ -106,6 +106,24 @@ def test_a_wrong_command_line_is_code_2_and_points_to_help(call, arguments):
 # --- against a store -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("serv",), "did you mean 'serve'?"),
+        (("agents", "lst"), "did you mean 'list'?"),
+        (("verify", "maths", "2+2"), "did you mean 'math'?"),
+        (("verify", "zzz", "2+2"), "the engines are math, logic, fact, sql, code, tool_control"),
+    ],
+)
+def test_what_was_nearly_typed_right_is_named(call, arguments, meant):
+    assert meant in call(*arguments).err
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "serve"])
+def test_no_sentence_of_the_help_is_cut_short(call, command):
+    assert "..." not in call(command, "--help").out.replace("[ARGS]...", "")
+
+
 def test_agents_are_listed_shown_suspended_and_reactivated_in_a_store(call, database):
     agent_id = database_agent(call)
     shown = call("agents", "show", agent_id)

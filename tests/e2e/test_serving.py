@@ -27,7 +27,10 @@ def test_a_taken_port_is_a_sentence_and_the_operator_key_is_shown_by_the_start_t
     refused = qwed("serve", "--port", str(taken), "--database", "qwed.db", cwd=tmp_path)
 
     assert refused.returncode == 1
-    assert refused.stderr.strip() == f"Error: cannot listen on 127.0.0.1:{taken}; is it in use?"
+    assert refused.stderr.strip() == (
+        f"Error: cannot listen on 127.0.0.1:{taken}: it is in use; "
+        "stop what uses it, or choose another --port"
+    )
     assert "qwed_live_" not in refused.stdout
     with Server(tmp_path, environment={"QWED_OPERATOR_KEY": ""}) as server:
         key = next(line for line in server.output.splitlines() if "Operator key" in line).split()[-1]

@@ -5,12 +5,14 @@ from typing import Any
 
 import click
 
-from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, print_table, printable, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, printable, with_backend
+from qwed.cli.tables import print_table, when
 
 _COUNTED = ("approved", "corrected", "denied", "pending", "budget_exceeded")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def activity() -> None:
     """What agents did, and what was decided about it."""
 
@@ -35,10 +37,12 @@ def list_activity(backend: Backend, agent_id: str, as_json: bool, **given: Any) 
     summary = page["summary"]
     counts = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in _COUNTED if summary[name])
     rows = [_row(entry) for entry in page["activities"]]
+    total = summary["total_actions"]
     print_table(
-        f"{summary['total_actions']} actions: {counts or 'none'}; {summary['total_cost_usd']} USD",
+        f"{total} action{'' if total == 1 else 's'}: {counts or 'none'}; {summary['total_cost_usd']} USD",
         ["time", "decision", "action", "code", "activity"],
         rows,
+        below={"code": "action", "activity": "action"},
     )
     if "next" in page:
         click.echo(f"more: --cursor {page['next']}")
@@ -46,7 +50,7 @@ def list_activity(backend: Backend, agent_id: str, as_json: bool, **given: Any) 
 
 def _row(entry: dict[str, Any]) -> list[str]:
     return [
-        entry["timestamp"],
+        when(entry["timestamp"]),
         entry["decision"],
         _said(entry),
         entry.get("error_code") or "",

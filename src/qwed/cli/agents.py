@@ -5,10 +5,12 @@ from typing import Any
 import click
 
 from qwed.cli.gauges import NARROW, gauge, status_text, trust_gauge
-from qwed.cli.shared import Backend, Terminal, console, print_json, print_table, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, Terminal, console, print_json, with_backend
+from qwed.cli.tables import print_table
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def agents() -> None:
     """Your agents."""
 
@@ -25,8 +27,14 @@ def list_agents(backend: Backend, after: str | None, limit: int, as_json: bool) 
         return
     out = console()
     rows = [_row(agent, backend.get_agent_budget(agent["agent_id"]), out) for agent in found["agents"]]
-    columns = ["agent", "name", "trust", "status", "USD today", "requests this hour"]
-    print_table("Agents", columns + (["principal", "type"] if out.is_wide else []), rows)
+    columns = ["agent", "name", "trust", "status", "USD today", "this hour"]
+    print_table(
+        "Agents",
+        columns + (["principal", "type"] if out.is_wide else []),
+        rows,
+        below={"name": "agent"},
+        empty="no agents yet: qwed agents register NAME --principal ID",
+    )
     if "next" in found:
         click.echo(f"more: --after {found['next']}")
 

@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from qwed.cli.approval_texts import said, standing
-from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, print_json, printable, shown, with_backend
+from qwed.cli.tables import print_table, when
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def approvals() -> None:
     """What waits for a person: look, approve, deny, watch."""
 
@@ -28,10 +30,16 @@ def list_approvals(backend: Backend, status: str, agent_id: str | None, as_json:
         print_json(found)
         return
     rows = [
-        [a["id"], a["agent_id"], a["risk_level"], said(a["action"]), a["expires_at"]]
+        [a["id"], a["agent_id"], a["risk_level"], said(a["action"]), when(a["expires_at"])]
         for a in found["approvals"]
     ]
-    print_table(f"Approvals: {status}", ["approval", "agent", "risk", "action", "expires"], rows)
+    print_table(
+        f"Approvals: {status}",
+        ["approval", "agent", "risk", "action", "expires"],
+        rows,
+        below={"agent": "approval"},
+        empty="nothing waits for you" if status == "open" else f"no approval is {status}",
+    )
 
 
 @approvals.command()
@@ -47,7 +55,7 @@ def show(backend: Backend, approval_id: str, as_json: bool) -> None:
         click.echo(f"{name:12} {printable(str(approval[name]))}")
     for name in ("action", "evidence"):
         click.echo(f"{name}:")
-        click.echo("  " + printable(str(approval[name])))
+        click.echo(f"  {shown(approval[name])}")
     for vote in approval["votes"]:
         verb = "approved" if vote["approves"] else "denied"
         click.echo(f"{verb} by {vote['by']} at {vote['at']} {printable(vote['note'] or '')}")

@@ -5,6 +5,7 @@ import time
 import click
 
 from qwed.cli.ect import CannotRun, read_jwks, token_text
+from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect import InvalidToken
 from qwed.ect.attestations import UNIFORM_REFUSAL, read_attestation
@@ -12,7 +13,7 @@ from qwed.ect.jwk import InvalidKey
 from qwed.ect.signatures import keys_of
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def attest() -> None:
     """Attestations: signed statements of what the gateway approved."""
 

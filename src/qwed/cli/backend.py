@@ -191,7 +191,7 @@ class HttpBackend:
         try:
             response = self._client.request("GET", path, timeout=REPORT_SECONDS, **request)
         except httpx2.HTTPError as error:
-            raise CannotReach(f"no gateway answers at {self._base_url} ({type(error).__name__})") from None
+            raise CannotReach(_unanswered(self._base_url, error)) from None
         if response.status_code == 200:
             return response.content
         _read(response, self._base_url)
@@ -201,11 +201,17 @@ class HttpBackend:
         try:
             response = self._client.request(method, path, **request)
         except httpx2.HTTPError as error:
-            raise CannotReach(f"no gateway answers at {self._base_url} ({type(error).__name__})") from None
+            raise CannotReach(_unanswered(self._base_url, error)) from None
         return _read(response, self._base_url)
 
     def close(self) -> None:
         self._client.close()
+
+
+def _unanswered(base_url: str, error: httpx2.HTTPError) -> str:
+    if isinstance(error, httpx2.ConnectError):
+        return f"no gateway answers at {base_url}: start one with qwed serve, or correct QWED_BASE_URL"
+    return f"no gateway answers at {base_url} ({type(error).__name__})"
 
 
 def _read(response: httpx2.Response, base_url: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.domain.json_text import JsonError, loads
 from qwed.ect import (
@@ -38,7 +39,7 @@ class CannotRun(click.ClickException):
     exit_code = 2
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def ect() -> None:
     """Execution context tokens: inspect, verify, issue.
 

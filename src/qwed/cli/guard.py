@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from qwed.cli.groups import CommandGroup
 from qwed.domain import json_text
 from qwed.domain.json_text import JsonError
 from qwed_open_responses import ResponseVerifier, VerificationResult
@@ -16,7 +17,7 @@ from qwed_open_responses.policy import PolicyError
 MAX_INPUT = 8_000_000
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def guard() -> None:
     """Verify an agent's output without a gateway."""
 

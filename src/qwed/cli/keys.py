@@ -2,10 +2,12 @@
 
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, print_json, with_backend
+from qwed.cli.tables import print_table, when
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """API keys: who may call the gateway."""
 
@@ -60,12 +62,11 @@ def list_keys(backend: Backend, as_json: bool) -> None:
             key["principal_id"] or "-",
             " ".join(key["roles"] or key["scopes"]),
             key["label"] or "",
-            key["created_at"],
-            key["revoked_at"] or "",
+            f"revoked {when(key['revoked_at'])}" if key["revoked_at"] else f"since {when(key['created_at'])}",
         ]
         for key in found["keys"]
     ]
-    print_table("Keys", ["key", "principal", "may", "label", "created", "revoked"], rows)
+    print_table("Keys", ["key", "principal", "may", "label", "standing"], rows, below={"label": "key"})
 
 
 @keys.command()

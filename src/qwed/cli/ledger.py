@@ -12,6 +12,7 @@ import click
 
 from qwed.bootstrap import signing_key_path
 from qwed.cli.ect import CannotRun, read_jwks, token_text
+from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect.jwk import InvalidKey, PublicKey
 from qwed.ect.jws import InvalidToken
@@ -34,7 +35,7 @@ _JWKS = click.option("--jwks", metavar="FILE", help="The gateway's /.well-known/
 _JSON = click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def ledger() -> None:
     """The record that cannot be changed unnoticed."""
 
@@ -143,7 +144,7 @@ def prove(subject: str, database: str | None, as_json: bool) -> int:
         seq = int(subject) if subject.isdecimal() else stored.position(subject)
         signed = stored.checkpoint()
         if seq is None or signed is None:
-            raise CannotRun(f"the ledger has no entry about {subject!r}")
+            raise CannotRun(f"the ledger has no entry about {subject!r}; qwed activity list AGENT shows ids")
         try:
             proof = stored.inclusion(seq, signed.size)
         except NoSuchProof as error:

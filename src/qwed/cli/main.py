@@ -9,6 +9,7 @@ import click
 from qwed import __version__
 from qwed.cli import COMMANDS, load
 from qwed.cli.errors import CannotReach
+from qwed.cli.groups import CommandGroup
 from qwed.gateway.answers import RequestError
 from qwed.gateway.ports import StoreUnavailable
 from qwed.settings import SettingsError
@@ -43,7 +44,7 @@ _HELP = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
@@ -53,12 +54,11 @@ class LazyGroup(click.Group):
         command: click.Command = load(cmd_name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _HELP[name]) for name in sorted(COMMANDS)])
+    def summary(self, ctx: click.Context, name: str) -> str:
+        return _HELP[name]
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup)
 @click.version_option(__version__, prog_name="qwed")
 def cli() -> None:
     """QWED stands between AI agents and the world: it proves, decides, records, and then answers.

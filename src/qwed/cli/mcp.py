@@ -9,7 +9,9 @@ from typing import Any
 import click
 import msgspec
 
-from qwed.cli.shared import print_json, print_table, printable
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import print_json, printable
+from qwed.cli.tables import print_table
 from qwed.settings import Settings, environment, read_settings
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.direct_transport import DirectTransport
@@ -22,7 +24,7 @@ from qwed_sdk.tool_map import ToolAs
 _NEEDS_SDK = "this needs the MCP SDK: pip install 'qwed[mcp]'"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def mcp() -> None:
     """The Model Context Protocol: a proxy in front of any server, and the gateway as a server."""
 

@@ -5,13 +5,15 @@ from pathlib import Path
 import click
 
 from qwed.bootstrap import CannotStart, usable_policy
+from qwed.cli.groups import CommandGroup
 from qwed.cli.serve import DEFAULT_POLICY_FILE
-from qwed.cli.shared import print_json, print_table
+from qwed.cli.shared import print_json
+from qwed.cli.tables import print_table
 from qwed.gateway.wire import encode_json
 from qwed.policy import explain
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def policy() -> None:
     """The policy file: actions, tools, prices, limits."""
 

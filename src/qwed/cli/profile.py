@@ -8,13 +8,15 @@ import click
 from qwed.assurance.in_force import in_force
 from qwed.assurance.profiles import Mechanism, profile_named
 from qwed.bootstrap import CannotStart, lacking, usable_policy
+from qwed.cli.groups import CommandGroup
 from qwed.cli.serve import policy_path
-from qwed.cli.shared import print_json, print_table
+from qwed.cli.shared import print_json
+from qwed.cli.tables import print_table
 from qwed.domain.policy import Profile, plain_amount
 from qwed.settings import read_settings
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def profile() -> None:
     """Assurance profiles: relaxed, standard, regulated."""
 

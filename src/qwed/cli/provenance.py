@@ -1,14 +1,15 @@
 """`qwed provenance`: where data came from, asked of the ledger."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, print_json, printable, with_backend
+from qwed.cli.tables import print_table, when_seconds
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def provenance() -> None:
     """Where data came from: who touched it, how it was changed, whether everything is there."""
 
@@ -26,8 +27,8 @@ def who(backend: Backend, jti: str, as_json: bool) -> None:
         [
             item["agent"],
             str(item["tokens"]),
-            _time(item["first"]),
-            _time(item["last"]),
+            when_seconds(item["first"]),
+            when_seconds(item["last"]),
             ", ".join(item["actions"]),
         ]
         for item in found["agents"]
@@ -45,7 +46,9 @@ def transformed(backend: Backend, jti: str, as_json: bool) -> None:
         print_json(found)
         return
     steps = found["steps"]
-    rows = [[_time(step["at"]), step["agent"], step["action"], _said(step["lineage"])] for step in steps]
+    rows = [
+        [when_seconds(step["at"]), step["agent"], step["action"], _said(step["lineage"])] for step in steps
+    ]
     print_table("What was done to it", ["when", "agent", "action", "says"], rows)
 
 
@@ -81,10 +84,6 @@ def graph(backend: Backend, jti: str, as_dot: bool, as_json: bool) -> None:
     else:
         rows = [[node["jti"], node["agent"], node["action"], node["level"]] for node in found["nodes"]]
         print_table(f"{len(found['edges'])} edges between", ["token", "agent", "action", "level"], rows)
-
-
-def _time(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _said(lineage: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""What commands have in common: their options, and plain or pretty output."""
+"""What commands have in common: their options, and plain output."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -44,6 +44,13 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
+def shown(value: Any) -> str:
+    """A value in one line: words as they are, anything with a structure as JSON."""
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return printable(", ".join(value))
+    return printable(value if isinstance(value, str) else encode_json(value).decode())
+
+
 def print_json(value: Any) -> None:
     click.echo(encode_json(value).decode())
 
@@ -72,25 +79,4 @@ def console() -> Terminal:
     return Terminal()
 
 
-def print_table(title: str, columns: list[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Cells are words, which may be an agent's, or texts that are styled already."""
-    from rich.console import Console  # noqa: PLC0415 - costs more than most commands
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for column in columns:
-        # Folded, not cut: an id that is cut cannot be copied.
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        # Text, not markup: agents choose these words.
-        table.add_row(
-            *(
-                Text(printable(cell), style=DECISION_COLOURS.get(cell, "")) if isinstance(cell, str) else cell
-                for cell in row
-            )
-        )
-    Console().print(table)
-
-
-__all__ = ["Backend", "Terminal", "console", "print_json", "print_table", "printable", "with_backend"]
+__all__ = ["Backend", "Terminal", "console", "print_json", "printable", "shown", "with_backend"]

@@ -8,6 +8,7 @@ import click
 
 from qwed.bootstrap import signing_key_path
 from qwed.cli.ect import CannotRun
+from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring, revoke, rotate
 from qwed.ect.keys import KeyRing, KeyUnusable, node_issuer
@@ -17,7 +18,7 @@ _DATABASE = click.option("--database", metavar="PATH", help="The store whose key
 _JSON = click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
 
 
-@click.group("signing-key")
+@click.group("signing-key", cls=CommandGroup)
 def signing_key() -> None:
     """The key that signs decisions, attestations and checkpoints; it stays in its file."""
 

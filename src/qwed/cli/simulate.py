@@ -12,7 +12,8 @@ from qwed.assurance.plots import line_chart
 from qwed.assurance.scores import Confidence, ScoreRules
 from qwed.assurance.simulation import Fate, Result, Scenario
 from qwed.assurance.simulation import simulate as run
-from qwed.cli.shared import print_json, print_table
+from qwed.cli.shared import print_json
+from qwed.cli.tables import print_table
 
 COLUMNS = [
     "population",

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from qwed.cli.groups import CommandGroup
 from qwed.domain.json_text import JsonError, loads
 from qwed.guards.agent_state import AgentStateGuard, StateResult
 
@@ -23,7 +24,7 @@ class CannotRun(click.ClickException):
     exit_code = 2
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def state() -> None:
     """Check and commit an agent's state file.
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from qwed.bootstrap import CannotStart, usable_policy
+from qwed.cli.groups import CommandGroup
 from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import Backend, print_json, with_backend
 from qwed.policy import PolicyError, load_policy
@@ -18,7 +19,7 @@ PAGE: Final = 1000
 MAX_PAGES: Final = 100
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tools() -> None:
     """Tools that agents use."""
 

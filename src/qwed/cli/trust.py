@@ -5,7 +5,9 @@ from typing import Any, Final
 import click
 
 from qwed.cli.gauges import LEVELS, gauge, status_text, trust_gauge
-from qwed.cli.shared import Backend, console, print_json, print_table, printable, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, console, print_json, printable, with_backend
+from qwed.cli.tables import print_table, when
 from qwed.cli.trust_scores import replay, score
 
 MAX_LISTED: Final = 10
@@ -23,7 +25,7 @@ _CAUSES: Final = {
 _MAY: Final = {"APPROVED": "approved", "PENDING": "put to a person", "DENIED": "denied"}
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def trust() -> None:
     """How far an agent is trusted, why, and what would change it."""
 
@@ -76,10 +78,12 @@ def history(backend: Backend, agent_id: str, limit: int, cursor: str | None, as_
         print_json(found)
         return
     rows = [
-        [change["timestamp"], _moved(change), change["cause"], change["reason"] or "", change["by"]]
+        [when(change["timestamp"]), _moved(change), change["cause"], change["reason"] or "", change["by"]]
         for change in found["changes"]
     ]
-    print_table(f"Trust of {agent_id}", ["when", "level", "cause", "reason", "by"], rows)
+    print_table(
+        f"Trust of {agent_id}", ["when", "level", "cause", "reason", "by"], rows, below={"by": "cause"}
+    )
     if "next" in found:
         click.echo(f"more: --cursor {found['next']}")
 

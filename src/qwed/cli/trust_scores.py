@@ -1,10 +1,9 @@
 """`qwed trust score` and `qwed trust replay`: what conduct made of a score, and the proof of it."""
 
-from datetime import UTC, datetime
-
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, printable, with_backend
+from qwed.cli.shared import Backend, print_json, printable, with_backend
+from qwed.cli.tables import print_table, when_seconds
 from qwed.domain.nodes import agent_did
 
 MAX_LISTED = 20
@@ -23,15 +22,17 @@ def score(backend: Backend, peer: str, as_json: bool) -> None:
     click.echo(f"{printable(told['peer'])}: {told['score'][:12]}, {told['confidence']} confidence, {state}")
     click.echo(f"{told['interactions']} interactions, {told['pending']} successes still waiting to settle")
     rows = [
-        [_time(item["at"]), item["event"], item["before"][:12], item["after"][:12], item["evidence"] or "-"]
+        [
+            when_seconds(item["at"]),
+            item["event"],
+            item["before"][:12],
+            item["after"][:12],
+            item["evidence"] or "-",
+        ]
         for item in told["changes"][-MAX_LISTED:]
     ]
     if rows:
         print_table("What moved it", ["when", "event", "before", "after", "evidence"], rows)
-
-
-def _time(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 @click.command()

@@ -1,15 +1,17 @@
 """`qwed verify`: one action, or one engine."""
 
-from typing import Any
+import difflib
+from typing import Any, Final
 
 import click
 
 from qwed.cli.backend import open_backend
-from qwed.cli.shared import DECISION_COLOURS, print_json, printable
+from qwed.cli.shared import DECISION_COLOURS, print_json, printable, shown
 from qwed.domain.json_text import JsonError, loads
-from qwed.domain.registry import ACTION_ENGINES, CODE, ENGINE_NAMES
+from qwed.domain.registry import ACTION_ENGINES, CODE, ENGINE_NAMES, TOOL_RISK_LEVELS
 from qwed.settings import read_settings
 
+KNOWN_KINDS: Final = (*ENGINE_NAMES, *ACTION_ENGINES, *TOOL_RISK_LEVELS)
 STATUS_COLOURS = {"VERIFIED": "green", "CORRECTED": "cyan", "UNCERTAIN": "yellow", "FAILED": "red"}
 
 
@@ -84,6 +86,8 @@ def _ask_engine(kind: str, action: dict[str, Any], *, as_json: bool) -> int:
     from qwed.engines import Engines  # noqa: PLC0415 - only where an engine is asked
     from qwed.gateway.registries import finding_wire  # noqa: PLC0415
 
+    if kind not in KNOWN_KINDS:
+        raise click.UsageError(_unknown_kind(kind))
     engines = Engines()
     try:
         finding = engines.verify(action, engine=kind if kind in ENGINE_NAMES else None)
@@ -97,16 +101,27 @@ def _ask_engine(kind: str, action: dict[str, Any], *, as_json: bool) -> int:
     return 0 if finding.status in ("VERIFIED", "CORRECTED") else 1
 
 
+def _unknown_kind(kind: str) -> str:
+    near = difflib.get_close_matches(kind, KNOWN_KINDS, n=1)
+    meant = f"did you mean {near[0]!r}?" if near else f"the engines are {', '.join(ENGINE_NAMES)}"
+    return f"{kind!r} is no engine and no action type; {meant}"
+
+
 def _print_finding(wire: dict[str, Any]) -> None:
     status = click.style(wire["status"], fg=STATUS_COLOURS[wire["status"]], bold=True)
     click.echo(f"{status}  {wire['engine']}, {wire['risk_level']} risk")
     if wire["reason"]:
         click.echo(f"  {printable(wire['reason'])}")
     if wire["corrected_action"]:
-        shown = wire["corrected_action"].get("query") or wire["corrected_action"]
-        click.echo(f"  corrected: {printable(str(shown))}")
+        click.echo(f"  corrected: {_said(wire['corrected_action'])}")
     for name, value in wire["evidence"].items():
-        click.echo(f"  {name}: {printable(str(value))}")
+        click.echo(f"  {name}: {shown(value)}")
+
+
+def _said(action: dict[str, Any]) -> str:
+    """What is asked for; an action of more than one field is shown whole."""
+    fields = [value for name, value in action.items() if name != "type"]
+    return shown(fields[0] if len(fields) == 1 else action)
 
 
 def _print_decision(answer: dict[str, Any]) -> None:
@@ -120,6 +135,6 @@ def _print_decision(answer: dict[str, Any]) -> None:
             f"  {verification['status']} by {verification['engine']}, {verification['risk_level']} risk"
         )
     if "corrected_action" in answer:
-        click.echo(f"  corrected: {printable(str(answer['corrected_action']))}")
+        click.echo(f"  corrected: {_said(answer['corrected_action'])}")
     if "approval" in answer:
         click.echo(f"  waits for {answer['approval']['id']} until {answer['approval']['expires_at']}")

@@ -5,14 +5,16 @@ from typing import Any, Final
 
 import click
 
-from qwed.cli.shared import Backend, print_json, print_table, with_backend
+from qwed.cli.groups import CommandGroup
+from qwed.cli.shared import Backend, print_json, with_backend
+from qwed.cli.tables import print_table, when
 from qwed.domain.webhooks import Channel, Topic
 
 TEST_SECONDS: Final = 15
 LOOK_SECONDS: Final = 0.5
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def webhooks() -> None:
     """Where you are told of approvals, failures and trust: webhooks, Slack, e-mail."""
 
@@ -36,7 +38,12 @@ def list_webhooks(backend: Backend, as_json: bool) -> None:
         ]
         for hook in found["webhooks"]
     ]
-    print_table("Webhooks", ["webhook", "kind", "address", "events", "of", "role"], rows)
+    print_table(
+        "Webhooks",
+        ["webhook", "kind", "address", "events", "of", "role"],
+        rows,
+        empty="nobody is told yet: qwed webhooks add URL",
+    )
 
 
 @webhooks.command()
@@ -106,11 +113,16 @@ def deliveries(backend: Backend, webhook_id: str, delivery_id: str | None, as_js
             d["state"],
             str(d["attempts"]),
             d["last_error"] or "",
-            d["next_attempt_at"] or "",
+            when(d["next_attempt_at"]),
         ]
         for d in found["deliveries"]
     ]
-    print_table("Deliveries", ["delivery", "event", "state", "tries", "last error", "next try"], rows)
+    print_table(
+        "Deliveries",
+        ["delivery", "event", "state", "tries", "last error", "next try"],
+        rows,
+        empty="nothing was sent yet",
+    )
 
 
 @webhooks.command()

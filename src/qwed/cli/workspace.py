@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from qwed.cli.groups import CommandGroup
 from qwed.guards.workspace import Change, WorkspaceError, WorkspaceGuard
 
 _COLOURS = {"added": "green", "removed": "red", "modified": "yellow", "mode": "cyan", "type": "magenta"}
@@ -18,7 +19,7 @@ class CannotRun(click.ClickException):
     exit_code = 2
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def workspace() -> None:
     """Snapshot, diff and roll back a workspace.
 

@@ -139,6 +139,7 @@ def listen(host: str, port: int, *, shared: bool = False) -> list[socket.socket]
     except OSError as error:
         for listener in sockets:
             listener.close()
-        hint = "; is it in use?" if error.errno == errno.EADDRINUSE else f": {error.strerror}"
-        raise CannotServe(f"cannot listen on {host}:{port}{hint}") from None
+        is_taken = error.errno == errno.EADDRINUSE
+        why = "it is in use; stop what uses it, or choose another --port" if is_taken else error.strerror
+        raise CannotServe(f"cannot listen on {host}:{port}: {why}") from None
     return sockets

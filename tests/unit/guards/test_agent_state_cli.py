@@ -97,7 +97,7 @@ def test_commit_outside_the_root_is_blocked(run, tmp_path):
         (("check", "one.json", "--schema", "bad.json"), "more than once"),
         (("check", "one.json", "--schema", "one.json"), "required_schema.type"),
         (("check", "one.json"), "--schema"),
-        (("nonsense",), "No such command"),
+        (("nonsense",), "there is no command 'nonsense'"),
     ],
 )
 def test_what_cannot_be_carried_out_is_exit_code_2_with_a_sentence(run, arguments, sentence):
