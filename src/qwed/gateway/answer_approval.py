@@ -26,13 +26,14 @@ from qwed.gateway.changes import noted
 from qwed.gateway.degrade_trust import charge_forged_grant
 from qwed.gateway.masking import shown
 from qwed.gateway.notices import approval_news, deliveries_of
-from qwed.gateway.proposals import Conclusion, Examined, Place, conclude, propose
+from qwed.gateway.proposals import Conclusion, Examined, Place, Proposal, conclude, propose
 from qwed.gateway.read_approvals import visible_approval
 from qwed.gateway.records import Activity, Record
 from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
 from qwed.gateway.services import Services
 from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.verify_action import (
+    UNKNOWN_TOOL,
     decision_of,
     examine,
     permission_refusal,
@@ -117,10 +118,11 @@ async def _edited(services: Services, caller: Caller, agent: Agent, approval: Ap
     verdict = await judged(services, agent, examined, services.clock.now_ms())
     if verdict.decision is Decision.DENIED and verdict.refusal is not None:
         raise _unacceptable(verdict.refusal)
+    granted = examined.finding.corrected or action
     return msgspec.structs.replace(
         approval,
-        action=shown(action.to_wire()),
-        action_hash=action_hash(action),
+        action=shown(granted.to_wire()),
+        action_hash=action_hash(granted),
         risk=examined.risk,
         evidence=shown(examined.finding.evidence),
         policy_version=services.policy.version,
@@ -233,8 +235,8 @@ def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
 
 
 async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
-    """Use a grant: suspension, unknown outcomes and the budget are checked again, the budget is charged, and
-    the answer attests."""
+    """Use a grant: suspension, permissions, unknown outcomes and the budget are checked again, the budget is
+    charged, and the answer attests."""
     require_own_or_scope(caller, Scope.VERIFY)
     convert(raw, RedeemBody)
     action = _read_action(raw["action"])
@@ -269,10 +271,7 @@ async def _charge_and_conclude(
     charge = Charge(NanoUsd(approval.cost_nano), approval.tokens)
     place = Place(*approval.place) if approval.place is not None else None
     proposal = msgspec.structs.replace(proposal, charge=charge, place=place)
-    refusal = suspended(agent)
-    # The grant may be older than the report: nobody knows whether this very action has happened already.
-    if refusal is None and await services.store.is_unsettled(agent.agent_id, proposal.fingerprint):
-        refusal = UNSETTLED
+    refusal = await _refused_since(services, agent, proposal)
     if refusal is not None:
         return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
     held = await services.store.hold(agent, proposal.charge, now_ms)
@@ -290,6 +289,18 @@ async def _charge_and_conclude(
         return await conclude(proposal, conclusion)
     finally:
         await services.store.release(held)
+
+
+async def _refused_since(services: Services, agent: Agent, proposal: Proposal) -> Refusal | None:
+    """What came after the grant and is stronger: a suspension, a block, an outcome nobody knows."""
+    refusal = suspended(agent)
+    if refusal is None:
+        rule = rule_for(services.policy, agent, proposal.action.type)
+        refusal = permission_refusal(agent, rule or UNKNOWN_TOOL, proposal.action.type)
+    # Nobody knows whether this very action has happened already.
+    if refusal is None and await services.store.is_unsettled(agent.agent_id, proposal.fingerprint):
+        refusal = UNSETTLED
+    return refusal
 
 
 def _context_of(approval: Approval) -> StepContext | None:

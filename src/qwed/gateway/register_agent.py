@@ -16,7 +16,6 @@ from qwed.domain.agents import (
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
 from qwed.domain.json_text import describe_type
-from qwed.domain.money import MAX_USD
 from qwed.domain.policy import BudgetLimits
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.trust import TrustLevel
@@ -24,7 +23,7 @@ from qwed.domain.trust_changes import Cause
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.records import Record
-from qwed.gateway.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, convert
+from qwed.gateway.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, Amount, convert, read_amount
 from qwed.gateway.services import Services
 from qwed.gateway.trust_entries import changed_standing
 from qwed.gateway.walls import require_scope
@@ -33,8 +32,8 @@ MAX_LISTED: Final = 1_000
 
 
 class BudgetBody(msgspec.Struct, forbid_unknown_fields=True):
-    max_daily_cost_usd: Decimal | msgspec.UnsetType | None = msgspec.UNSET
-    max_per_request_cost_usd: Decimal | msgspec.UnsetType | None = msgspec.UNSET
+    max_daily_cost_usd: Amount = msgspec.UNSET
+    max_per_request_cost_usd: Amount = msgspec.UNSET
     max_requests_per_hour: int | msgspec.UnsetType | None = msgspec.UNSET
     max_requests_per_day: int | msgspec.UnsetType | None = msgspec.UNSET
     max_tokens_per_request: int | msgspec.UnsetType | None = msgspec.UNSET
@@ -186,21 +185,20 @@ def read_budget(base: BudgetLimits, body: BudgetBody | None) -> BudgetLimits:
         value = getattr(body, field)
         if value is msgspec.UNSET:
             continue
-        if value is not None:
-            _check_limit(f"budget.{field}", value)
-        changes[field] = value
+        changes[field] = None if value is None else _limit(f"budget.{field}", value)
     return msgspec.structs.replace(base, **changes)
 
 
-def _check_limit(field: str, value: Decimal | int) -> None:
-    if isinstance(value, Decimal):
-        if not value.is_finite() or not 0 <= value <= MAX_USD:
-            raise malformed(field, f"is an amount from 0 to {MAX_USD}")
-        exponent = value.as_tuple().exponent
+def _limit(field: str, value: Any) -> Decimal | int:
+    if field.endswith("_usd"):
+        amount = read_amount(field, value)
+        exponent = amount.as_tuple().exponent
         if isinstance(exponent, int) and exponent < -9:
             raise malformed(field, "has at most 9 decimal places")
-    elif not 0 <= value <= MAX_COUNT:
+        return amount
+    if not isinstance(value, int) or not 0 <= value <= MAX_COUNT:
         raise malformed(field, f"is an integer from 0 to {MAX_COUNT}")
+    return value
 
 
 def _text(field: str, value: str, limit: int) -> str:

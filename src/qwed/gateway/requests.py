@@ -1,19 +1,19 @@
 """Untrusted JSON to typed requests. Every mistake is named by its field."""
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
 from qwed.domain.actions import Action
-from qwed.domain.json_text import Unrepresentable, describe_type
+from qwed.domain.json_text import describe_type
 from qwed.domain.money import MAX_USD
 from qwed.domain.outcomes import Result
 from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.answers import RequestError, malformed
+from qwed.gateway.mistakes import mistake_in
 
 T = TypeVar("T")
 
@@ -22,6 +22,10 @@ MAX_TEXT: Final = 4_096
 MAX_COUNT: Final = 2**53 - 1
 #: How much of a caller's own words a refusal repeats.
 MAX_SHOWN: Final = 200
+
+
+#: US dollars, read untyped (`read_amount`): as `Decimal`, a text would pass for a number.
+Amount = Annotated[Any, msgspec.Meta(extra_json_schema={"type": ["number", "null"], "minimum": 0})]
 
 
 class ActionBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +43,7 @@ class OptionsBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class UsageBody(msgspec.Struct, forbid_unknown_fields=True):
-    cost_usd: Decimal | None = None
+    cost_usd: Amount = None
     tokens: int | None = None
 
 
@@ -110,11 +114,8 @@ def convert(raw: Any, kind: type[T]) -> T:
     try:
         value = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `")
-        inside = path.rstrip("`").removeprefix("$").lstrip(".")
-        absent = _ABSENT_OR_UNKNOWN.search(message)
-        field = ".".join(filter(None, (inside, absent and absent[1]))) or "body"
-        raise malformed(field[:MAX_SHOWN], _explained(message, raw, field)[:MAX_SHOWN]) from None
+        mistake = mistake_in(raw, kind, error)
+        raise malformed(mistake.field[:MAX_SHOWN], mistake.message) from None
     except (ValueError, RecursionError):
         # Only a caller in this process can pass what no JSON text could hold.
         raise malformed("body", "holds a number or a nesting that can't be read") from None
@@ -136,23 +137,6 @@ def _surrogate_in(value: Any) -> str | None:
     elif isinstance(value, tuple):
         return next((path for path in map(_surrogate_in, value) if path is not None), None)
     return None
-
-
-# msgspec puts these names into its sentence, not into its path.
-_ABSENT_OR_UNKNOWN: Final = re.compile(
-    r"^Object (?:missing required|contains unknown) field `(.*)`$", re.DOTALL
-)
-
-
-def _explained(message: str, raw: Any, field: str) -> str:
-    value = _at(raw, field)
-    return f"is {value.why}" if isinstance(value, Unrepresentable) else message
-
-
-def _at(raw: Any, field: str) -> Any:
-    for name in field.split("."):
-        raw = raw.get(name) if isinstance(raw, Mapping) else None
-    return raw
 
 
 def read_verify(raw: Any, idempotency: bytes | None = None, presented: tuple[str, ...] = ()) -> VerifyRequest:
@@ -242,16 +226,26 @@ def read_usage(body: UsageBody | None) -> Usage:
     """The caller's figures, bounded so that sums stay exact."""
     if body is None:
         return NO_USAGE
-    cost, tokens = body.cost_usd or Decimal(0), body.tokens or 0
-    if not cost.is_finite() or not 0 <= cost <= MAX_USD:
-        raise malformed("usage.cost_usd", f"is an amount from 0 to {MAX_USD}")
+    cost = Decimal(0) if body.cost_usd is None else read_amount("usage.cost_usd", body.cost_usd)
+    tokens = body.tokens or 0
     if not 0 <= tokens <= MAX_COUNT:
         raise malformed("usage.tokens", f"is an integer from 0 to {MAX_COUNT}")
     return Usage(cost, tokens)
 
 
+def read_amount(field: str, given: Any) -> Decimal:
+    """US dollars, as exactly as they were written."""
+    if type(given) not in (int, float, Decimal):
+        raise malformed(field, f"is a number, not {describe_type(given)}")
+    amount = Decimal(repr(given)) if isinstance(given, float) else Decimal(given)
+    if not amount.is_finite() or not 0 <= amount <= MAX_USD:
+        raise malformed(field, f"is an amount from 0 to {MAX_USD}")
+    return amount
+
+
 __all__ = [
     "NO_USAGE",
+    "Amount",
     "OutcomeBody",
     "RequestError",
     "ToolRequest",
@@ -259,6 +253,7 @@ __all__ = [
     "VerifyRequest",
     "check_identifier",
     "convert",
+    "read_amount",
     "read_tool",
     "read_usage",
     "read_verify",

@@ -3,6 +3,8 @@
 Check 1 (the credential) has been made by the caller of this module: see `authenticate.py`.
 """
 
+from typing import Final
+
 from qwed.assurance.in_force import InForce
 from qwed.domain.actions import Action
 from qwed.domain.agents import Agent, AgentId, AgentStatus
@@ -34,6 +36,9 @@ from qwed.gateway.requests import VerifyRequest
 from qwed.gateway.services import Services
 from qwed.gateway.walls import visible_agent
 from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
+
+#: What a tool comes to that no registry knows and a person was asked about all the same.
+UNKNOWN_TOOL: Final = ActionRule(TOOL_CONTROL, Risk.CRITICAL)
 
 
 async def verify_action(
@@ -169,7 +174,7 @@ def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | Non
     if rule is not None or action_type not in agent.permissions.allowed_tools:
         return rule
     if compact_skeleton(action_type) in skeletons(tuple(policy.dangerous_tools)):
-        return ActionRule(TOOL_CONTROL, Risk.CRITICAL)
+        return UNKNOWN_TOOL
     return ActionRule(TOOL_CONTROL, Risk.MEDIUM)
 
 

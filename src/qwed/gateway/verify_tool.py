@@ -18,8 +18,6 @@ from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
 from qwed.domain.deciding import Verdict
 from qwed.domain.decisions import Decision
-from qwed.domain.policy import ActionRule
-from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
 from qwed.gateway.answers import Answer
@@ -38,6 +36,7 @@ from qwed.gateway.proposals import (
 from qwed.gateway.requests import ToolRequest
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
+    UNKNOWN_TOOL,
     decision_of,
     denied_unrecorded,
     examine,
@@ -199,7 +198,7 @@ async def _deliberate(call: _Call, agent: Agent) -> Answer:
     if not call.check("known_tool", assessment.group is not Group.UNKNOWN):
         return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
     is_dangerous = assessment.group is Group.DANGEROUS
-    rule = rule_for(services.policy, agent, name) or ActionRule(TOOL_CONTROL, Risk.CRITICAL)
+    rule = rule_for(services.policy, agent, name) or UNKNOWN_TOOL
     refusal = permission_refusal(agent, rule, name)
     if not call.check("allowed_engine", refusal is None) and refusal is not None:
         return await call.refuse(refusal)

@@ -276,6 +276,31 @@ def test_a_suspended_agent_cannot_redeem(gateway: Gateway) -> None:
     assert answer.body["error"]["code"] == "QWED-AGENT-003"
 
 
+def test_a_tool_blocked_since_cannot_be_redeemed(gateway: Gateway) -> None:
+    agent_id, approval_id = pending(gateway)
+    run(approve(gateway.services, PERSON, approval_id, None))
+    gateway.change_agent(agent_id, permissions={"blocked_tools": ["send_email"]})
+    stopped = run(redeem(gateway.services, agent_caller(agent_id), approval_id, {"action": READ}))
+    gateway.change_agent(agent_id, permissions={"blocked_tools": []})
+    again = run(redeem(gateway.services, agent_caller(agent_id), approval_id, {"action": READ}))
+
+    assert stopped.body["decision"] == "DENIED"
+    assert stopped.body["error"]["code"] == "QWED-AGENT-004"
+    assert again.body["decision"] == "APPROVED"
+
+
+def test_an_edit_that_the_engine_corrects_grants_the_corrected_action(gateway: Gateway) -> None:
+    agent_id, approval_id = pending(gateway)
+    wrong, right = ({"type": "calculate", "query": f"2+2={sum}"} for sum in (5, 4))
+    granted = run(approve(gateway.services, PERSON, approval_id, {"action": wrong}))
+    refused_code = refused(redeem(gateway.services, agent_caller(agent_id), approval_id, {"action": wrong}))
+    used = run(redeem(gateway.services, agent_caller(agent_id), approval_id, {"action": right}))
+
+    assert granted.body["action"] == right
+    assert refused_code == "QWED-APPROVAL-004"
+    assert used.body["decision"] == "APPROVED"
+
+
 def test_a_grant_is_void_under_another_policy(gateway: Gateway) -> None:
     agent_id, approval_id = pending(gateway)
     run(approve(gateway.services, PERSON, approval_id, None))

@@ -172,7 +172,8 @@ LIMITS = (
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize(
-    "value", ["-1", "NaN", "Infinity", "-Infinity", "true", "[]", '"many"', "1e400", "9" * 500]
+    "value",
+    ["-1", "NaN", "Infinity", "-Infinity", "true", "[]", '"many"', '"5"', '" 5 "', "1e400", "9" * 500],
 )
 def test_a_limit_that_is_no_plain_amount_is_refused_by_name(world, limit, value):
     body = f'{{"name":"a","type":"supervised","principal_id":"p","budget":{{"{limit}":{value}}}}}'
