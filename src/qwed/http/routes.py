@@ -107,17 +107,19 @@ class Api:
 
     async def verify_tool(self, request: Request) -> Response:
         agent_id, tool = AgentId(request.path_params["agent_id"]), request.path_params["tool"]
-        acting = await self._acting(request, agent_id)
+        acting = await self._acting(request, agent_id, body_optional=True)
         if isinstance(acting, Answer):
             return self._decided(request, acting)
         asked = read_tool(tool, acting.body, execution_context_of(request))
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer)
 
-    async def _acting(self, request: Request, agent_id: AgentId) -> "_Acting | Answer":
+    async def _acting(
+        self, request: Request, agent_id: AgentId, *, body_optional: bool = False
+    ) -> "_Acting | Answer":
         """Check 1, answered as the denial it is; then the request of somebody who may ask."""
         try:
-            acting = await self._authenticated(request)
+            acting = await self._authenticated(request, body_optional)
         except RequestError as error:
             if error.refusal.code is not Code.AUTH_MISSING:
                 raise
@@ -131,7 +133,7 @@ class Api:
         _check_agent_id(acting.body, agent_id)
         return acting
 
-    async def _authenticated(self, request: Request) -> "_Acting":
+    async def _authenticated(self, request: Request, body_optional: bool) -> "_Acting":
         """A credential in the headers is judged before the body is even read; only where there is none
         may the body carry it. Where both do, they must agree."""
         credentials = presented(request)
@@ -140,7 +142,7 @@ class Api:
             raw = await self._bodies.raw(request)
             if caller is None and len(raw) > MAX_READ_AT_ONCE:
                 await self._require_token_in(request, raw)
-            body = await self._bodies.parsed(raw)
+            body = None if body_optional and not raw else await self._bodies.parsed(raw)
         except RequestError:
             if caller is None:
                 raise await self._gatekeeper.failure(request) from None

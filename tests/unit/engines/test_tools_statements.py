@@ -25,6 +25,9 @@ ENGINE = ToolControlEngine()
         ("query_data", {"query": "Show revenue (last 30 days)"}),
         ("database_read", {"table": "public.users", "order_by": "created_at desc"}),
         ("query_data", {"query": '{"status": "active", "age": {"$gt": 30}}'}),
+        ("query_data", {"q": "Create a chart of sales; drop rates by month"}),
+        ("query_data", {"question": "Grant programs on which we spent most: call me (soon)"}),
+        ("read_database", {"filter": "status:open", "q": "update from Bob"}),
         ("query_data", {"table": "orders", "columns": ["COUNT(*)", "SUM(price)"], "group_by": "region"}),
     ],
 )
@@ -57,6 +60,27 @@ def test_a_read_that_does_not_just_read_fails_at_critical_risk(tool: str, query:
         finding = ENGINE.verify(action)
 
         assert (finding.status, finding.risk) == (Status.FAILED, Risk.CRITICAL), finding
+
+
+@pytest.mark.parametrize("name", ["q", "input", "text", "filter", "expression", "__arg1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DROP TABLE users",
+        "1=1; DELETE FROM users",
+        "/* nothing */ UPDATE users SET admin = true",
+        "insert into users values (1)",
+        "TRUNCATE users",
+        "create or replace view v as select 1",
+        "GRANT ALL ON users TO mallory",
+        "EXEC xp_cmdshell 'dir'",
+    ],
+)
+@pytest.mark.parametrize("tool", ["read_database", "query_data"])
+def test_a_write_is_found_in_a_read_whatever_the_argument_is_called(tool: str, name: str, text: str) -> None:
+    finding = ENGINE.verify(Action(tool, parameters={name: text}))
+
+    assert (finding.status, finding.risk) == (Status.FAILED, Risk.CRITICAL), finding
 
 
 @pytest.mark.parametrize(

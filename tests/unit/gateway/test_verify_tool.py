@@ -28,6 +28,16 @@ def test_a_safe_tool_is_approved(world, tool):
     assert "blocked_reason" not in answer
 
 
+def test_a_tool_without_arguments_needs_no_body(world):
+    agent = world.register()
+    path = f"/agents/{agent['agent_id']}/tools/get_weather"
+    answer = world.call("POST", path)
+    without_credential = world.call("POST", path, key=None)
+
+    assert (answer.status_code, answer.json()["approved"]) == (200, True)
+    assert without_credential.status_code == 401
+
+
 def test_a_supervised_agents_email_waits_for_a_person(world):
     answer = call(world, world.register(type="supervised"), "send_email")
 

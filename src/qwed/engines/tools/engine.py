@@ -47,6 +47,18 @@ _SQL_BREAKOUT: Final = re.compile(
     r"|['\"\d][\s)]*\bunion\s+(?:all\s+)?select\b",
     re.I,
 )
+# A statement that changes something, at the start or after another one. By more than its verb: one may ask
+# in words to "create a chart" or for "drop rates".
+_SQL_WRITE: Final = re.compile(
+    r"(?:\A|;|\*/)[\s(]*+(?:"
+    r"(?:drop|alter|create)\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)?"
+    r"(?:table|database|schema|view|index|user|role|function|procedure|trigger|extension|sequence)\s+[\w\[\"`]"
+    r"|truncate\s+(?:table\s+)?[\w.\[\]\"`]{1,200}\s*+(?:;|\Z)"
+    r"|(?:delete\s+from|insert\s+into|replace\s+into|merge\s+into|exec(?:ute)?\s+(?:xp|sp)_|call\s+\w{1,100}\s?\()\s?[\w\[\"`(]"
+    r"|update\s+\S{1,200}\s+set\s+\S"
+    r"|(?:grant|revoke)\s+[\w, ]{1,100}\s+on\s+[\w. ]{1,100}\s(?:to|from)\s)",
+    re.I,
+)
 _SHELL_BREAKOUT: Final = re.compile(
     r"\$\([^)]|\$\{jndi:|[;&|`]\s*(?:rm|curl|wget|nc|bash|sh|zsh|cat|chmod|chown|dd|mkfs|shutdown|reboot|python3?|perl"
     r"|powershell|cmd)\b(?:\s|\Z)",
@@ -174,7 +186,19 @@ class _Inspection:
             found = self._nosql(argument)
             if found:
                 return found
+        if self._is_write_in_a_read(argument):
+            return self._inspect_sql(argument)
         return _INSPECTORS[argument.role](self, argument)
+
+    def _is_write_in_a_read(self, argument: Argument) -> bool:
+        """A tool that reads a database may run what it is given under any name: `q`, `input`, `filter`."""
+        return (
+            self._family is Family.DATABASE
+            and argument.role in (Role.TEXT, Role.PLAIN)
+            and isinstance(argument.value, str)
+            and not _WRITING_WORDS.search(self._action.type)
+            and _SQL_WRITE.search(argument.value[:_MAX_SCANNED]) is not None
+        )
 
     def _inspect_url(self, argument: Argument) -> list[Problem]:
         text = argument.value
