@@ -1413,6 +1413,19 @@ def test_destinations_are_a_principals_and_the_operators_and_change_at_once(shel
     assert run(shelf.store.webhook("hook_2")) is None
 
 
+def test_what_was_on_its_way_to_a_dropped_webhook_goes_with_it(shelf):
+    agent = shelf.add(an_agent())
+    shelf.commit(noted(agent, shelf.now, webhook=a_webhook("hook_1")))
+    gone, kept = a_delivery(shelf.now, "hook_1"), a_delivery(shelf.now + 1, "hook_2")
+    shelf.commit(noted(agent, shelf.now, deliveries=(gone, kept)))
+    shelf.commit(noted(agent, shelf.now, dropped_webhook="hook_1"))
+
+    assert run(shelf.store.deliveries("hook_1", None, 10)) == []
+    assert run(shelf.store.deliveries("hook_2", None, 10)) == [kept]
+    assert [due.delivery_id for due in run(shelf.store.claim_deliveries(a_claim(shelf)))] == []
+    assert run(shelf.store.next_delivery_ms()) == kept.due_ms
+
+
 def test_open_approvals_come_up_when_something_is_to_be_done_about_them(shelf):
     agent, now = shelf.add(an_agent()), shelf.now
     plain = an_approval(agent, now)

@@ -398,6 +398,11 @@ class MemoryTables:
             self._completed[done.workflow_id].setdefault(done.node_id, done.jti)
         if record.dropped_webhook is not None:
             self._webhooks.pop(record.dropped_webhook, None)
+            self._deliveries = {
+                delivery_id: delivery
+                for delivery_id, delivery in self._deliveries.items()
+                if delivery.webhook_id != record.dropped_webhook
+            }
         for delivery in record.deliveries:
             self._deliveries[delivery.delivery_id] = delivery
         if record.redaction is not None:

@@ -832,6 +832,7 @@ class SqliteTables:
             )
         if record.dropped_webhook is not None:
             run("DELETE FROM webhooks WHERE webhook_id = ?", (record.dropped_webhook,))
+            run("DELETE FROM deliveries WHERE webhook_id = ?", (record.dropped_webhook,))
         for delivery in record.deliveries:
             run(_PUT_DELIVERY, _delivery_row(delivery))
         if record.redaction is not None:

@@ -304,6 +304,7 @@ async def _write_parts(connection: Connection, record: Record) -> None:
         await run(SQL["notify"], "w:")
     if record.dropped_webhook is not None:
         await run(SQL["drop_webhook"], record.dropped_webhook)
+        await run(SQL["drop_deliveries"], record.dropped_webhook)
         await run(SQL["notify"], "w:")
     if record.conduct is not None:
         agent_id = record.activity.agent_id

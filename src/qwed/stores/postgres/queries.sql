@@ -168,6 +168,9 @@ ON CONFLICT (webhook_id) DO UPDATE SET principal_id = excluded.principal_id, bod
 -- name: drop_webhook
 DELETE FROM webhooks WHERE webhook_id = $1
 
+-- name: drop_deliveries
+DELETE FROM deliveries WHERE webhook_id = $1
+
 -- name: notify
 SELECT pg_notify('qwed_changes', $1)
 
