@@ -295,7 +295,8 @@ def small_disk():
 
 
 def fill(ballast):
-    with ballast.open("wb") as file, contextlib.suppress(OSError):
+    # Closing it may find the disk full too: what is left in the buffer has no room.
+    with contextlib.suppress(OSError), ballast.open("wb") as file:
         while True:
             file.write(b"x" * 65536)
             file.flush()

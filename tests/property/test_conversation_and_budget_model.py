@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.support.fakes import FakeClock
 from tests.support.records import RING, an_agent, an_attempt, decided, fingerprint_of, noted
+from tests.support.services import shared
 
 from qwed.domain.agents import Agent
 from qwed.domain.budgets import Charge
@@ -24,6 +26,7 @@ from qwed.domain.policy import BudgetLimits, Limits, LoopLimits, Policy, Princip
 from qwed.gateway.ports import Admission, LeaseLost
 from qwed.gateway.waiting import run
 from qwed.stores import open_memory, open_sqlite
+from qwed.stores.postgres import open_postgres
 
 MAX_STEPS, WINDOW, LEASE_MS = 16, 5, 30_000
 DAILY_COST, REQUEST_COST, DAILY_TOKENS, REQUEST_TOKENS = 60, 9, 90, 20
@@ -78,6 +81,8 @@ class Model:
     #: (agent, conversation) → committed steps, as (number, action, state, approved).
     history: dict[tuple[str, str], list[tuple[int, str, str | None, bool]]] = field(default_factory=dict)
     holder: dict[tuple[str, str], Request] = field(default_factory=dict)
+    #: Whether the principal's own ceilings count.
+    is_capped: bool = True
 
     def refusal(self, key, step, action, state, cost, tokens, now) -> Code | None:
         return self.loop(key, step, action, state, now) or self.budget(key[0], cost, tokens, now)
@@ -125,9 +130,9 @@ class Model:
             return Code.BUDGET_REQUESTS
         if tokens > REQUEST_TOKENS or self.tokens(now, agent) + tokens > DAILY_TOKENS:
             return Code.BUDGET_TOKENS
-        if self.cost(now) + cost > PRINCIPAL_COST:
+        if self.is_capped and self.cost(now) + cost > PRINCIPAL_COST:
             return Code.BUDGET_COST
-        if self.day(now) >= PRINCIPAL_REQUESTS:
+        if self.is_capped and self.day(now) >= PRINCIPAL_REQUESTS:
             return Code.BUDGET_REQUESTS
         return None
 
@@ -176,6 +181,8 @@ class StoreMachine(RuleBasedStateMachine):
     def open(self):
         if self.kind == "memory":
             return open_memory(POLICY, self.clock, RING)
+        if self.kind == "postgres":
+            return open_postgres(shared().new_database(), self.policy, self.clock, RING)
         return open_sqlite(Path(self.folder.name) / "store.db", POLICY, self.clock, RING)
 
     def teardown(self) -> None:
@@ -284,7 +291,7 @@ class StoreMachine(RuleBasedStateMachine):
     def wait(self, milliseconds) -> None:
         self.clock.advance(milliseconds)
 
-    @precondition(lambda self: self.kind != "memory")
+    @precondition(lambda self: self.kind == "sqlite")
     @rule()
     def restart(self) -> None:
         """What was not recorded is forgotten: requests at work, and those that ended without a record."""
@@ -308,6 +315,30 @@ class SqliteMachine(StoreMachine):
     kind = "sqlite"
 
 
+class PostgresMachine(StoreMachine):
+    """As one store sees it; what several do at once is looked at in `test_linearity`."""
+
+    kind = "postgres"
+    policy = POLICY
+
+    @rule(milliseconds=jumps)
+    def wait(self, milliseconds) -> None:
+        # A hold that is overtaken is gone here, and its request counted when its holder records a refusal.
+        for request in [request for request in self.model.requests if not request.ended]:
+            self.finish(request, "approved")
+        self.clock.advance(milliseconds)
+
+
+class UncappedPostgresMachine(PostgresMachine):
+    """Without ceilings, most requests take the short way."""
+
+    policy = msgspec.structs.replace(POLICY, principals=PrincipalCeilings())
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model.is_capped = False
+
+
 LIMITS = settings(
     deadline=None, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
@@ -315,3 +346,7 @@ TestMemoryStore = StoreMachine.TestCase
 TestMemoryStore.settings = settings(LIMITS, max_examples=100)
 TestSqliteStore = SqliteMachine.TestCase
 TestSqliteStore.settings = settings(LIMITS, max_examples=25)
+TestPostgresStore = PostgresMachine.TestCase
+TestPostgresStore.settings = settings(LIMITS, max_examples=4)
+TestUncappedPostgresStore = UncappedPostgresMachine.TestCase
+TestUncappedPostgresStore.settings = settings(LIMITS, max_examples=12)

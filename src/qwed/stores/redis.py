@@ -30,6 +30,8 @@ CHANNEL: Final = "qwed:events"
 PREFIX: Final = "qwed:limit:"
 MAX_WAITING: Final = 1_000
 CONNECTIONS: Final = 8
+#: Events of so long go out together: to wake another thread for each costs more than to decide.
+GATHER_SECONDS: Final = 0.02
 
 _FAILED: Final = (RedisError, OSError, asyncio.TimeoutError)
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
@@ -207,6 +209,7 @@ class SharedHub(EventHub):
 
     async def waiting(self) -> list[Event]:
         await self._arrived.wait()
+        await asyncio.sleep(GATHER_SECONDS)
         self._arrived.clear()
         waiting, self._waiting = self._waiting, []
         return waiting

@@ -1,55 +1,35 @@
-"""Admission across processes: read the state with its version, run the rules, hold at that version.
+"""Admission across processes: the plain case at once, else read, run the rules, hold at the version read.
 
 The rules are the domain's own. Whoever changed the state in between raised the version: then nothing was
 held, and the rules run again on what is there now. No lock is held while they run.
 """
 
 import time
-from collections.abc import Iterable
 from typing import Any, Final
 
 import asyncpg
 import msgspec
 
-from qwed.domain.admission import UNLIMITED, Account, Attempt, loop_refusal, spending_refusal
+from qwed.domain.admission import UNLIMITED, Account, loop_refusal, spending_refusal
 from qwed.domain.agents import Agent, AgentId, PrincipalId
-from qwed.domain.budgets import HOUR_SECONDS, Charge, Spending
+from qwed.domain.budgets import HOUR_SECONDS, Spending
 from qwed.domain.codes import Refusal
 from qwed.domain.conduct import Standing
 from qwed.domain.conversations import Conversation, Reservation, Step
 from qwed.domain.policy import Policy
 from qwed.domain.times import DAY_MS, day_of
-from qwed.gateway.ports import Admission, StoreUnavailable
+from qwed.gateway.ports import StoreUnavailable
 from qwed.stores.bodies import decode
 from qwed.stores.postgres.credentials import Kept
-from qwed.stores.postgres.lanes import Item
-from qwed.stores.postgres.rows import standing_of
+from qwed.stores.postgres.plain import PlainAdmissions
+from qwed.stores.postgres.requests import Asked, Held, Request, new_token
+from qwed.stores.postgres.rows import spending_of, standing_of
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.texts import stored, stored_or_none
-from qwed.stores.randomness import POOL
 
 CONTENTION_SECONDS: Final = 5.0
 
 Row = Any
-
-
-class Held(Admission, frozen=True, kw_only=True):
-    """An admission, with the agent as the request was decided upon. Its serial is the fencing token."""
-
-    agent: Agent
-    keys: tuple[str, ...]
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One request for admission; without an attempt it is for a hold alone."""
-
-    agent: Agent
-    charge: Charge
-    now_ms: int
-    attempt: Attempt | None = None
-
-
-Request = Item[Asked, Held | Refusal]
 
 
 class _State:
@@ -76,10 +56,12 @@ class Admissions:
         self._policy = policy
         self._standings = standings
         self._owner = owner
+        self._plain = PlainAdmissions(policy, owner, standings)
         self._lease_ms = int(policy.limits.lease_seconds * 1000)
 
     async def work(self, connection: "asyncpg.Connection[Any]", batch: list[Request]) -> None:
         deadline = time.monotonic() + CONTENTION_SECONDS
+        batch = await self._plain.work(connection, batch)
         while batch:
             state = await self._read(connection, [item.what for item in batch])
             for item in batch:
@@ -96,7 +78,7 @@ class Admissions:
         return (f"a:{agent_id}",)
 
     def _is_limited(self, principal_id: PrincipalId) -> bool:
-        return self._policy.ceilings_of(principal_id) is not UNLIMITED
+        return self._policy.ceilings_of(principal_id) != UNLIMITED
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -109,7 +91,7 @@ class Admissions:
         if limited:
             for row in await connection.fetch(SQL["principals"], limited, day_of(now_ms)):
                 state.versions[f"p:{row[0]}"] = row["version"]
-                state.principals[PrincipalId(row[0])] = _spending(row, now_ms, 0)
+                state.principals[PrincipalId(row[0])] = spending_of(row, now_ms, 0)
         pairs = list(dict.fromkeys(map(_place, asked)))
         names = [agent_id for agent_id, _ in pairs]
         conversations = [stored_or_none(conversation) for _, conversation in pairs]
@@ -138,14 +120,14 @@ class Admissions:
         if row["body"] is None:
             raise StoreUnavailable(f"the agent {agent_id} is not in this database")
         agent = decode(Agent, row["body"])
-        spending = _spending(row, now_ms, row["hour"])
+        spending = spending_of(row, now_ms, row["hour"])
         per_hour = agent.budget.max_requests_per_hour
         wanting = sum(one.agent.agent_id == agent_id for one in asked)
         if per_hour is not None and spending.hour_total + wanting > per_hour:
             # Near the limit it matters when each request of the hour was made.
             oldest = now_ms // 1000 - HOUR_SECONDS
             hour = [tuple(r) for r in await connection.fetch(SQL["hour"], agent_id, oldest)]
-            spending = _spending(row, now_ms, hour)
+            spending = spending_of(row, now_ms, hour)
         state.agents[agent_id] = agent
         state.versions[f"a:{agent_id}"] = row["version"]
         state.spending[agent_id] = spending
@@ -194,7 +176,7 @@ class Admissions:
         for spending in (account.spending, account.principal_spending):
             spending.count_request(asked.now_ms)
             spending.hold(asked.charge)
-        token = int.from_bytes(POOL.take(8)) >> 2
+        token = new_token()
         expires_ms = asked.now_ms + self._lease_ms
         reservation, previous = None, None
         if asked.attempt is not None:
@@ -229,7 +211,7 @@ class Admissions:
         expires = [held.at_ms + self._lease_ms for held in holds]
         attempts = [item.what.attempt for item, _ in state.held]
         stale = await connection.fetchval(
-            SQL["hold_at"],
+            SQL["hold_unchanged"],
             keys,
             [state.versions[key] for key in keys],
             state.overtaken,
@@ -272,27 +254,6 @@ def _answered(state: _State, stale: frozenset[str]) -> list[Request]:
 
 def _place(asked: Asked) -> tuple[AgentId, str | None]:
     return asked.agent.agent_id, None if asked.attempt is None else asked.attempt.conversation_id
-
-
-def spending_of(row: Row, now_ms: int) -> Spending:
-    return _spending(row, now_ms, row["hour"])
-
-
-def _spending(row: Row, now_ms: int, hour: int | Iterable[tuple[int, int]]) -> Spending:
-    """Counters as they are recorded, and on top of them what is in flight."""
-    second = now_ms // 1000
-    counted = [(second, hour)] if isinstance(hour, int) else [*hour]
-    counted.append((second, row["held"]))
-    spending = Spending(
-        day_of(now_ms),
-        requests=row["requests"] + row["today"],
-        cost=row["cost"],
-        tokens=row["tokens"],
-        hour=[pair for pair in counted if pair[1]],
-    )
-    spending.in_flight = row["held"]
-    spending.cost_held, spending.tokens_held = row["cost_held"], row["tokens_held"]
-    return spending
 
 
 def _read_conversation(state: _State, row: Row, agent_id: AgentId, name: str) -> None:

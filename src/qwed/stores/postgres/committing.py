@@ -21,9 +21,9 @@ from qwed.gateway.ports import AgentChanged, LeaseLost, StoreUnavailable
 from qwed.gateway.records import ReceivedEct, Record, Redaction
 from qwed.ledger.entries import SALT_BYTES, commit_to
 from qwed.stores.bodies import decode, encode
-from qwed.stores.postgres.admission import Held
 from qwed.stores.postgres.connections import FAILED, connect, is_lost, unavailable
 from qwed.stores.postgres.lanes import Item
+from qwed.stores.postgres.requests import Held
 from qwed.stores.postgres.rows import delivery_row
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.texts import stored, stored_or_none
@@ -63,7 +63,7 @@ def entry_of(record: Record, held: Held | None, keys: tuple[str, ...]) -> Entry:
 
 
 def is_ordinary(record: Record) -> bool:
-    """Whether `commit_records` writes all of it."""
+    """Whether `record_decisions` writes all of it."""
     return (
         record.agent is None
         and record.approval is None
@@ -119,7 +119,7 @@ class Commits:
 
     async def _together(self, connection: Connection, batch: list[Write]) -> None:
         entries = [item.what for item in batch]
-        verdicts = await connection.fetchval(SQL["commit_records"], *columns(entries))
+        verdicts = await connection.fetchval(SQL["record_decisions"], *columns(entries))
         for item, verdict in zip(batch, verdicts, strict=True):
             if verdict == _WRITTEN:
                 item.bring(None)
@@ -165,14 +165,14 @@ class Commits:
         if refusal is not None:
             raise _Refused(refusal)
         await _receive(connection, record.ects)
-        verdicts = await connection.fetchval(SQL["commit_records"], *columns([entry]))
+        verdicts = await connection.fetchval(SQL["record_decisions"], *columns([entry]))
         if verdicts[0] == _LOST:
             raise lease_lost()
         if verdicts[0] == _CHANGED:
             raise await _changed(connection, entry)
         for consequence in record.consequences:
             following = entry_of(Record(consequence), None, entry.keys)
-            await connection.fetchval(SQL["commit_records"], *columns([following]))
+            await connection.fetchval(SQL["record_decisions"], *columns([following]))
         await _write_parts(connection, record)
 
     async def _refusal(self, connection: Connection, record: Record) -> Refusal | None:
@@ -218,7 +218,7 @@ async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
 
 
 def columns(entries: Sequence[Entry]) -> list[Any]:
-    """The parameters of `commit_records`: one array per column, in its order."""
+    """The parameters of `record_decisions`: one array per column, in its order."""
     records = [entry.record for entry in entries]
     activities = [record.activity for record in records]
     steps = [None if record.step is None else record.step.step for record in records]

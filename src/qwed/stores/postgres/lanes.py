@@ -23,10 +23,6 @@ class Item(Generic[T, R]):
         self.what = what
         self._future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
-    @property
-    def is_over(self) -> bool:
-        return self._future.done()
-
     def bring(self, result: R) -> None:
         if not self._future.done():
             self._future.set_result(result)
@@ -35,14 +31,9 @@ class Item(Generic[T, R]):
         if not self._future.done():
             self._future.set_exception(error)
 
-    def abandon(self) -> None:
-        """Nobody waits any more: an error has nobody to go to."""
-        if not self._future.done():
-            self._future.cancel()
-
     async def wait(self) -> R:
-        # Shielded: whoever stops waiting does not stop the work.
-        return await asyncio.shield(self._future)
+        """Whoever stops waiting does not stop the work: that is the lane's."""
+        return await self._future
 
 
 Work = Callable[["asyncpg.Connection[Any]", list[Item[T, R]]], Awaitable[None]]
@@ -69,11 +60,7 @@ class Lane(Generic[T, R]):
         self._waiting.append(item)
         if self._runner is None:
             self._runner = asyncio.get_running_loop().create_task(self._run())
-        try:
-            return await item.wait()
-        except asyncio.CancelledError:
-            item._future.add_done_callback(_heed)
-            raise
+        return await item.wait()
 
     async def _run(self) -> None:
         try:
@@ -102,9 +89,3 @@ class Lane(Generic[T, R]):
     def drop(self) -> None:
         self._closed = True
         self._line.drop()
-
-
-def _heed(future: "asyncio.Future[Any]") -> None:
-    """An error nobody waits for any more is not a surprise."""
-    if not future.cancelled():
-        future.exception()

@@ -58,14 +58,18 @@ SELECT second, upto - before FROM seconds WHERE agent_id = $1 AND second >= $2 O
 SELECT count(DISTINCT conversation_id) FROM crossings
 WHERE agent_id = $1 AND fingerprint = $2 AND at_ms > $3 AND conversation_id <> $4
 
--- name: hold_at
-SELECT hold_at($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+-- name: hold_plain
+SELECT * FROM hold_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21)
+
+-- name: hold_unchanged
+SELECT hold_unchanged($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 
 -- name: release_holds
 SELECT release_holds($1, $2)
 
--- name: commit_records
-SELECT commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+-- name: record_decisions
+SELECT record_decisions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
     $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39)
 
 -- name: settle_commits

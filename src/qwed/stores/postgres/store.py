@@ -46,13 +46,15 @@ from qwed.gateway.records import (
 from qwed.gateway.waiting import run
 from qwed.stores.background import BackgroundLoop
 from qwed.stores.postgres import reading
-from qwed.stores.postgres.admission import Admissions, Asked, Held, spending_of
+from qwed.stores.postgres.admission import Admissions
 from qwed.stores.postgres.clock import DatabaseClock
 from qwed.stores.postgres.committing import Commits, Entry, entry_of, is_ordinary
 from qwed.stores.postgres.connections import FAILED, Readers, connect, is_lost, unavailable
 from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.evidence import PostgresEvidence
 from qwed.stores.postgres.lanes import Item, Lane
+from qwed.stores.postgres.requests import Asked, Held
+from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate
 from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verified_end
 from qwed.stores.postgres.statements import SQL
@@ -285,7 +287,7 @@ class PostgresStore:
             values = ([agent.agent_id], [None], day_of(now_ms), oldest)
             row = await connection.fetchrow(SQL["accounts"], *values)
             assert row is not None
-            return spending_of(row, now_ms)
+            return spending_of(row, now_ms, row["hour"])
 
         return await self._read(read)
 
