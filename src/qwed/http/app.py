@@ -139,7 +139,7 @@ class Application:
                 raise StoreUnavailable(outage)
             if endpoint in self._patient:
                 return await endpoint(request)
-            with self.gate.entered():
+            with self.gate:
                 return await endpoint(request)
         except RequestError as error:
             request.scope["noted"].update(error.log or {})

@@ -15,6 +15,7 @@ from qwed.gateway.wire import encode_json
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 FLUSH_SECONDS: Final = 0.2
 MAX_GATHERED: Final = 10_000
+_PRESSING: Final = LEVELS["error"]
 
 
 class EventLog:
@@ -29,10 +30,11 @@ class EventLog:
         self._closed = threading.Event()
 
     def write(self, level: str, event: str, **fields: Any) -> None:
-        if LEVELS[level] < self._least:
+        weight = LEVELS[level]
+        if weight < self._least:
             return
-        self._lines.append(_line(level, event, **fields))
-        if LEVELS[level] >= LEVELS["error"] or len(self._lines) > MAX_GATHERED:
+        self._lines.append(_line(level, event, fields))
+        if weight >= _PRESSING or len(self._lines) > MAX_GATHERED:
             self.flush()
         elif self._flusher is None:
             self._start()
@@ -53,7 +55,7 @@ class EventLog:
         with self._lock:
             lines = [self._lines.popleft() for _ in range(len(self._lines))]
             if self._lost:
-                lines.append(_line("warning", "log_lines_lost", count=self._lost))
+                lines.append(_line("warning", "log_lines_lost", {"count": self._lost}))
             try:
                 if self._stream is not None:
                     self._stream.write(b"".join(line + b"\n" for line in lines))
@@ -69,5 +71,5 @@ class EventLog:
         self.flush()
 
 
-def _line(level: str, event: str, **fields: Any) -> bytes:
+def _line(level: str, event: str, fields: dict[str, Any]) -> bytes:
     return encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})

@@ -23,6 +23,8 @@ MAX_IDEMPOTENCY_KEY: Final = 256
 MAX_READ_AT_ONCE: Final = 32_768
 MAX_CANDIDATES: Final = 4
 MAX_SENDING_SECONDS: Final = 60
+#: Set in the scope of a request that has arrived to its last byte.
+WHOLE: Final = "qwed.whole"
 
 
 class BodyReader:
@@ -40,6 +42,9 @@ class BodyReader:
 
     async def raw(self, request: Request) -> bytes:
         """The whole body, as long as it stays within the bounds of size and time."""
+        # Whoever has sent everything needs no clock: setting one would cost more than reading.
+        if request.scope.get(WHOLE):
+            return await self._received(request)
         try:
             async with asyncio.timeout(MAX_SENDING_SECONDS):
                 return await self._received(request)

@@ -1,5 +1,9 @@
 """Answers and refusals as HTTP responses."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from starlette.responses import Response
 
 from qwed.domain.codes import CODES, Code, Refusal
@@ -8,15 +12,31 @@ from qwed.gateway.records import Remembered
 from qwed.gateway.wire import encode_json
 
 JSON = "application/json"
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class JsonResponse(Response):
+    """A finished JSON text. The general constructor works out what is known here: type and length."""
+
+    media_type = JSON
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = _NO_HEADERS) -> None:
+        self.status_code = status
+        self.body = body
+        self.background = None
+        self.raw_headers = [
+            *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()),
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
 
 
 def response_of(answer: Answer | Remembered) -> Response:
-    headers = {}
-    if answer.retry_after_seconds is not None:
-        headers["Retry-After"] = str(answer.retry_after_seconds)
+    seconds = answer.retry_after_seconds
+    headers = _NO_HEADERS if seconds is None else {"Retry-After": str(seconds)}
     if isinstance(answer, Remembered):
-        return Response(answer.body, answer.status, {"Idempotency-Replayed": "true", **headers}, JSON)
-    return Response(encode_json(answer.body), answer.status, headers, JSON)
+        return JsonResponse(answer.body, answer.status, {"Idempotency-Replayed": "true", **headers})
+    return JsonResponse(encode_json(answer.body), answer.status, headers)
 
 
 def error_response(error: RequestError) -> Response:
@@ -28,9 +48,9 @@ def error_response(error: RequestError) -> Response:
         headers["Connection"] = "close"
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
-    return Response(encode_json({"error": error.refusal.to_wire()}), error.status, headers, JSON)
+    return JsonResponse(encode_json({"error": error.refusal.to_wire()}), error.status, headers)
 
 
 def refusal_response(code: Code, message: str, status: int | None = None) -> Response:
     body = encode_json({"error": Refusal(code, message).to_wire()})
-    return Response(body, CODES[code].status if status is None else status, media_type=JSON)
+    return JsonResponse(body, CODES[code].status if status is None else status)

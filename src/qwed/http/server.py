@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import socket
 import ssl
@@ -50,6 +51,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and self.servers:
+            # What has been loaded by now stays: looking for garbage in it stops every request meanwhile.
+            gc.freeze()
             port = self.servers[0].sockets[0].getsockname()[1]
             self._on_listening(port)
 

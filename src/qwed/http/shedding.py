@@ -4,14 +4,13 @@ Whether there is room is asked before a request is parsed. A refusal that cost a
 decision would, at ten times the capacity, leave nothing for decisions.
 """
 
-import contextlib
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from qwed.domain.codes import Code
+from qwed.http.reading import WHOLE
 from qwed.http.responses import refusal_response
 
 MAX_IN_FLIGHT: Final = 384
@@ -20,7 +19,7 @@ _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]{1,7})\r\n", re.IGNORE
 
 
 class Gate:
-    """How many requests are at work in this process."""
+    """How many requests are at work in this process: each goes through it (`with gate:`)."""
 
     def __init__(self, limit: int = MAX_IN_FLIGHT) -> None:
         self._limit = limit
@@ -31,13 +30,11 @@ class Gate:
     def is_full(self) -> bool:
         return self._in_flight >= self._limit
 
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         self._in_flight += 1
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
+
+    def __exit__(self, *_: object) -> None:
+        self._in_flight -= 1
 
 
 def _refusal() -> bytes:
@@ -88,6 +85,7 @@ def protocol_with(gate: Gate) -> type[HttpToolsProtocol]:
 
         def on_message_complete(self) -> None:
             self._is_between = True
+            self.scope[WHOLE] = True  # type: ignore[typeddict-unknown-key]
             super().on_message_complete()
 
         def shutdown(self) -> None:

@@ -1,0 +1,46 @@
+"""What `/metrics` says: counts by closed sets of labels, and how long answers took."""
+
+from qwed.http.metrics import Metrics
+from qwed.http.shedding import Gate
+
+
+def lines_of(metrics):
+    return set(metrics.text().decode().splitlines())
+
+
+def test_decisions_and_requests_are_counted_by_their_labels():
+    metrics = Metrics("1.0", "sha256:00")
+    metrics.decision("APPROVED", "")
+    metrics.decision("APPROVED", "")
+    metrics.request("/health", 200, 0.002)
+    metrics.failed_authentication()
+
+    assert lines_of(metrics) >= {
+        'qwed_info{policy="sha256:00",version="1.0"} 1.0',
+        'qwed_decisions_total{code="",decision="APPROVED"} 2.0',
+        'qwed_requests_total{route="/health",status="200"} 1.0',
+        "qwed_failed_authentications_total 1.0",
+    }
+
+
+def test_a_bucket_counts_everything_that_was_at_most_as_slow():
+    metrics = Metrics("1.0", "sha256:00")
+    for seconds in (0.001, 0.002, 60.0):
+        metrics.request("/health", 200, seconds)
+
+    assert lines_of(metrics) >= {
+        'qwed_request_seconds_bucket{le="0.001",route="/health"} 1.0',
+        'qwed_request_seconds_bucket{le="0.0025",route="/health"} 2.0',
+        'qwed_request_seconds_bucket{le="2.5",route="/health"} 2.0',
+        'qwed_request_seconds_bucket{le="+Inf",route="/health"} 3.0',
+        'qwed_request_seconds_count{route="/health"} 3.0',
+        'qwed_request_seconds_sum{route="/health"} 60.003',
+    }
+
+
+def test_what_the_gate_refused_is_shown():
+    metrics, gate = Metrics("1.0", "sha256:00"), Gate()
+    metrics.watch(gate)
+    gate.refused = 7
+
+    assert "qwed_shed_requests 7.0" in lines_of(metrics)
