@@ -102,7 +102,9 @@ def repeat_refusal(
 ) -> Refusal | None:
     """Check 9, the part that looks at one conversation: repeats and cycles."""
     history = conversation.history
-    if not history:
+    lately = history[-max(limits.max_repeats, limits.cycle_max_period) :]
+    # What was not done lately neither repeats nor goes on with a cycle.
+    if fingerprint not in [step.fingerprint for step in lately]:
         return None
     run = history[-limits.max_repeats :]
     if len(run) == limits.max_repeats and all(step.fingerprint == fingerprint for step in run):

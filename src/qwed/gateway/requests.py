@@ -132,7 +132,9 @@ def _surrogate_in(value: Any) -> str | None:
     if isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             inside = getattr(value, name)
-            if inside is not None and (path := _surrogate_in(inside)) is not None:
+            if inside is None or (type(inside) is str and inside.isascii()):
+                continue
+            if (path := _surrogate_in(inside)) is not None:
                 return f"{name}.{path}".rstrip(".")
     elif isinstance(value, tuple):
         return next((path for path in map(_surrogate_in, value) if path is not None), None)

@@ -126,7 +126,8 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Drive a use case to its end on this thread, without an event loop."""
     # A caller's own loop, if this thread runs one, is not ours to wait on.
     foreign = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
+    if foreign is not None:
+        asyncio._set_running_loop(None)
     try:
         while True:
             ticket = coroutine.send(None)
@@ -135,4 +136,5 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return finished.value  # type: ignore[no-any-return]
     finally:
         coroutine.close()
-        asyncio._set_running_loop(foreign)
+        if foreign is not None:
+            asyncio._set_running_loop(foreign)

@@ -18,7 +18,7 @@ from qwed.domain.conduct import Conduct, Standing
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Claim, Delivery, DeliveryState, claimed
-from qwed.domain.nodes import activity_id_of, jti_of
+from qwed.domain.nodes import activity_id_of
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
 from qwed.domain.times import day_of
@@ -496,7 +496,6 @@ class MemoryLedgerTables:
         self._chain = self._growth.entries
         self._positions: dict[str, int] = {}
         self._tokens: dict[str, Received] = {}
-        self._decided: dict[str, KnownNode] = {}
         self._cosigned: dict[int, SignedCheckpoint] = {}
 
     def add(self, record: Record) -> list[Entry]:
@@ -512,12 +511,10 @@ class MemoryLedgerTables:
             others = kept.cosignatures if kept is not None else ()
             more = (*others, signed.token)
             self._cosigned[signed.size] = SignedCheckpoint(signed.size, signed.checkpoint, more)
-        return [self._add_decided(activity) for activity in record.activities]
-
-    def _add_decided(self, activity: Activity) -> Entry:
-        jti = jti_of(activity.activity_id)
-        self._decided[jti] = decided_node(jti, activity.at_ms, activity.par, activity.wid)
-        return self._add(activity.activity_id, activity.at_ms, committed(activity))
+        return [
+            self._add(activity.activity_id, activity.at_ms, committed(activity))
+            for activity in record.activities
+        ]
 
     def _add(self, subject: str, at_ms: int, content: bytes) -> Entry:
         entry, _ = self._growth.add(subject, at_ms, content)
@@ -585,8 +582,9 @@ class MemoryLedgerTables:
         return walked(jtis, self._known, bound)
 
     def _known(self, jti: str) -> KnownNode | None:
-        if (decided := self._decided.get(jti)) is not None:
-            return decided
+        if (decided := self._activities.get(activity_id_of(jti))) is not None:
+            activity = decided[1]
+            return decided_node(jti, activity.at_ms, activity.par, activity.wid)
         received = self._tokens.get(jti)
         return received_node(received.token) if received is not None and received.token else None
 

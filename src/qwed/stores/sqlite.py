@@ -6,6 +6,7 @@ with a single writer that cannot happen.) `synchronous=FULL`: what is acknowledg
 """
 
 import fcntl
+import functools
 import itertools
 import os
 import sqlite3
@@ -750,9 +751,8 @@ class SqliteTables:
         back from a busy event loop, which costs far more than the insert itself."""
         for position in range(0, len(rows), _MAX_ROWS):
             block = rows[position : position + _MAX_ROWS]
-            values = ",".join([f"({','.join('?' * len(block[0]))})"] * len(block))
-            flat = [value for row in block for value in row]
-            self._writer.execute(f"{insert} {values} {conflict}", flat)
+            statement = _insertion(insert, conflict, len(block[0]), len(block))
+            self._writer.execute(statement, list(itertools.chain.from_iterable(block)))
 
     def _book(self, bookings: list[Booking]) -> None:
         """Bookings of one group that fall on one row become one statement."""
@@ -775,7 +775,9 @@ class SqliteTables:
         hours: dict[tuple[str, int, str, str], list[int]] = {}
         for activity in activities:
             for key in hour_keys(activity):
-                row = hours.setdefault(key, [0, 0])
+                row = hours.get(key)
+                if row is None:
+                    row = hours[key] = [0, 0]
                 row[0] += 1
                 row[1] += activity.cost_nano
         self._insert_rows(
@@ -1002,6 +1004,13 @@ class _End(msgspec.Struct, frozen=True):
     head: Head
     edge: Edge
     replaceable_ms: int | None = None
+
+
+@functools.cache
+def _insertion(insert: str, conflict: str, columns: int, rows: int) -> str:
+    """The text of a statement for so many rows; there are `_MAX_ROWS` of each kind at most."""
+    values = ",".join([f"({','.join('?' * columns)})"] * rows)
+    return f"{insert} {values} {conflict}"
 
 
 def _activity_row(a: Activity, seq: int, salt: bytes) -> Row:
