@@ -1,5 +1,6 @@
 """The only place that builds concrete things: settings and policy in, a working gateway out."""
 
+import functools
 import secrets
 import threading
 import time
@@ -11,6 +12,7 @@ import msgspec
 
 from qwed.assurance.in_force import in_force, score_rules, thresholds_of
 from qwed.assurance.profiles import Mechanism
+from qwed.assurance.trust_memory import InProcess, TrustMemory
 from qwed.domain.actions import Action
 from qwed.domain.budgets import Charge
 from qwed.domain.credentials import (
@@ -46,6 +48,7 @@ from qwed.notify.addresses import Doorkeeper
 from qwed.policy import engine_rules, load_policy
 from qwed.settings import PostgresUrl, Secret, Settings
 from qwed.stores import DatabaseUnusable, open_memory, open_sqlite
+from qwed.stores.trust_memory import SqliteTrustMemory
 
 if TYPE_CHECKING:
     from qwed.notify.background import Background
@@ -130,7 +133,7 @@ def build(
     """A gateway on a database server, on a SQLite file, or in memory where there is none. `close` ends it."""
     issuer = node_issuer(node_name)
     issuers = issuers or Issuers()
-    assurance = _assurance(policy, issuer, issuers, is_durable=database is not None)
+    assurance = _assurance(policy, issuer, issuers, database)
     base = _open_base(database, signing_key, policy, issuer)
     try:
         commons = _open_commons(redis, base.clock)
@@ -166,9 +169,11 @@ def lacking(*, is_durable: bool) -> dict[Mechanism, str | None]:
     return {Mechanism.LEDGER: None if is_durable else "the ledger is in memory: name a database"}
 
 
-def _assurance(policy: Policy, observer: str, issuers: Issuers, *, is_durable: bool) -> Assurance:
+def _assurance(
+    policy: Policy, observer: str, issuers: Issuers, database: Path | PostgresUrl | None
+) -> Assurance:
     """Raises `ProfileUnmet` where the deployment's own profile asks for what is not there."""
-    by_profile = in_force(policy, lacks=lacking(is_durable=is_durable))
+    by_profile = in_force(policy, lacks=lacking(is_durable=database is not None))
     profile, rules = policy.profile, policy.assurance
     own = by_profile[profile] if profile is not None else None
     if own is not None and own.problems:
@@ -178,11 +183,13 @@ def _assurance(policy: Policy, observer: str, issuers: Issuers, *, is_durable: b
     else:
         observes = own.has(Mechanism.TRUST_SCORING) or own.has(Mechanism.BEHAVIOUR)
     observes = observes or bool(rules.level_scores)
-    keeper = _scorekeeper(policy, observer, issuers) if observes else None
+    keeper = _scorekeeper(policy, observer, issuers, database) if observes else None
     return Assurance(profile, by_profile, thresholds_of(rules), keeper)
 
 
-def _scorekeeper(policy: Policy, observer: str, issuers: Issuers) -> Scorekeeper:
+def _scorekeeper(
+    policy: Policy, observer: str, issuers: Issuers, database: Path | PostgresUrl | None
+) -> Scorekeeper:
     """Regulated, words count only from and about those in the directory, and every token is checked."""
     is_regulated = policy.profile is Profile.REGULATED
     return Scorekeeper(
@@ -191,7 +198,13 @@ def _scorekeeper(policy: Policy, observer: str, issuers: Issuers) -> Scorekeeper
         policy.assurance.verifiers,
         directory=issuers.keys.knows if is_regulated else None,
         always_continuous=is_regulated,
+        new_memory=_trust_memory(database),
     )
+
+
+def _trust_memory(database: Path | PostgresUrl | None) -> Callable[[], TrustMemory]:
+    """It grows with the ledger: on the disk that has room for the ledger, where there is one."""
+    return functools.partial(SqliteTrustMemory, database.parent) if isinstance(database, Path) else InProcess
 
 
 class ProfileUnmet(Exception):

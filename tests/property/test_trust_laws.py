@@ -2,9 +2,11 @@
 sequence of tokens that a stranger can make moves anybody's score."""
 
 import random
+import tempfile
 import uuid
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from qwed.assurance import Event, ScoreRules, TrustTable
 from qwed.assurance.assertions import body_of
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import Level
+from qwed.stores.trust_memory import SqliteTrustMemory
 
 OBSERVER = "spiffe://example.com/agent/observer"
 VERIFIER = "spiffe://example.com/verifier"
@@ -80,8 +83,8 @@ RULES = st.builds(
 )
 
 
-def observed(history, rules, verifiers=(VERIFIER,)):
-    table = TrustTable(OBSERVER, rules, verifiers=verifiers)
+def observed(history, rules, verifiers=(VERIFIER,), memory=None):
+    table = TrustTable(OBSERVER, rules, verifiers=verifiers, memory=memory)
     for claims, at, is_signed in history:
         table.observe(claims, at=at, level=Level.L2 if is_signed else Level.L1)
     return table
@@ -120,6 +123,19 @@ def test_the_same_tokens_in_the_same_order_give_the_same_digits(history, rules):
 
     for peer in PEERS:
         assert str(one.score(peer, now)) == str(other.score(peer, now))
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories, RULES, st.integers(1, 8))
+def test_what_is_remembered_on_disk_gives_the_same_digits(history, rules, generation):
+    now = max(at for _, at, _ in history) + 700
+    with tempfile.TemporaryDirectory() as folder:
+        memory = SqliteTrustMemory(Path(folder), generation)
+        one, other = observed(history, rules), observed(history, rules, memory=memory)
+        assert list(Path(folder).iterdir()) == []
+
+    for peer in PEERS:
+        assert one.explain(peer, now) == other.explain(peer, now)
 
 
 @settings(max_examples=200, deadline=None)

@@ -34,6 +34,7 @@ from qwed.assurance.assertions import (
 )
 from qwed.assurance.explanations import BestWord, Change, Explanation, Statement, Thresholds
 from qwed.assurance.scores import Confidence, Event, ScoreRules, as_score
+from qwed.assurance.trust_memory import InProcess, Task, TrustMemory
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import Level
 
@@ -44,6 +45,9 @@ RESULT: Final = "apae.result"
 DECISION: Final = "qwed.decision"
 _LETS_ACT: Final = ("APPROVED", "CORRECTED")
 _RESULTS: Final = {"success": Event.TASK_SUCCESS, "partial": Event.TASK_PARTIAL}
+#: Beside events, which count once per task: evidence counts once, and a spoilt task succeeds no more.
+_EVIDENCE: Final = "evidence"
+_SPOILT: Final = "spoilt"
 
 
 def _system_seconds() -> int:
@@ -59,29 +63,21 @@ class _Pending(msgspec.Struct, frozen=True, gc=False):
     task: str
 
 
-class _Task(msgspec.Struct, gc=False):
-    """What the observer requested or approved, and what became of it."""
-
-    at: int
-    answered_by: str | None = None
-
-
 class _Peer(msgspec.Struct):
     score: Decimal
     at: int
+    changes: deque[Change]
     interactions: int = 0
     is_revoked: bool = False
-    changes: list[Change] = []
     #: By the time they are due.
     pending: deque[_Pending] = msgspec.field(default_factory=deque)
-    #: Evidence that counted, and (task, event) pairs that did.
-    counted: set[str | tuple[str, Event]] = set()
-    #: Tasks with a negative event: they succeed no more.
-    spoilt: set[str] = set()
 
 
 class TrustTable:
-    """Nothing here reads the table as a whole: every question names one peer."""
+    """Nothing here reads the table as a whole: every question names one peer.
+
+    Of each peer the newest `kept_changes` can be explained; None keeps them all.
+    """
 
     def __init__(
         self,
@@ -92,6 +88,8 @@ class TrustTable:
         directory: Directory | None = None,
         clock: Callable[[], int] = _system_seconds,
         journal: Callable[[Change], None] | None = None,
+        memory: TrustMemory | None = None,
+        kept_changes: int | None = None,
     ) -> None:
         self.observer = observer
         self.rules = rules or ScoreRules()
@@ -99,10 +97,11 @@ class TrustTable:
         self._directory = directory
         self._clock = clock
         self._journal = journal
-        self._seen: dict[str, Seen] = {}
+        self._memory = InProcess() if memory is None else memory
+        self._kept_changes = kept_changes
         self._peers: dict[str, _Peer] = {}
-        self._tasks: dict[str, _Task] = {}
-        self._answers: dict[str, str] = {}
+        #: When something is due, and of whom: in order, since received times only go forward.
+        self._due: deque[tuple[int, str]] = deque()
         self._assertions: dict[str, dict[str, Assertion]] = {}
         self._heard: dict[str, Assertion] = {}
         self._latest = 0
@@ -143,7 +142,7 @@ class TrustTable:
             interactions=interactions,
             confidence=Confidence.of(interactions),
             is_revoked=self.is_revoked(peer),
-            pending=sum(item.due > at for item in _waiting(known)) if known else 0,
+            pending=sum(item.due > at for item in known.pending) if known else 0,
             word=None if interactions else self._best_word(peer, at),
             changes=tuple(known.changes) if known else (),
         )
@@ -154,7 +153,7 @@ class TrustTable:
         if known is None:
             return self.rules.initial, 0
         score, at, interactions = known.score, known.at, known.interactions
-        for item in _waiting(known):
+        for item in known.pending:
             if item.due > now:
                 break
             score = self.rules.after(self.rules.decayed(score, item.due - at), item.event)
@@ -213,16 +212,16 @@ class TrustTable:
         moment = self._advance(self._at(at))
         known = self._peer(peer)
         self._settle(peer, known, moment)
-        if evidence is not None and evidence in known.counted:
+        if evidence is not None and self._memory.has_counted(peer, _EVIDENCE, evidence):
             return None
         return self._count(peer, known, kind, evidence, task, moment)
 
     def observe(self, claims: Claims, *, at: int, level: Level = Level.L2) -> tuple[Change, ...]:
         """A verified token, received at that time: what it changed. Unsigned ones change nothing."""
-        if level < Level.L2 or claims.jti in self._seen:
+        if level < Level.L2 or self._memory.seen(claims.jti) is not None:
             return ()
         moment = self._advance(at)
-        self._seen[claims.jti] = Seen(claims.iss, claims.aud, claims.par)
+        self._memory.see(claims.jti, Seen(claims.iss, claims.aud, claims.par))
         if claims.exec_act in (ERROR, ROLLBACK_REQUEST):
             return tuple(self._accuse(claims, moment))
         if claims.exec_act == COMPLIANCE_CHECK:
@@ -241,10 +240,10 @@ class TrustTable:
         if not event.is_positive:
             change = self._count(peer, known, event, evidence, task, moment)
             return (*changes, *([change] if change is not None else []))
-        asked = self._tasks.get(task)
-        if asked is not None and asked.answered_by is None and task not in known.spoilt:
-            asked.answered_by = evidence
-            known.pending.append(_Pending(moment + self.rules.settle_seconds, event, evidence, task))
+        asked = self._memory.task(task)
+        if asked is not None and asked.answered_by is None and not self._is_spoilt(peer, task):
+            self._memory.keep_task(task, Task(asked.at, evidence))
+            self._await(peer, known, event, evidence, task)
             changes += self._settle(peer, known, moment)
         return tuple(changes)
 
@@ -257,12 +256,11 @@ class TrustTable:
     def settle(self, now: int | None = None) -> tuple[Change, ...]:
         """Write down what has settled by now."""
         moment = self._advance(self._at(now))
-        return tuple(
-            change
-            for peer, known in self._peers.items()
-            if known.pending
-            for change in self._settle(peer, known, moment)
-        )
+        settled: list[Change] = []
+        while self._due and self._due[0][0] <= moment:
+            _, peer = self._due.popleft()
+            settled += self._settle(peer, self._peers[peer], moment)
+        return tuple(settled)
 
     def reinstate(self, peer: str) -> bool:
         """An operator's decision; False where nothing was revoked."""
@@ -275,38 +273,47 @@ class TrustTable:
     def _work(self, claims: Claims, at: int) -> Iterator[Change]:
         if claims.iss == self.observer:
             if claims.ext.get(DECISION, "APPROVED") in _LETS_ACT:
-                self._tasks.setdefault(claims.jti, _Task(at))
+                self._memory.keep_task(claims.jti, Task(at))
             return
         result = claims.ext.get(RESULT, "success")
         event = _RESULTS.get(result) if isinstance(result, str) else None
         if event is None or (task := self._answered(claims)) is None:
             return
-        self._tasks[task].answered_by = claims.jti
-        self._answers[claims.jti] = task
+        jti, asked = task
+        self._memory.keep_task(jti, Task(asked.at, claims.jti))
+        self._memory.answers(claims.jti, jti)
         known = self._peer(claims.iss)
         yield from self._settle(claims.iss, known, at)
-        if task not in known.spoilt:
-            known.pending.append(_Pending(at + self.rules.settle_seconds, event, claims.jti, task))
+        if not self._is_spoilt(claims.iss, jti):
+            self._await(claims.iss, known, event, claims.jti, jti)
             yield from self._settle(claims.iss, known, at)
 
-    def _answered(self, claims: Claims) -> str | None:
+    def _answered(self, claims: Claims) -> tuple[str, Task] | None:
         """The first task named that was given to the issuer and that nobody has answered."""
         for jti in claims.par:
-            task = self._tasks.get(jti)
+            task = self._memory.task(jti)
             if task is None or task.answered_by is not None:
                 continue
-            request = self._seen.get(jti)
+            request = self._memory.seen(jti)
             if request is not None and claims.iss in request.aud:
-                return jti
+                return jti, task
         return None
 
+    def _await(self, peer: str, known: _Peer, event: Event, evidence: str, task: str) -> None:
+        due = self._latest + self.rules.settle_seconds
+        known.pending.append(_Pending(due, event, evidence, task))
+        self._due.append((due, peer))
+
+    def _is_spoilt(self, peer: str, task: str) -> bool:
+        return self._memory.has_counted(peer, _SPOILT, task)
+
     def _accuse(self, claims: Claims, at: int) -> Iterator[Change]:
-        for accusation in accusations(claims, self.observer, self._verifiers, self._seen.get):
+        for accusation in accusations(claims, self.observer, self._verifiers, self._memory.seen):
             if accusation.peer == self.observer or not self._holds(accusation, at):
                 continue
             known = self._peer(accusation.peer)
             yield from self._settle(accusation.peer, known, at)
-            if claims.jti not in known.counted:
+            if not self._memory.has_counted(accusation.peer, _EVIDENCE, claims.jti):
                 change = self._count(
                     accusation.peer, known, accusation.event, claims.jti, accusation.task, at
                 )
@@ -318,7 +325,7 @@ class TrustTable:
         if claims.iss != self.observer and claims.iss not in self._verifiers:
             return
         for offender in offenders(claims):
-            work = self._seen.get(offender)
+            work = self._memory.seen(offender)
             if work is None or work.iss == self.observer:
                 continue
             known = self._peer(work.iss)
@@ -331,23 +338,25 @@ class TrustTable:
         """A time-out holds only for a task of the observer's that is overdue and unanswered."""
         if accusation.event is not Event.TASK_TIMEOUT:
             return True
-        task = self._tasks.get(accusation.task)
+        task = self._memory.task(accusation.task)
         return task is not None and task.answered_by is None and at - task.at >= self.rules.timeout_seconds
 
     def _count(
         self, peer: str, known: _Peer, event: Event, evidence: str | None, task: str | None, at: int
     ) -> Change | None:
         """Each (task, event) once; the two ways to succeed are one; a negative spoils the task."""
+        memory = self._memory
         if task is not None:
-            task = self._answers.get(task, task)
-            key = task, Event.TASK_SUCCESS if event.is_positive else event
-            if key in known.counted or (event.is_positive and task in known.spoilt):
+            task = memory.answered(task) or task
+            kind = Event.TASK_SUCCESS if event.is_positive else event
+            if memory.has_counted(peer, kind, task) or (event.is_positive and self._is_spoilt(peer, task)):
                 return None
-            known.counted.add(key)
+            memory.count(peer, kind, task)
             if not event.is_positive:
-                known.spoilt.add(task)
+                memory.count(peer, _SPOILT, task)
+                known.pending = deque(item for item in known.pending if item.task != task)
         if evidence is not None:
-            known.counted.add(evidence)
+            memory.count(peer, _EVIDENCE, evidence)
         return self._write(peer, known, event, evidence, at)
 
     def _settle(self, peer: str, known: _Peer, now: int) -> list[Change]:
@@ -406,7 +415,8 @@ class TrustTable:
     def _peer(self, peer: str) -> _Peer:
         known = self._peers.get(peer)
         if known is None:
-            known = self._peers[peer] = _Peer(self.rules.initial, self._latest)
+            changes: deque[Change] = deque(maxlen=self._kept_changes)
+            known = self._peers[peer] = _Peer(self.rules.initial, self._latest, changes)
         return known
 
     def _at(self, now: int | None) -> int:
@@ -416,8 +426,3 @@ class TrustTable:
         # Received times only go forward; a clock set back must not let a success settle twice.
         self._latest = max(self._latest, at)
         return self._latest
-
-
-def _waiting(known: _Peer) -> Iterator[_Pending]:
-    """Those that nothing has cancelled."""
-    return (item for item in known.pending if item.task not in known.spoilt)

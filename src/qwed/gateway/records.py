@@ -91,6 +91,16 @@ class ScoreChange(msgspec.Struct, frozen=True):
     revokes: bool
     seq: int
 
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "event": self.event,
+            "evidence": self.evidence,
+            "before": self.before,
+            "after": self.after,
+            "at": self.at,
+            "revokes": self.revokes,
+        }
+
 
 class SignedCheckpoint(msgspec.Struct, frozen=True):
     """The ledger's word on its first `size` entries, and those of its witnesses."""

@@ -3,11 +3,11 @@
 Decisions are the tasks that it approved; what agents' tokens, outcomes and errors say about them moves the
 score. Whoever reads the same ledger computes the same digits, so any number of processes agree, and what is
 stored can be proven (`qwed trust replay`). The first question after a start reads the ledger from its
-beginning; after that only what is new.
+beginning; after that only what is new. What moved is kept by the store, not here.
 """
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from qwed.assurance.compliance import HOUR_SECONDS, ComplianceCheck, Watch
 from qwed.assurance.explanations import Change
 from qwed.assurance.scores import Event, InvalidScore, ScoreRules
 from qwed.assurance.specs import BehaviourSpec, Frequency, InvalidSpec, read_spec
+from qwed.assurance.trust_memory import InProcess, TrustMemory, TrustMemoryLost
 from qwed.assurance.trust_table import DECISION, TrustTable
 from qwed.domain.decisions import Decision
 from qwed.domain.nodes import NOTED, agent_did, exec_act_of, jti_of
@@ -25,7 +26,7 @@ from qwed.ect import claims as rules
 from qwed.ect import tokens
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import DEFAULT_LIFETIME_SECONDS, Level
-from qwed.gateway.ports import Evidence, Store
+from qwed.gateway.ports import Evidence, Store, StoreUnavailable
 from qwed.gateway.records import Activity, LedgerItem, ScoreChange
 from qwed.gateway.waiting import SingleFlight
 
@@ -81,6 +82,7 @@ class _Payload(msgspec.Struct):
 class Scorekeeper:
     """`always_continuous`: tokens are checked as they come, whatever their agent's specification asks for.
     `directory` says whom assertions may come from and be about beside registered agents; None asks nobody.
+    `new_memory` makes room for what the table never forgets.
     """
 
     def __init__(
@@ -91,8 +93,10 @@ class Scorekeeper:
         *,
         directory: Directory | None = None,
         always_continuous: bool = False,
+        new_memory: Callable[[], TrustMemory] = InProcess,
     ) -> None:
         self.observer = observer
+        self.new_memory = new_memory
         self._others = directory
         #: Agents that the ledger knows as registered, and those that are no longer.
         self._registered: set[str] = set()
@@ -104,6 +108,8 @@ class Scorekeeper:
             verifiers=verifiers,
             directory=None if directory is None else self._is_listed,
             journal=self._note,
+            memory=new_memory(),
+            kept_changes=0,
         )
         #: Agents with a specification; what their tokens broke and is not written down yet.
         self._watches: dict[str, Watch] = {}
@@ -113,6 +119,7 @@ class Scorekeeper:
         self._noted: list[ScoreChange] = []
         self.revoked: list[Change] = []
         self._seq = 0
+        self._lost: str | None = None
         self._lock = threading.Lock()
         self._reading = SingleFlight()
 
@@ -133,15 +140,25 @@ class Scorekeeper:
                 return
 
     async def _read_stretch(self, evidence: Evidence) -> tuple[list[ScoreChange], int]:
+        # What was learned half can't be told from what was learned: only a new start computes it again.
+        if self._lost is not None:
+            raise StoreUnavailable(f"trust can't be computed until the next start: {self._lost}")
         stretch = await evidence.stretch(self._seq, STRETCH)
         with self._lock:
-            for item in stretch:
-                self._seq = item.seq
-                self._learn(item)
-            if stretch:
-                self.table.settle(stretch[-1].at_ms // 1000)
+            try:
+                self._learn_all(stretch)
+            except TrustMemoryLost as error:
+                self._lost = str(error)
+                raise StoreUnavailable(f"trust can't be computed: {error}") from None
             moved, self._noted = self._noted, []
         return moved, len(stretch)
+
+    def _learn_all(self, stretch: Sequence[LedgerItem]) -> None:
+        for item in stretch:
+            self._seq = item.seq
+            self._learn(item)
+        if stretch:
+            self.table.settle(stretch[-1].at_ms // 1000)
 
     def _note(self, change: Change) -> None:
         number = self._numbers[change.peer] = self._numbers.get(change.peer, 0) + 1
@@ -324,34 +341,37 @@ class Proof(msgspec.Struct, frozen=True):
 MAX_DIFFERENCES: Final = 20
 
 
-async def replay(store: Store, observer: str, score_rules: ScoreRules, verifiers: Collection[str]) -> Proof:
+async def replay(store: Store, keeper: Scorekeeper, verifiers: Collection[str]) -> Proof:
     """Compute every score from the ledger, from nothing, and compare with what is stored, digit by digit."""
-    keeper = _Recount(observer, score_rules, verifiers)
-    await keeper.catch_up(store, keep=False)
-    differences: list[str] = []
-    peers = list(keeper.computed)
+    recount = _Recount(keeper.observer, keeper.table.rules, verifiers, new_memory=keeper.new_memory)
+    await recount.catch_up(store)
+    peers = len(recount.totals)
     async for peer in _stored_peers(store):
-        if peer not in keeper.computed:
-            peers.append(peer)
-    for peer in peers:
-        differences += await _compare(store, peer, keeper.computed.get(peer, []))
-        if len(differences) >= MAX_DIFFERENCES:
-            break
-    count = sum(map(len, keeper.computed.values()))
-    return Proof(keeper.read_up_to, len(peers), count, keeper.erased, tuple(differences[:MAX_DIFFERENCES]))
+        peers += peer not in recount.totals
+        recount.differences += await _beyond(store, peer, recount.totals.get(peer, 0))
+    changes = sum(recount.totals.values())
+    told = tuple(recount.differences[:MAX_DIFFERENCES])
+    return Proof(recount.read_up_to, peers, changes, recount.erased, told)
 
 
 class _Recount(Scorekeeper):
-    """Keeps everything that it computes."""
+    """Compares what it computes with what is stored, stretch by stretch, and keeps neither."""
 
-    def __init__(self, observer: str, score_rules: ScoreRules, verifiers: Collection[str]) -> None:
-        super().__init__(observer, score_rules, verifiers)
-        self.computed: dict[str, list[ScoreChange]] = {}
-        self.erased = 0
+    erased = 0
 
-    def _note(self, change: Change) -> None:
-        super()._note(change)
-        self.computed.setdefault(change.peer, []).append(self._noted[-1])
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """Changes computed of each peer."""
+        return self._numbers
+
+    async def _read_on(self, store: Store, keep: bool) -> None:
+        self.differences: list[str] = []
+        while True:
+            moved, count = await self._read_stretch(store.evidence)
+            if len(self.differences) < MAX_DIFFERENCES:
+                self.differences += await _differences(store, moved)
+            if count < STRETCH:
+                return
 
     def _learn(self, item: LedgerItem) -> None:
         if item.activity is not None:
@@ -361,21 +381,37 @@ class _Recount(Scorekeeper):
         super()._learn(item)
 
 
-async def _stored_peers(store: Store) -> Any:
+async def _differences(store: Store, computed: Sequence[ScoreChange]) -> list[str]:
+    by_peer: dict[str, list[ScoreChange]] = {}
+    for change in computed:
+        by_peer.setdefault(change.peer, []).append(change)
+    told: list[str] = []
+    for peer, changes in by_peer.items():
+        found = await store.score_changes(peer, changes[-1].number + 1, len(changes))
+        stored = {change.number: change for change in found}
+        told += filter(None, (_difference(change, stored.get(change.number)) for change in changes))
+    return told
+
+
+def _difference(computed: ScoreChange, kept: ScoreChange | None) -> str | None:
+    name = f"{computed.peer}: change {computed.number}"
+    if kept is None:
+        return f"{name} is not stored"
+    if kept != msgspec.structs.replace(computed, seq=kept.seq):
+        return f"{name} is stored as {kept.after}, computed {computed.after}"
+    return None
+
+
+async def _beyond(store: Store, peer: str, total: int) -> list[str]:
+    """Stored changes of a peer with higher numbers than were computed."""
+    newest = await store.score_changes(peer, None, MAX_DIFFERENCES)
+    more = sorted(change.number for change in newest if change.number > total)
+    return [f"{peer}: change {number} does not follow from the ledger" for number in more]
+
+
+async def _stored_peers(store: Store) -> AsyncIterator[str]:
     after: str | None = None
     while found := await store.scored_peers(after, STRETCH):
         for peer in found:
             yield peer
         after = found[-1]
-
-
-async def _compare(store: Store, peer: str, computed: Sequence[ScoreChange]) -> list[str]:
-    stored = {change.number: change for change in await store.score_changes(peer, None, 2**31)}
-    told = []
-    for change in computed:
-        kept = stored.pop(change.number, None)
-        if kept is None:
-            told.append(f"{peer}: change {change.number} is not stored")
-        elif kept != msgspec.structs.replace(change, seq=kept.seq):
-            told.append(f"{peer}: change {change.number} is stored as {kept.after}, computed {change.after}")
-    return [*told, *(f"{peer}: change {number} does not follow from the ledger" for number in sorted(stored))]

@@ -116,8 +116,7 @@ async def prove_scores(services: Services, caller: Caller) -> Answer:
     """Compute every score again from the ledger and compare; no score is told."""
     require_operator(caller)
     keeper = await _up_to_date(services)
-    rules, verifiers = keeper.table.rules, services.policy.assurance.verifiers
-    proof = await replay(services.store, keeper.observer, rules, verifiers)
+    proof = await replay(services.store, keeper, services.policy.assurance.verifiers)
     return Answer({**msgspec.to_builtins(proof), "holds": proof.holds})
 
 
@@ -129,7 +128,8 @@ async def _note(services: Services, caller: Caller, what: str, details: dict[str
 async def _told(services: Services, peer: str) -> Answer:
     keeper = await _up_to_date(services)
     explained = keeper.table.explain(peer, services.clock.now_ms() // 1000).to_wire()
-    explained["changes"] = explained["changes"][-MAX_CHANGES:]
+    newest = await services.store.score_changes(peer, None, MAX_CHANGES)
+    explained["changes"] = [change.to_wire() for change in reversed(newest)]
     return Answer(explained)
 
 

@@ -8,14 +8,16 @@ from tests.support.fakes import DAY, SECOND
 from tests.support.tokens import SigningAgent, jti_in
 from tests.support.world import World
 
-from qwed.assurance import TrustTable
+from qwed.assurance import ScoreRules, TrustTable
+from qwed.assurance.trust_memory import InProcess, TrustMemoryLost
 from qwed.domain.findings import Failure, Status
 from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules
 from qwed.domain.risk import Risk
 from qwed.gateway.execution_context import ECT_TYPE
+from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.records import ScoreChange
-from qwed.gateway.scorekeeping import received_claims, replay
+from qwed.gateway.scorekeeping import Scorekeeper, received_claims, replay
 from qwed.gateway.waiting import run
 
 SCORING = msgspec.structs.replace(DEFAULT_POLICY, assurance=AssuranceRules(trust_scoring=True))
@@ -209,8 +211,7 @@ def test_where_scoring_is_off_there_is_nothing_to_tell():
 
 
 def proof(world):
-    rules = world.services.assurance.keeper.table.rules
-    return run(replay(world.services.store, world.services.assurance.keeper.observer, rules, ()))
+    return run(replay(world.services.store, world.services.assurance.keeper, ()))
 
 
 def busy(world, agent):
@@ -245,6 +246,18 @@ def test_a_stored_score_that_was_touched_is_found(world, agent):
         "change 2 is not stored",
         "change 99 does not follow from the ledger",
     ]
+
+
+def test_once_its_memory_is_lost_a_keeper_tells_nothing_more(world, agent):
+    keeper = Scorekeeper(world.services.signer.issuer, ScoreRules(), new_memory=Forgetful)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="trust can't be computed"):
+            run(keeper.catch_up(world.services.store))
+
+
+class Forgetful(InProcess):
+    def see(self, jti, seen):
+        raise TrustMemoryLost("the disk is full")
 
 
 def test_an_error_counts_if_the_counterpart_says_it_and_nobody_else(world, agent):
