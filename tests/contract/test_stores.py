@@ -1060,11 +1060,13 @@ def test_what_is_past_its_retention_goes_and_chain_steps_and_budgets_stay(shelve
     shelf.clock.advance(2 * DAY)
     # A little is removed now and then, not at every write.
     written = 0
+    assert sum(count for count, _ in shelf.page(agent).summary.values()) == 3
     while shelf.page(agent, to_ms=shelf.now).summary and written < 200:
         shelf.commit(Record(an_activity(agent, shelf.now)))
         written += 1
 
     assert shelf.page(agent, to_ms=shelf.now).entries == ()
+    assert sum(count for count, _ in shelf.page(agent).summary.values()) == written
     assert len(shelf.page(agent, limit=1000).entries) == written
     assert code_of(shelf.take(agent, an_attempt(2))) is Code.LOOP_REPLAY
     assert verified(shelf, tmp_path).seq == 3 + written

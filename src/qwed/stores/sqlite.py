@@ -65,6 +65,7 @@ from qwed.stores.errors import DatabaseInUse, DatabaseUnusable
 from qwed.stores.hot import HotStore
 from qwed.stores.sqlite_ledger import SqliteLedger
 from qwed.stores.sqlite_survey import CHANGES, REMOVED, TALLIES, survey_filter, tally
+from qwed.stores.summaries import Summaries
 from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
 
 T = TypeVar("T")
@@ -158,6 +159,8 @@ class SqliteTables:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._groups = 0
+        self._summaries = Summaries()
+        self._has_removed = False
         # A crash may have come between an erasure and the emptying of the log.
         self._must_scrub = True
         self._scrub()
@@ -301,7 +304,10 @@ class SqliteTables:
 
     def activities(self, query: ActivityQuery) -> ActivityPage:
         where, values = _activity_filter(query)
-        summary = self._summary(" AND ".join(where), values)
+        if len(where) == 1:
+            summary = self._summaries.of(query.agent_id, lambda seq: self._counts_after(query.agent_id, seq))
+        else:
+            summary = self._summary(" AND ".join(where), values)
         if query.before_seq is not None:
             where.append("a.seq < ?")
             values.append(query.before_seq)
@@ -323,6 +329,14 @@ class SqliteTables:
             *values,
         )
         return {decision: (count, cost) for decision, count, cost in rows}
+
+    def _counts_after(self, agent_id: AgentId, seq: int) -> list[Row]:
+        return self._rows(
+            "SELECT decision, count(*), CAST(total(cost_nano) AS INTEGER), max(seq)"
+            " FROM activities WHERE agent_id = ? AND seq > ? GROUP BY decision",
+            agent_id,
+            seq,
+        )
 
     def trust_changes(
         self, agent_id: AgentId, before: int | None, limit: int
@@ -622,6 +636,9 @@ class SqliteTables:
             if self._groups % _KEEP_EVERY == 0:
                 self._keep_house(records[-1].activity.at_ms)
             self._writer.execute("COMMIT")
+            if self._has_removed:
+                self._has_removed = False
+                self._summaries.forget()
             if self._must_scrub:
                 self._scrub()
         except BaseException:
@@ -954,7 +971,7 @@ class SqliteTables:
                 (old[-1],),
             )
             self._writer.execute("DELETE FROM activities WHERE seq <= ?", (old[-1],))
-            self._must_scrub = True
+            self._must_scrub = self._has_removed = True
 
     # --- the ledger ----------------------------------------------------------------------------
 
