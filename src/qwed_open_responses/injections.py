@@ -28,6 +28,8 @@ _SPEAKS_ABOUT = lazy_pattern(
 _ABOUT_SOMETHING_ELSE = lazy_pattern(
     r"(?i)^\W{0,2}(?:for|about|regarding|concerning|on how|on the|in the (?:manual|guide|booklet|email"
     r"|ticket)|"
+    r"to (?:your|the|my|our|his|her|their|a|each) (?:colleague|team|customer|class|patient|client|staff"
+    r"|crew)|"
     r"(?:that |which )?(?:i|we) (?:sent|gave|posted)|from (?:my|our) (?:last|previous))\b"
 )
 _OF_THE_MODEL = lazy_pattern(r"(?i)\b(?:your|all|any|every|system|developer|safety)\b")
@@ -46,11 +48,36 @@ def _is_order(line: str, start: int, end: int) -> bool:
 
 def _is_about_the_model(line: str, start: int, end: int) -> bool:
     """ "Ignore the previous instructions for the shelf" is about a shelf."""
-    if not _is_order(line, start, end):
+    if not _is_no_warning(line, start, end):
         return False
     return _OF_THE_MODEL.search(line[start:end]) is not None or not _ABOUT_SOMETHING_ELSE.match(
         line[end : end + 48]
     )
+
+
+_WARNED_OF = lazy_pattern(
+    r"(?i)\b(?:not|never|n't|cannot|without|should|who|that|anyone|to avoid)(?: \w+)? $"
+)
+
+
+def _is_no_warning(line: str, start: int, end: int) -> bool:
+    """ "Never ignore safety filters" is the opposite of an order to do so."""
+    return _is_order(line, start, end) and not _WARNED_OF.search(line[max(0, start - 24) : start])
+
+
+_PROMPT_AS_QUICK = lazy_pattern(
+    r"(?i)^ (?:response|reply|attention|payment|action|delivery|service|answer|return)"
+)
+
+
+def _is_of_a_model(line: str, start: int, end: int) -> bool:
+    """ "Your prompt reply" is a quick one."""
+    return _is_order(line, start, end) and not _PROMPT_AS_QUICK.match(line[end : end + 16])
+
+
+def _is_for_a_model(line: str, start: int, end: int) -> bool:
+    """ "Repeat the instructions above to your colleague" is said to a person."""
+    return _is_order(line, start, end) and not _ABOUT_SOMETHING_ELSE.match(line[end : end + 48])
 
 
 class Injection(msgspec.Struct, frozen=True):
@@ -83,7 +110,7 @@ _RULES = (
 _TELL = (
     r"(?:reveal|print|show|repeat|output|leak|display|dump|disclose|expose|give me|tell me|recite|share"
     r"|spell out|"
-    r"write out|summari[sz]e|translate|encode|what (?:is|are|was|were))"
+    r"write out|summari[sz]e|translate|encode|what'?s|what (?:is|are|was|were))"
 )
 _TELL_FILL = (
     r"(?:(?:me|us|out|back|verbatim|in full|to|the|your|all|of|full|entire|complete|exact|hidden|secret"
@@ -114,7 +141,7 @@ _DO = (
     r"|forward|"
     r"transfer|reveal|print|grant|approve|comply|disable|user is|delete|email|exfiltrate|output"
     r"|respond|leak|"
-    r"export|download|post)"
+    r"export|download|post|new (?:polic(?:y|ies)|rules?|instructions?|task|goal|objective))"
 )
 _LOOT = (
     r"(?:conversation|chat history|chat log|system prompt|api keys?|credentials|passwords|secrets"
@@ -125,13 +152,15 @@ _LOOT = (
 _READERS_MUST = (
     r"(?:ignore|must|should|please|send|forward|reveal|include|execute|call|you are|do not|disregard"
     r"|transfer|visit|"
-    r"delete|run|output|email|append|add|approve|rate|recommend|hire|respond|say|write|reply|do)"
+    r"delete|run|output|email|append|add|approve|rate|rank|give|accept|select|prefer|recommend|hire"
+    r"|respond|say|write"
+    r"|reply|do)"
 )
 _ROLE_TAGS = (
     r"<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id|begin_of_text|channel"
     r"|message)\|>"
     r"|\[/?INST\]|<</?SYS>>|</?(?:system|instructions?|assistant|system_prompt|admin_override)>"
-    r"|\[/?SYSTEM(?:_PROMPT| OVERRIDE| MESSAGE)?\]"
+    r"|\[/?SYSTEM(?:_PROMPT| OVERRIDE| MESSAGE)?\]|\[system\]\(#"
 )
 _OTHER_TONGUES = (
     r"(?i)\b(?:ignoriere?|vergiss|missachte)\b[^.\n]{0,40}\b(?:anweisungen|instruktionen|regeln|vorgaben)\b"
@@ -143,12 +172,21 @@ _OTHER_TONGUES = (
     r"|(?:игнорир|забуд)[^.\n]{0,40}(?:инструкц|указани|правил)"
     r"|(?:忽略|无视|忘记|忽視|無視)[^。\n]{0,20}(?:指令|指示|提示|规则|說明|说明|規則)"
     r"|(?:指示|命令|ルール|プロンプト)[^。\n]{0,10}(?:無視|忘れ)|(?:지시|명령|규칙)[^.\n]{0,12}무시"
+    r"|\bvergiss alles\b[^\n]{0,60}\bprompt|\bolvida todo lo anterior\b|\boublie tout ce qui pr[ée]c[èe]de\b"
+    r"|\bdimentica tutto quello\b|\b(?:negeer|ignoreer)\b[^.\n]{0,40}\b(?:instructies|regels)\b"
+    r"|önceki[^.\n]{0,24}(?:talimat|komut)[^.\n]{0,16}(?:yok say|görmezden|unut)"
+    r"|(?:पिछले|पूर्व)[^।\n]{0,30}(?:निर्देश|आदेश)[^।\n]{0,24}(?:अनदेखा|नज़रअंदाज|भूल)"
+    r"|\bbỏ qua[^.\n]{0,30}(?:hướng dẫn|chỉ dẫn|chỉ thị)|\babaikan\b[^.\n]{0,30}\b(?:instruksi|perintah)"
+    r"|\bignoruj\b[^.\n]{0,40}\b(?:pokyny|instrukce|polecenia)|\bignorera\b[^.\n]{0,40}\binstruktion"
+    r"|(?:про)?ігноруй[^.\n]{0,40}(?:інструкц|вказівк)"
     r"|تجاهل[^.\n]{0,30}(?:التعليمات|الأوامر)|zignoruj[^.\n]{0,40}(?:instrukcje|polecenia)"
 )
 _OTHER_SIGNAL = (
     r"(?i)ignorier|vergiss|missachte|ignora|ignorez|oublie|olvida|desconsidere|dimentica|esqueça|omite"
     r"|omiso|negeer"
-    r"|игнорир|забуд|忽略|无视|忘记|忽視|無視|忘れ|무시|تجاهل|zignoruj|consignes|reglas|règles"
+    r"|игнорир|забуд|忽略|无视|忘记|忽視|無視|忘れ|무시|تجاهل|ignoruj|ignoreer|önceki|निर्देश|आदेश"
+    r"|bỏ qua|abaikan"
+    r"|ignorera|ігноруй|zignoruj|consignes|reglas|règles"
 )
 _DOUBLE_BRACES = (
     r"\{\{[^{}\n]{0,120}(?:[0-9] ?[*+-] ?'?[0-9]|__|config\b|self\b|request\b|lipsum|cycler|joiner|namespace|"
@@ -223,6 +261,7 @@ INJECTIONS: Final = (
         r"(?i)prompt|(?:system|developer) (?:message|instruction)|instructions? (?:above|verbatim)|(?:hidden|"
         r"initial|confidential) instruction",
         rf"(?i)\b{_TELL} {_TELL_FILL}{_PROMPT_NAMES}",
+        _is_for_a_model,
     ),
     Injection(
         PROMPT,
@@ -247,16 +286,213 @@ INJECTIONS: Final = (
     Injection(
         PROMPT,
         r"(?i)(?:developer|dan|god|jailbreak|debug|sudo|admin|unrestricted|maintenance|root|now) mode",
-        r"(?i)\b(?:enable|activate|enter|switch (?:in)?to|turn on|engage|unlock|you are in"
-        r"|start)\b[^.\n]{0,20}\b"
-        r"(?:developer|dan|god|jailbreak|debug|sudo|admin|unrestricted|maintenance|root"
-        r"|do anything now) mode\b"
-        r"(?:[^.\n]{0,60}\b(?:restrict|filter|ignore|rules|polic|answer|respond|comply|everything|all|and"
-        r"|now)"
-        r"|[.!:]|$)",
+        r"(?i)\b(?:enable|activate|enter|switch (?:in)?to|turn on|engage|unlock|you are in|start|with|in)\b"
+        r"[^.\n]{0,20}\b(?:(?:dan|god|jailbreak|sudo|unrestricted|do anything now) mode\b"
+        r"|(?:developer|debug|admin|maintenance|root) mode\b[^.\n]{0,60}\b(?:restrict|filter|ignore|rules"
+        r"|polic"
+        r"|answer|respond|comply|prompt|reveal|any content|unethical))",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:ignore|disregard|forget) (?:all |everything )?(?:of )?(?:the )?(?:above|prev|prior|preced"
+        r"|earlier|foregoing)",
+        r"(?i)\b(?:ignore|disregard|forget) (?:(?:all|everything|of|the) ){0,4}(?:above|previous|prior"
+        r"|preceding"
+        r"|earlier|foregoing)(?: (?:text|content|message|context|information|conversation|input|sentences?"
+        r"|paragraphs?))?"
+        r",? (?:and|then|but) (?:\w+ )?(?:say|print|output|respond|write|reveal|tell me|show|translate|act"
+        r"|repeat|"
+        r"pretend|start|give me|reply with)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:drop|abandon|aside|break|violate|suspend|lift|remove|disable|relax|loosen|shed|ditch|turn"
+        r" off) "
+        r"(?:\w+ ){0,3}your ",
+        r"(?i)\b(?:drop|abandon|set aside|break|violate|suspend|lift|remove|disable|relax|loosen|shed"
+        r"|ditch|turn off)"
+        rf" (?:all |any |every )?(?:of )?your (?:\w+ )?(?:{_RULES}|filters?|ethics|safety|censorship"
+        rf"|morals|limits)\b",
+        _is_no_warning,
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)your (?:real|actual|true) ",
+        r"(?i)\byour (?:real|actual|true) (?:instructions?|orders|purpose|objective|directives?|prompt)"
+        r" (?:are|is)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)you (?:were|have been|are|received|got)|your developers|hidden messages",
+        rf"(?i)\b(?:{_TELL}|quote|respond (?:only )?with|which|what)\b[^.\n]{{0,40}}\b(?:prompt"
+        rf"|instructions?|text|message|rules"
+        r"|context|conversation|guidelines)\b[^.\n]{0,40}\b(?:you (?:were|have been|are) (?:given"
+        r"|initiali[sz]ed|started|told|"
+        r"set up|configured|primed|loaded)|you (?:received|got) (?:before|at the (?:start|beginning)|from"
+        r" your|initially)"
+        r"|from your (?:developers?|creators?)|hidden messages)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:my|your|have no|ur) system prompt",
+        r"(?i)\b(?:my|your|ur|you have no) system prompt\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:apply|bind|matter|exist|restrict|rules|limits|filters) (?:to|for|in|you)",
+        r"(?i)\b(?:rules|restrictions|guidelines|safety \w+|policies|filters|limits)\b[^.\n]{0,20}\b(?:no"
+        r" longer|don'?t"
+        r"|do not|never) (?:apply|exist|matter)\b[^.\n]{0,6}\b(?:to|for) you\b"
+        r"|\bthere (?:are|is) no (?:rules|restrictions|limits|filters|guidelines) (?:in|for) this"
+        r" (?:conversation|chat|session)",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)by (?:openai|anthropic|google|meta|microsoft|your (?:dev|creat)|the (?:admin|dev))",
+        rf"(?i)\b(?:{_RULES}|policy|filters?)\b[^.\n]{{0,30}}\b(?:have been|were|has been|was) (?:updated"
+        rf"|changed|replaced"
+        r"|overridden|modified|revoked|lifted|disabled) by (?:openai|anthropic|google|meta|microsoft|your"
+        r" (?:developers?|creators?))",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)you (?:were|have been|got) given",
+        rf"(?i)\b{_RULES} (?:that )?you (?:were|have been|got) given\b[^.\n]{{0,24}}\b(?:mistake|wrong"
+        rf"|outdated|void|fake|test"
+        r"|cancell?ed|false|no longer|invalid|superseded)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:assistant|chatgpt|gpt|copilot|chatbot|llm|\bai\b|\bbot\b),",
+        r"(?i)(?:^|[.!?\n>\"'] ?|: )(?:dear |hey |hello |attention )?(?:assistant|chatgpt|gpt|copilot"
+        r"|chatbot|llm|ai|bot), "
+        r"(?:before|ignore|disregard|send|forward|reveal|execute|run|call|delete|do not|you must|from now"
+        r"|stop|leak)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)the user(?:'s)?",
+        r"(?i)\b(?:ignore|disregard|forget) (?:what )?the user(?:'s)? (?:\w+ )?(?:asked|wants?|said"
+        r"|questions?|requests?|query"
+        r"|prompts?|messages?|instructions?)\b[^.\n]{0,16}\b(?:and|instead|;)",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)instead of (?:summ|trans|answ|follow|respond|doing)",
+        r"(?i)\binstead of (?:summari[sz]ing|translating|answering|following|responding|doing (?:that|this"
+        r"|what))\b"
+        r"[^.\n]{0,40}[,;] ?(?:just |only )?(?:output|say|print|write|reply|respond|tell)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:role|persona|character) of (?:another|an? )|\b(?:DAN|STAN|BetterDAN|AntiGPT|AIM|DUDE)\b",
+        r"(?i:\b(?:role|persona|character) of (?:another|an?) (?:ai|language model|chatbot|assistant)\b)"
+        r"|(?i:\b(?:pretend|act|role|known as|called|named|going to be|to be|are)\b)[^.\n]{0,20}\b(?:DAN"
+        r"|STAN|BetterDAN|AntiGPT"
+        r"|AIM|DUDE)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)never (?:say|tell|refuse|decline)|unethically",
+        r"(?i)\bnever (?:say|tell me) (?:that )?you (?:can'?t|cannot|can not|won'?t)|\bnever (?:refuse"
+        r"|decline) (?:to answer|a|any)"
+        r"|\b(?:answer|respond|reply|act) unethically\b|\bsay(?:ing)? 'sure, here\b",
+    ),
+    Injection(PROMPT, r"(?i)new system prompt", r"(?i)\bnew system prompt (?:is|:|below|follows)"),
+    Injection(
+        PROMPT,
+        r"(?i)your (?:\w+ )?(?:context|prompt|instructions|guidelines|programming)",
+        r"(?i)\b(?:print|show|reveal|output|dump|repeat|display|list|leak|expose|give me|tell me|copy"
+        r"|recite|quote|"
+        r"paste|what(?:'s| is| are| does| do))\b[^.\n]{0,60}\byour (?:own |full |entire |hidden |secret "
+        r"|exact |internal )?"
+        r"(?:context window|initial context|prompt"
+        r"|system prompt|system instructions|hidden instructions|initial instructions)\b",
+        _is_of_a_model,
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:in|from|of) your (?:system |initial |hidden )?(?:instructions|prompt)",
+        rf"(?i)\b{_TELL}\b[^.\n]{{0,60}}\b(?:key|password|secret|code|flag|token|phrase|rules|text"
+        rf"|first)\b[^.\n]{{0,40}}"
+        r"\b(?:in|from|of) your (?:system |initial |hidden )?(?:instructions|prompt)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)you (?:were|are|have been|'re) (?:told|instructed|programmed|trained)",
+        r"(?i)\byou (?:were|are|have been|'re) (?:told|instructed|programmed|trained)"
+        r" (?:not|never) to "
+        r"(?:reveal|tell|disclose|say|mention|answer|discuss)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)the (?:secret|password|passphrase|flag)",
+        r"(?i)\b(?:spell|say|write|encode|print|reverse|give|tell|output|translate)\b[^.\n]{0,30}\bthe"
+        r" (?:secret|password|"
+        r"passphrase|flag)\b[^.\n]{0,30}\b(?:backwards?|reversed?|in reverse|base64|rot13|letter by letter|"
+        r"with spaces|pig latin|leetspeak|in hex|morse|as a poem|acrostic)",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)as (?:if|though) ",
+        r"(?i)\b(?:act|behave|respond|answer|proceed|reply|continue) as (?:if|though)\b[^.\n]{0,40}"
+        rf"\b(?:{_RULES}|policy|filters?|limits)\b[^.\n]{{0,24}}\b(?:not exist|n't exist|not apply|n't"
+        rf" apply|gone|off|"
+        r"disabled|removed|never existed|lifted)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:answers?|says?|does?|refuses?|complies|restrict|filter|guideline|ethic|moral|censor|rules"
+        r"|polic)",
+        r"(?i)\b(?:simulate|role-?play|pretend|act as|imagine|you are|you're|you will be|play(?:ing)? the"
+        r" role|as)\b"
+        r"[^.\n]{0,40}\b(?:ai|bot|chatbot|assistant|language model|llm|gpt"
+        r"|machine)\b[^.\n]{0,50}\b(?:answers? "
+        r"(?:anything|everything|any question|all questions)|never (?:refuses?|says? no)|(?:can|will|does)"
+        r" (?:say|do|answer)"
+        r" anything|always complies|(?:without|with no|has no|have no|no|free of|free from|ignores?)"
+        r" (?:any |all )?"
+        r"(?:restrictions?|filters?|rules|ethical|ethics|guidelines|morals?|moral|censorship|policies"
+        r"|guardrails|boundaries|"
+        r"limits|limitations|content))\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:ignore|disregard|bypass|override|evade|circumvent) ",
+        r"(?i)\b(?:ignore|disregard|bypass|override|evade|circumvent) (?:all |any |the |your |every"
+        r" )*(?:content )?"
+        r"(?:moderation|content polic(?:y|ies)|safety (?:filters?|protocols?|measures|checks|training"
+        r"|systems?|guidelines)"
+        r"|ethical (?:guidelines|constraints|rules)|ethics|censorship|content filters?)\b",
+        _is_no_warning,
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:sudo|god|dan|jailbreak|unrestricted|unfiltered) mode",
+        r"(?i)\b(?:sudo|god|dan|jailbreak|unrestricted|unfiltered|opposite) mode:? ?(?:on|enabled"
+        r"|activated|engaged)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)when (?:summari|read|process|answer|translat|review|analy|index|rank|evaluat)",
+        r"(?i)\bwhen (?:summari[sz]ing|reading|processing|answering|translating|reviewing|analy[sz]ing"
+        r"|indexing|ranking|"
+        r"evaluating) (?:this|the) [^.\n]{0,40}\b(?:include (?:the|this|a) (?:following|link|url|phrase"
+        r"|text|sentence)|"
+        r"tell the user|say that|do not (?:mention|tell)|recommend (?:this|our)|direct the user|instruct"
+        r" the user)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:ai|llm)s? ?(?:assistant|agent|model|bot|system|reviewer)s?\s?[:,]",
+        r"(?i)(?:^|[\n<>\[({*#\"'-]|: ) ?(?:ai|llm)s? ?(?:assistants?|agents?|models?|bots?|systems?"
+        r"|reviewers?)?\s?[:,] ?"
+        rf"{_READERS_MUST}\b",
     ),
     Injection(PROMPT, r"(?i)do anything now", r"(?i)\bdo anything now\b"),
-    Injection(PROMPT, r"<\||\[/?INST|<</?SYS|</?(?:system|instr|assist|admin_)|\[/?SYSTEM", _ROLE_TAGS),
+    Injection(
+        PROMPT, r"<\||\[/?INST|<</?SYS|</?(?:system|instr|assist|admin_)|\[/?SYSTEM|\[system\]\(", _ROLE_TAGS
+    ),
     Injection(
         PROMPT,
         r"(?i)(?:system|developer|admin|administrator|assistant|root|prompt|message|instructions?|note"
@@ -283,7 +519,8 @@ INJECTIONS: Final = (
         r"(?i)from now on",
         r"(?i)\bfrom now on,? (?:you|always|never|ignore|respond|act|do not)\b[^.\n]{0,60}\b(?:ignore"
         r"|no restrictions|"
-        r"without|unfiltered|must|obey|will (?:obey|answer|respond|do|ignore|act|not)|are (?:dan|an?|free"
+        r"without|unfiltered|must (?:obey|ignore|answer|respond|comply|act|never)|obey|will (?:obey|answer"
+        r"|respond|do|ignore|act|not)|are (?:dan|an?|free"
         r"|not)|"
         r"never refuse|comply)\b",
     ),
@@ -303,7 +540,7 @@ INJECTIONS: Final = (
         r"|for))?(?: all| any|"
         r" the)? ?:? ?(?:ai|llm|language) ?(?:assistants?|models?|agents?|bots?|systems?|readers?"
         r"|crawlers?)\b"
-        rf"[^\n]{{0,40}}\b{_READERS_MUST}\b",
+        rf"[^\n]{{0,90}}\b{_READERS_MUST}\b",
     ),
     Injection(
         PROMPT,

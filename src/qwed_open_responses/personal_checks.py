@@ -94,7 +94,8 @@ _ROLES: Final = frozenset(
     security privacy press jobs careers feedback webmaster postmaster hostmaster abuse newsletter service git
     notifications alerts root legal marketing media enquiries inquiries orders returns accounts service-desk
     customerservice customer-service helpdesk mailer-daemon news hr it ops devops dpo bot user name email
-    someone""".split()  # noqa: SIM905 - a word list reads better than fifty quotes
+    someone accounting finance payroll invoices invoice reception bookings booking reservations procurement
+    purchasing orders-desk dispatch community events partners""".split()  # noqa: SIM905 - a word list reads better than fifty quotes
 )
 _FILE_ENDINGS: Final = frozenset(
     {"png", "jpg", "jpeg", "gif", "svg", "webp", "js", "json", "css", "html", "txt", "pdf", "mp4", "tgz"}
@@ -129,6 +130,8 @@ _speaks_of_phones = words(
     r"reach|contact|handy|telefon|teléfono|téléphone|numéro|hotline|my number|phonenumber|msisdn|signal"
 )
 _NANP = lazy_pattern(r"^1?[2-9]\d{2}[2-9]\d{6}$")
+# Numbers a business pays for: nobody's own.
+_TOLL_FREE = lazy_pattern(r"^(?:00)?1?8(?:00|33|44|55|66|77|88)[2-9]\d{6}$")
 _WRITTEN_AS_PHONE = lazy_pattern(
     r"^(?:1[ .-])?(?:\(\d{3}\) ?\d{3}[ .-]?\d{4}|\d{3}-\d{3}-\d{4}|\d{3}\.\d{3}\.\d{4})$"
 )
@@ -158,6 +161,8 @@ def is_phone(place: Place) -> bool:
     """In a numbering plan; a number that is called a phone may also be made up, as in examples."""
     raw = place.match
     digits = _digits(raw)
+    if _TOLL_FREE.match(digits):
+        return False
     if raw.startswith(("+", "00")):
         return _is_in_plan("+" + digits.removeprefix("00"), None)
     if _is_named_phone(place):
@@ -308,6 +313,13 @@ def is_canadian_sin(place: Place) -> bool:
     return passes_luhn(_digits(place.match))
 
 
+def is_singapore_nric(place: Place) -> bool:
+    first, digits, last = place.match[0].upper(), place.match[1:8], place.match[8].upper()
+    total = sum(int(digit) * weight for digit, weight in zip(digits, (2, 7, 6, 5, 4, 3, 2), strict=True))
+    letters = "JZIHGFEDCBA" if first in "ST" else "XWUTRQPNMLK"
+    return letters[(total + (4 if first in "TG" else 0)) % 11] == last and not _names_a_thing(place)
+
+
 def is_routing_number(place: Place) -> bool:
     digits = [int(digit) for digit in _digits(place.match)]
     weighted = 3 * sum(digits[0::3]) + 7 * sum(digits[1::3]) + sum(digits[2::3])
@@ -344,7 +356,8 @@ def is_birth_date(place: Place) -> bool:
         return False
     if _BIRTH_DATE_IS.search(place.before):
         return True
-    return _WAS_BORN.search(place.before) is not None and _NAME.search(place.before) is not None
+    is_birth = _WAS_BORN.search(place.before) is not None
+    return is_birth and (_NAME.search(place.before) or _NAME.search(place.after[:40])) is not None
 
 
 _speaks_of_a_person = words(

@@ -28,13 +28,23 @@ SECRET_SIGNALS: Final = {
         r"|dapi[0-9a-f]|hv[sbr]\."
         r"|AGE-SECRET|[0-9]:[A-Za-z0-9_-]{4}|Key=|sig=|ATATT3|lin_|ntn_|PMAK-|NRAK-|\bdp\.|gsk_|r8_|sbp_"
         r"|sntry|eyJ|asic [A-Za-z0-9+/]{4}"
+        r"|A3-[A-Z0-9]{6}-|p8e-|pat[A-Za-z0-9]{14}\.|AVNS_|LTAI|AKCp|cmVmd|[0-9]Q~|xkeysib-|bkua_|CCIPAT_"
+        r"|4b1d[A-Za-z0-9]"
+        r"|CLOJARS_|v1\.0-[0-9a-f]|CFPAT-|dnkey-|\bsl\.|duffel_|dt0[a-z][0-9]|EZ[AT]K|EAA[A-Z]|figd_|fo1_"
+        r"|fm[12]|fio-u-"
+        r"|HRKU-|pat-[ne]|ico-|jina_|lsv2_|mlsn\.|[ps]k\.|_mmk|nfp_|NR(?:II|AL|JS|RA)-|oy2[a-z0-9]|nvapi-"
+        r"|API-[A-Z0-9]"
+        r"|sha256~|pplx-|pcsk_|access-[sdp]|pscale_|pnu_|pul-|PuTTY-User|rdme_|rnd_|rubygems_|tk-us-"
+        r"|shippo_|sq[apu]_"
+        r"|sgp_|sb_secret_|tskey-|tvly-|webhook\.office|\.atlasv1\.|AAAAAAAAAAAA|tfp_|xai-|AQVN"
+        r"|\$[a-z0-9]{1,8}\$"
         r"|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]"
     ),
     "secret:key": r"-----BEGIN",
     "secret:url": r"://[^\s/@]*:[^\s/@]*@",
     "secret:named": (
         r"(?i)passw|passphrase|passcode|\bpass\b|\bpwd|\bpin\b|secret|token|credential|bearer"
-        r"|[a-z][ _-]?key|aws"
+        r"|[a-z0-9][ _-]?key|aws|(?:seed|recovery|mnemonic|wallet) phrase|\bcurl\b|-user\b|\b_?auth\b"
     ),
 }  # fmt: skip
 

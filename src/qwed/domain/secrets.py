@@ -7,18 +7,14 @@ are bounded or run to the end of one character class, and nothing that failed is
 Left out: generic high entropy without a secret word, which is a hash or an identifier far more often.
 """
 
-import base64
-import binascii
-import json
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed.domain.vendor_keys import entropy, holds_a_placeholder, is_credential_pair, vendor_keys
 
 MAX_VALUE_LENGTH: Final = 512
 
@@ -36,7 +32,13 @@ def find_secrets(text: str) -> list[Secret]:
     if not _may_hold_a_secret(text):
         return []
     return _without_overlaps(
-        [*_vendor_keys(text), *_private_keys(text), *_url_passwords(text), *_named(text)]
+        [
+            *(Secret(*key) for key in vendor_keys(text)),
+            *_private_keys(text),
+            *_url_passwords(text),
+            *_placed(text),
+            *_named(text),
+        ]
     )
 
 
@@ -59,165 +61,31 @@ def preview(value: str) -> str:
     return f"{value[:shown]}…({len(value)} characters)"
 
 
-def entropy(value: str) -> float:
-    """Shannon entropy in bits per character."""
-    total = len(value)
-    if not total:
-        return 0.0
-    return -sum(n / total * math.log2(n / total) for n in Counter(value).values())
-
-
-# The prefilter: a vendor key is a long run with a digit in it; everything else names itself.
+# The prefilter: a vendor key is a long run, of which only few have no digit; everything else names itself.
 _DIGIT = lazy_pattern("[0-9]")
-_LONG_RUN = lazy_pattern(r"[A-Za-z0-9_+/=.:-]{16}")
-_SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "key", "cred", "bearer", "pin")
+_LONG_RUN = lazy_pattern(r"[A-Za-z0-9_+/=.:~$-]{16}")
+_SECRET_WORDS: Final = (
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "cred",
+    "bearer",
+    "pin",
+    "phrase",
+    " -u ",
+    " --user ",
+)
 
 
 def _may_hold_a_secret(text: str) -> bool:
-    if _DIGIT.search(text) is None:
-        return "-----BEGIN" in text or "://" in text
     if _LONG_RUN.search(text) is not None:
         return True
     lowered = text.lower()
+    if _DIGIT.search(text) is None:
+        return "://" in text or "phrase" in lowered or "-----BEGIN" in text
     return any(word in lowered for word in _SECRET_WORDS) or "://" in text
-
-
-def _is_lively(body: str) -> bool:
-    """Random enough for a key: not a run of x, not a phrase such as `your-api-key-here`."""
-    lowered = body.lower()
-    if any(word in lowered for word in _PLACEHOLDER_WORDS):
-        return False
-    return _DIGIT.search(body) is not None and entropy(body[:64]) >= 2.5
-
-
-_PLACEHOLDER_WORDS: Final = (
-    "your",
-    "xxxx",
-    "placeholder",
-    "redacted",
-    "masked",
-    "replace",
-    "....",
-    "insert",
-    "goes-here",
-)
-
-
-def _always(body: str) -> bool:
-    return True
-
-
-def _is_jwt(token: str) -> bool:
-    header = token.split(".", 1)[0]
-    try:
-        decoded = json.loads(base64.urlsafe_b64decode(header + "=" * (-len(header) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        return False
-    return isinstance(decoded, dict) and ("alg" in decoded or "typ" in decoded or "enc" in decoded)
-
-
-def _is_aws_secret(body: str) -> bool:
-    kinds = (
-        any(c.isupper() for c in body) and any(c.islower() for c in body) and any(c.isdigit() for c in body)
-    )
-    return kinds and entropy(body) >= 4.0
-
-
-def _is_basic_credentials(header: str) -> bool:
-    encoded = header.partition(" ")[2]
-    try:
-        decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
-    except (ValueError, binascii.Error):
-        return False
-    return ":" in decoded and decoded.isprintable()
-
-
-_Check = Callable[[str], bool]
-
-
-class _Vendor(msgspec.Struct, frozen=True):
-    """`marker` must stand in the text for `pattern` to be tried; `accept` sees the matched key."""
-
-    kind: str
-    marker: str
-    pattern: re.Pattern[str]
-    accept: _Check
-
-
-def _vendor(kind: str, marker: str, pattern: str, accept: _Check = _is_lively) -> _Vendor:
-    # A pattern that begins with a literal is found by plain search; its boundary is looked at afterwards.
-    boundary = "" if pattern[0].isalpha() else r"(?<![A-Za-z0-9])"
-    return _Vendor(kind, marker, lazy_pattern(boundary + pattern), accept)
-
-
-_VENDORS: Final = (
-    _vendor("aws_access_key", "AKIA", r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])", _always),
-    _vendor("aws_access_key", "ASIA", r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])", _always),
-    _vendor("aws_secret_key", "aws", r"(?<![/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", _is_aws_secret),
-    _vendor("aws_secret_key", "AWS", r"(?<![/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", _is_aws_secret),
-    _vendor("github_token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,255}"),
-    _vendor("github_token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
-    _vendor("gitlab_token", "gl", r"gl(?:pat|ptt|rt|dt|cbt|soat|ft|imt|agent)-[A-Za-z0-9_.-]{20,}"),
-    _vendor("slack_token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    _vendor("slack_token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9-]{20,}"),
-    _vendor(
-        "slack_webhook",
-        "hooks.slack.com",
-        r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}",
-        _always,
-    ),
-    _vendor("discord_webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[\w-]{20,}"),
-    _vendor("discord_token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
-    _vendor("stripe_key", "k_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
-    _vendor("stripe_key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    _vendor("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-    _vendor("openai_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_-]{16,}"),
-    _vendor("google_api_key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
-    _vendor("google_oauth_token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
-    _vendor("google_oauth_secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    _vendor("sendgrid_key", "SG.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
-    _vendor("twilio_key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _vendor("mailgun_key", "key-", r"key-[0-9a-z]{32}(?![A-Za-z0-9])"),
-    _vendor("mailchimp_key", "-us", r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
-    _vendor("npm_token", "npm_", r"npm_[A-Za-z0-9]{30,}"),
-    _vendor("pypi_token", "pypi-", r"pypi-[A-Za-z0-9_-]{40,}"),
-    _vendor("huggingface_token", "hf_", r"hf_[A-Za-z0-9]{28,}"),
-    _vendor("docker_token", "dckr_", r"dckr_[po]at_[A-Za-z0-9_-]{20,}"),
-    _vendor("digitalocean_token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
-    _vendor("shopify_token", "shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    _vendor("square_token", "sq0", r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}"),
-    _vendor("databricks_token", "dapi", r"dapi[0-9a-f]{32}"),
-    _vendor("vault_token", "hv", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    _vendor("age_key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _vendor("telegram_token", ":", r"[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    _vendor("azure_storage_key", "Key=", r"(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
-    _vendor("azure_sas_token", "sig=", r"sig=[A-Za-z0-9%+/]{40,}(?:=|%3[dD])*"),
-    _vendor("atlassian_token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{50,}"),
-    _vendor("linear_key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    _vendor("notion_token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
-    _vendor("postman_key", "PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
-    _vendor("newrelic_key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
-    _vendor("grafana_token", "gl", r"gl(?:sa|c)_[A-Za-z0-9+/=_]{32,}"),
-    _vendor("doppler_token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.]{40,}"),
-    _vendor("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
-    _vendor("replicate_token", "r8_", r"r8_[A-Za-z0-9]{37,}"),
-    _vendor("supabase_token", "sbp_", r"sbp_[0-9a-f]{40}"),
-    _vendor("sentry_token", "sntry", r"sntry[su]_[A-Za-z0-9+/=_]{40,}"),
-    _vendor("qwed_credential", "qwed_", r"qwed_(?:agent|live)_[A-Za-z0-9_-]{16,}", _always),
-    _vendor("qwed_webhook_secret", "whsec_", r"whsec_[A-Za-z0-9_-]{24,}"),
-    _vendor("basic_credentials", "asic ", r"[Bb]asic [A-Za-z0-9+/]{8,512}={0,2}", _is_basic_credentials),
-    _vendor("jwt", "eyJ", r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", _is_jwt),
-)
-
-
-def _vendor_keys(text: str) -> Iterator[Secret]:
-    for vendor in _VENDORS:
-        if vendor.marker not in text:
-            continue
-        for match in vendor.pattern.finditer(text):
-            starts_inside = match.start() > 0 and text[match.start() - 1].isalnum()
-            if not starts_inside and vendor.accept(match.group()):
-                yield Secret(vendor.kind, match.start(), match.end())
 
 
 _PEM_BEGIN = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
@@ -251,6 +119,54 @@ def _url_passwords(text: str) -> Iterator[Secret]:
     for match in _URL_PASSWORD.finditer(text):
         if not _is_stand_in(match.group(1)):
             yield Secret("url_password", match.start(1), match.end(1))
+
+
+# Places that hold a password without a sign between it and its name.
+_PLACES: Final = (
+    (
+        "password",
+        " -u",
+        lazy_pattern(r"\bcurl\b[^\n|;]{0,200}?\s-u[\s=]{0,2}['\"]?[^\s:'\"]{1,64}:([^\s'\"]{4,128})"),
+    ),
+    (
+        "password",
+        "--user",
+        lazy_pattern(r"--(?:proxy-)?user[\s=]['\"]?[^\s:'\"]{1,64}:([^\s'\"]{4,128})"),
+    ),
+    (
+        "password",
+        "password ",
+        lazy_pattern(r"\blogin\s{1,4}\S{1,64}\s{1,4}password\s{1,4}(\S{4,128})"),
+    ),
+    (
+        "registry_credentials",
+        "auth",
+        lazy_pattern(r"(?<![A-Za-z])_?auth\"?\s{0,4}[:=]\s{0,4}\"?([A-Za-z0-9+/]{8,512}={0,2})(?![\w.-])"),
+    ),
+    (
+        "recovery_phrase",
+        "phrase",
+        lazy_pattern(
+            r"(?i)(?:seed|recovery|mnemonic|wallet) phrase\W{1,8}(?:is\W{1,4})?"
+            r"((?:[a-z]{3,8}\s{1,2}){11,23}[a-z]{3,8})\b"
+        ),
+    ),
+)
+
+
+def _placed(text: str) -> Iterator[Secret]:
+    for kind, marker, pattern in _PLACES:
+        if marker not in text:
+            continue
+        for match in pattern.finditer(text):
+            if _is_placed_secret(kind, match.group(1)):
+                yield Secret(kind, match.start(1), match.end(1))
+
+
+def _is_placed_secret(kind: str, value: str) -> bool:
+    if kind == "password":
+        return _is_password(value, bare=True)
+    return kind == "recovery_phrase" or is_credential_pair(value)
 
 
 # A word is first found by plain search; these two then read, at that place, what stands around it.
@@ -287,10 +203,20 @@ _HARMLESS_OWNERS: Final = (
     "continuation",
     "sync",
     "csrf",
-    "max",
-    "min",
     "total",
     "design",
+)
+_HARMLESS_OWNER = lazy_pattern(rf"(?:{'|'.join(_HARMLESS_OWNERS)}|\b(?:max|min))$")
+# `STRIPE_KEY` names a secret as `primary_key` does not; only what looks random is believed of the others.
+_ORDINARY_KEY = lazy_pattern(
+    r"(?:public|primary|foreign|partition|sort|cache|idempotency|object|storage|row|hash|dedup\w*|registry"
+    r"|map|index|lookup"
+    r"|group|routing|bucket|s3|host|etag|translation|message|session|event|trace|unique|natural|surrogate"
+    r"|composite|"
+    r"ssh|deploy|site|publishable|content|image|file|asset|build|artifact|layer|digest)$"
+)
+_RANDOM_VALUE = lazy_pattern(
+    r"[0-9a-f]{32,128}|(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])[A-Za-z0-9+/_-]{24,128}={0,2}|[a-z0-9]{32,128}"
 )
 _GIVEN_VALUE = lazy_pattern(
     r"""(?ix)
@@ -302,8 +228,10 @@ _GIVEN_VALUE = lazy_pattern(
 )
 _PASSWORD_WORDS: Final = ("pass", "pwd", "pin")
 _HARMLESS_TAILS = lazy_pattern(
-    r"(?i)(?:name|arn|_?id|ref|path|ur[li]|endpoint|file|type|version|manager|count|limit|length|usage|_at|expir\w*|"
-    r"policy|ttl|field|label|hint|rotation|format|status|updated|changed|reset|required|min|max|budget|rate|s_used)s?$"
+    r"(?i)(?:name|arn|_?id|ref|path|ur[li]|endpoint|file|type|version|manager|count|limit|length|usage|_at"
+    r"|expir\w*|"
+    r"policy|ttl|field|label|hint|rotation|format|status|updated|changed|reset|required|min|max|budget"
+    r"|rate|s_used)s?$"
 )
 _STAND_IN = lazy_pattern(
     r"""(?ix) ^(?: [*•x.#_-]+ | \$\{?\w.* | \{+.* | %\w+%? | \[.* | <.* | \(.*
@@ -325,19 +253,25 @@ def _named(text: str) -> Iterator[Secret]:
         position = lowered.find(name)
         while position >= 0:
             end = position + len(name)
-            if _is_name(name, lowered, position) and (given := _GIVEN_VALUE.match(text, end)):
-                yield from _judged(name, given)
+            said = _said_by(name, lowered, position)
+            if said and (given := _GIVEN_VALUE.match(text, end)):
+                yield from _judged(said, given)
                 end = given.end("value")
             position = lowered.find(name, end)
 
 
-def _is_name(name: str, lowered: str, position: int) -> bool:
+def _said_by(name: str, lowered: str, position: int) -> str:
+    """What the word names here: itself, `owned` for the key of something, or nothing."""
     if name in ("pass", "pwd", "pin"):
-        return position == 0 or not lowered[position - 1].isalnum()
-    owner = lowered[max(0, position - 16) : position].rstrip(" _-")
-    if name == "key":
-        return owner.endswith(_KEY_OWNERS)
-    return not owner.endswith(_HARMLESS_OWNERS)
+        return "" if position and lowered[position - 1].isalnum() else name
+    before = lowered[max(0, position - 16) : position]
+    owner = before.rstrip(" _-")
+    if name != "key":
+        return "" if _HARMLESS_OWNER.search(owner) else name
+    if owner.endswith(_KEY_OWNERS):
+        return name
+    is_joined = before[-1:] in ("_", "-") and owner[-1:].isalnum()
+    return "owned" if is_joined and not _ORDINARY_KEY.search(owner) else ""
 
 
 def _judged(name: str, given: re.Match[str]) -> Iterator[Secret]:
@@ -349,7 +283,7 @@ def _judged(name: str, given: re.Match[str]) -> Iterator[Secret]:
     if name.startswith(_PASSWORD_WORDS):
         if _is_password(value, bare=tail in ("", "ord", "d")):
             yield Secret("password", *span)
-    elif _is_token(value):
+    elif _is_token(value) and (name != "owned" or _is_random(value)):
         yield Secret("token", *span)
 
 
@@ -359,7 +293,7 @@ def is_secret_value(name: str, value: str) -> bool:
 
 
 def _is_stand_in(value: str) -> bool:
-    return _STAND_IN.match(value) is not None or any(word in value.lower() for word in _PLACEHOLDER_WORDS)
+    return _STAND_IN.match(value) is not None or holds_a_placeholder(value)
 
 
 def _is_password(value: str, *, bare: bool) -> bool:
@@ -378,6 +312,10 @@ def _is_token(value: str) -> bool:
     if _is_stand_in(value) or _EXPRESSION.match(value) or _DATE_OR_NUMBER.match(value):
         return False
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and entropy(value[:64]) >= 3.0
+
+
+def _is_random(value: str) -> bool:
+    return _RANDOM_VALUE.fullmatch(value) is not None and entropy(value[:64]) >= 3.3
 
 
 def _without_overlaps(found: list[Secret]) -> list[Secret]:
