@@ -182,9 +182,22 @@ SELECT pg_notify('qwed_changes', $1)
 SELECT release_holds(array_agg(DISTINCT 'a:' || agent_id), array_agg(token)) FROM holds WHERE owner = $1
 HAVING count(*) > 0
 
--- name: release_expired
-SELECT release_holds(array_agg(DISTINCT 'a:' || agent_id), array_agg(token))
-FROM (SELECT agent_id, token FROM holds WHERE expires_ms < $1 LIMIT 200) AS late HAVING count(*) > 0
+-- name: live
+-- As long as the session of a process lasts, it lives.
+SELECT pg_advisory_lock_shared(7932004, $1)
+
+-- name: absent_owners
+SELECT DISTINCT owner FROM holds AS h WHERE owner LIKE 'w%' AND NOT EXISTS (
+    SELECT 1 FROM pg_locks AS l
+    WHERE l.locktype = 'advisory' AND l.classid = 7932004 AND l.objsubid = 2
+      AND l.objid::text = substr(h.owner, 2)
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+
+-- name: drop_holds_of
+SELECT drop_holds(array_agg(token)) FROM holds WHERE owner = ANY ($1::text[])
+
+-- name: drop_expired
+SELECT drop_holds(array_agg(token)) FROM (SELECT token FROM holds WHERE expires_ms < $1 LIMIT 200) AS late
 
 -- name: waiting_for_the_ledger
 SELECT id, at_ms, subject, commitment FROM pending ORDER BY id LIMIT $1

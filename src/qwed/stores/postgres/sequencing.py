@@ -34,8 +34,11 @@ TAIL: Final = 1_000
 LOOK_SECONDS: Final = 0.05
 FOLLOW_SECONDS: Final = 0.5
 HOUSE_MS: Final = 60_000
-#: How long after its lease the hold of a process that died goes on to count, at most.
+#: How long after its lease a hold goes on to count, at most.
 LATE_SECONDS: Final = 10.0
+#: How often the leader looks for processes that died, and how long it waits for one to come back.
+ABSENCE_LOOK_SECONDS: Final = 1.0
+ABSENCE_SECONDS: Final = 4.0
 #: A leader that says nothing for so long is no leader any more.
 SILENT_MS: Final = 5_000
 KEEP_CHECKPOINT_MS: Final = 60_000
@@ -52,6 +55,9 @@ class Sequencer:
         self._end: End | None = None
         self._kept_house_ms = 0
         self._freed = time.monotonic()
+        self._looked = time.monotonic()
+        #: Owners of holds whose session is gone, and since when.
+        self._absent: dict[str, float] = {}
         self._stopping = asyncio.Event()
         self.is_leader = False
 
@@ -81,7 +87,7 @@ class Sequencer:
             await self._pause(FOLLOW_SECONDS)
             if self._stopping.is_set():
                 return
-        self.is_leader = True
+        self.is_leader, self._absent = True, {}
         self._end = await verified_end(connection, self._ring)
         await self._lead(connection)
 
@@ -89,6 +95,7 @@ class Sequencer:
         while True:
             count = await self._sequence(connection)
             await self._free_late_holds(connection)
+            await self._free_holds_of_the_dead(connection)
             await self._keep_house(connection)
             if count == BATCH:
                 continue
@@ -138,7 +145,19 @@ class Sequencer:
     async def _free_late_holds(self, connection: Connection) -> None:
         if time.monotonic() - self._freed > LATE_SECONDS:
             self._freed = time.monotonic()
-            await connection.execute(SQL["release_expired"], self._clock.now_ms())
+            await connection.execute(SQL["drop_expired"], self._clock.now_ms())
+
+    async def _free_holds_of_the_dead(self, connection: Connection) -> None:
+        """Whoever lost its connection to a process that died may ask again long before the lease ends."""
+        now = time.monotonic()
+        if now - self._looked < ABSENCE_LOOK_SECONDS:
+            return
+        self._looked = now
+        owners = [row[0] for row in await connection.fetch(SQL["absent_owners"])]
+        self._absent = {owner: self._absent.get(owner, now) for owner in owners}
+        dead = [owner for owner, since in self._absent.items() if now - since >= ABSENCE_SECONDS]
+        if dead:
+            await connection.execute(SQL["drop_holds_of"], dead)
 
     async def _keep_house(self, connection: Connection) -> None:
         """Drop what no window can see any more, a little at a time."""

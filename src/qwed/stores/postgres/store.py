@@ -111,7 +111,8 @@ class PostgresStore:
         self._policy = policy
         self._clock = clock
         self._ring = ring
-        self._owner = secrets.token_hex(8)
+        self._number = secrets.randbits(31)
+        self._owner = f"w{self._number}"
         self._standings: Kept[Standing] = Kept()
         self.admissions = Admissions(policy, self._owner, self._standings)
         self.commits = Commits(url, policy)
@@ -219,11 +220,12 @@ class PostgresStore:
         return key if key is not None and key.revoked_ms is None else None
 
     async def _listen(self) -> None:
-        """Hear of changes that other processes make."""
+        """Hear of changes that other processes make, and let them know that this one lives."""
         while not self._closed:
             connection = None
             try:
                 connection = await connect(self._url)
+                await connection.fetchval(SQL["live"], self._number)
                 await connection.add_listener("qwed_changes", self._heard)
                 self._set_listening(True)
                 while not self._closed:
