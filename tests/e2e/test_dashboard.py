@@ -470,6 +470,27 @@ def test_a_conversation_is_a_timeline_of_decisions_that_say_why(page, visit, ser
     assert page.locator(".check.passed").count() == 16
 
 
+def test_the_newest_conversation_is_open_before_one_is_chosen(page, visit, server):
+    agent = an_agent(server)
+    ask(server, agent, {"type": "calculate", "query": "2+2"}, 1, "earlier")
+    ask(server, agent, {"type": "calculate", "query": "3+3"}, 1, "later")
+    page.goto(visit.url(f"/dashboard/agents/{agent['agent_id']}"))
+
+    expect(page.locator(".timeline .step")).to_contain_text("3+3")
+    expect(page.locator(".conversation[aria-current]")).to_contain_text("later")
+
+
+def test_what_is_new_is_what_agents_asked_for_not_bookkeeping(page, visit, server):
+    agent = an_agent(server)
+    ask(server, agent, {"type": "calculate", "query": "20+22"})
+    an_agent(server)
+    page.goto(visit.url("/dashboard"))
+
+    feed = page.locator(".feed")
+    expect(feed).to_contain_text("20+22")
+    expect(feed).not_to_contain_text("register_agent")
+
+
 def test_a_search_is_an_address(page, visit, server):
     agent = an_agent(server)
     ask(server, agent, {"type": "calculate", "query": "1+1"})

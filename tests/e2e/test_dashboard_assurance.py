@@ -144,3 +144,18 @@ def test_five_thousand_nodes_can_be_moved_zoomed_and_clicked(visit):
     # Generous: what matters is that nothing freezes.
     assert slowest < 2_000
     expect(page.locator("#chosen")).to_contain_text("step 0")
+
+
+def test_a_long_story_is_folded_and_a_node_is_chosen_without_a_mouse(visit):
+    graph = big_graph(400)
+    page = visit.signed_in(OPERATOR_KEY)
+    page.route(
+        "**/provenance/*/graph",
+        lambda route: route.fulfill(body=json.dumps(graph), content_type="application/json"),
+    )
+    page.goto(visit.url(f"/dashboard/provenance/{graph['jti']}"))
+    page.get_by_text("As a list").press("Enter")
+    page.get_by_role("button", name="step 7", exact=True).press("Enter")
+
+    expect(page.locator("#chosen")).to_contain_text(graph["nodes"][7]["jti"])
+    assert page.evaluate(CONTRAST) == []

@@ -154,7 +154,8 @@ const conversationList = (agentId, chosen, rows) => {
 export const agentPage = async ({ main, signal, parameters, query, live }) => {
   const id = parameters.id;
   const at = `/agents/${segment(id)}`;
-  const chosen = query.get("conversation");
+  // The newest conversation, unless the address names one.
+  let chosen = query.get("conversation");
   const place = el("div", { class: "stack" });
   const steps = el("div");
   show(main, place);
@@ -174,8 +175,10 @@ export const agentPage = async ({ main, signal, parameters, query, live }) => {
       get(at), get(`${at}/budget`), get(`${at}/trust`, { limit: 100 }).catch(() => null), get(`${at}/conversations`),
       session.is_operator ? get(`${at}/trust-score`).catch(() => null) : null]);
     document.title = `${agent.name} · QWED`;
+    chosen ??= talks.conversations[0]?.conversation_id ?? null;
     return [head(agent, redraw),
-      el("div", { class: "columns" }, identity(agent), el("div", { class: "stack" }, budget(spent), permissions(agent))),
+      el("div", { class: "columns level" }, identity(agent), budget(spent)),
+      permissions(agent),
       trust(agent, history),
       score(told),
       el("div", { class: "columns talks" },
@@ -184,7 +187,7 @@ export const agentPage = async ({ main, signal, parameters, query, live }) => {
   };
   const redraw = calmly(1500, () => fillFrom(place, signal, build));
   const buildSteps = async () => {
-    if (chosen === null) return card("Timeline", empty("Choose a conversation", "Its steps appear here, each with its decision and why."));
+    if (chosen === null) return card("Timeline", empty("No conversations yet", "Steps appear here, each with its decision and why."));
     const { activities } = await get("/activity", { agent_id: id, conversation_id: chosen, limit: 200 });
     return timeline(id, chosen, activities.reverse());
   };
@@ -196,6 +199,8 @@ export const agentPage = async ({ main, signal, parameters, query, live }) => {
       redrawSteps();
     }, signal);
   }
-  await Promise.all([fillFrom(place, signal, build), fillFrom(steps, signal, buildSteps)]);
-  if (chosen !== null) steps.scrollIntoView({ block: "nearest" });
+  const isAskedFor = chosen !== null;
+  await fillFrom(place, signal, build);
+  await fillFrom(steps, signal, buildSteps);
+  if (isAskedFor) steps.scrollIntoView({ block: "nearest" });
 };

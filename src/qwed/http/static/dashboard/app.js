@@ -103,7 +103,7 @@ const draw = async () => {
   frame(found?.page);
   document.title = `${found?.page.title ?? "Nothing here"} · QWED`;
   if (found === null) {
-    show(main, empty("There is no such page", "Choose one above."));
+    show(main, empty("There is no such page", link("/dashboard", {}, "Go to the overview")));
     return;
   }
   try {

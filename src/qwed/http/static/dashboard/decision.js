@@ -2,7 +2,7 @@
 import { get, segment } from "./api.js";
 import { el, link, show } from "./dom.js";
 import { clock, milliseconds, usd } from "./format.js";
-import { agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, when } from "./parts.js";
+import { actionCard, agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, when } from "./parts.js";
 
 const STATES = {
   passed: ["✓", "passed"], decided: ["➜", "decided here"], not_reached: ["", "not reached"], not_applicable: ["–", "does not apply"],
@@ -68,7 +68,7 @@ export const decisionPage = async ({ main, signal, parameters }) => {
       el("div", { class: "columns" },
         card("Checks", checks.length ? el("ol", { class: "checks" }, checks.map((row) => check(row, entry))) : empty("No checks", "This entry records a change that somebody made.")),
         el("div", { class: "stack" },
-          card("The action", block(entry.action ?? {})),
+          actionCard(entry.action),
           entry.verification ? verification(entry.verification) : null,
           approval ? approvalCard(approval) : null,
           entry.execution ? outcome(entry.execution) : null,

@@ -37,7 +37,7 @@ export const milliseconds = (value) => {
 
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const timeOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const hourOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const hourOnly = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const dayOnly = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 export const moment = (iso) => dayAndTime.format(new Date(iso));
 export const clock = (iso) => {

@@ -2,7 +2,7 @@
 import { get, hasScope, parse, post, segment } from "./api.js";
 import { calmly, el, link, show } from "./dom.js";
 import { clock, json, left, summary } from "./format.js";
-import { agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, when } from "./parts.js";
+import { actionCard, agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, when } from "./parts.js";
 
 const TABS = [["open", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["redeemed", "Used"], ["expired", "Expired"]];
 const PAGE = 50;
@@ -105,16 +105,6 @@ const buttons = (approval, answer) => {
   return el("div", { class: "answers" }, one("a", "Approve", "good"), approval.kind === "action" ? one("e", "Edit", "") : null, one("d", "Deny", "bad"));
 };
 
-const actionCard = (approval) => {
-  const { type, query, code, target, parameters, ...rest } = approval.action ?? {};
-  return card("The action",
-    facts([["Type", el("code", type)], ["Target", target === undefined ? undefined : el("code", target)]]),
-    query === undefined || query === null ? null : [el("h3", "Query"), block(query)],
-    code === undefined || code === null ? null : [el("h3", "Code"), block(code)],
-    parameters && Object.keys(parameters).length ? [el("h3", "Parameters"), block(parameters)] : null,
-    Object.keys(rest).length ? [el("h3", "More"), block(rest)] : null);
-};
-
 const detail = (approval, comparison, answer) => {
   const agent = comparison?.agent;
   return [
@@ -126,7 +116,7 @@ const detail = (approval, comparison, answer) => {
     buttons(approval, answer),
     approval.user_intent ? el("blockquote", { class: "intent" }, el("p", approval.user_intent), el("footer", { class: "dim" }, "what the agent says it is for")) : null,
     unusual(comparison),
-    actionCard(approval),
+    actionCard(approval.action),
     card("Why it waits", el("p", approval.reason || "A person must approve it."),
       approval.evidence && Object.keys(approval.evidence).length ? [el("h3", "Evidence"), block(approval.evidence)] : null),
     votes(approval),

@@ -7,6 +7,8 @@ import { agentLink, card, decisionPill, empty, fillFrom, when } from "./parts.js
 
 const PERIODS = [["24", "24 hours"], ["168", "7 days"], ["720", "30 days"]];
 const FEED = 8;
+const PAGE = 50;
+const MAX_PAGES = 4;
 
 const tile = (label, value, note, href) =>
   el(href ? "a" : "div", { class: "tile", href }, el("span", { class: "tile-label" }, label), el("span", { class: "tile-value" }, value), el("span", { class: "tile-note" }, note));
@@ -46,6 +48,19 @@ const feedRow = (entry, names) =>
     el("span", { class: "feed-what" }, link(`/dashboard/decisions/${segment(entry.activity_id)}`, {}, entry.action_type), el("span", { class: "dim" }, summary(entry.action))),
     el("span", { class: "feed-who dim" }, names[entry.agent_id] ?? entry.agent_id, " ", when(entry.timestamp)));
 
+/** What agents asked for: notes of bookkeeping arrive in heaps and would hide it, so they are passed over, within bounds. */
+const newest = async () => {
+  let [entries, names, cursor] = [[], {}, undefined];
+  for (let pages = 0; pages < MAX_PAGES && entries.length < FEED; pages += 1) {
+    const page = await get("/activity", { limit: PAGE, cursor });
+    entries = [...entries, ...page.activities.filter((entry) => entry.decision !== "NOTED")];
+    names = { ...names, ...page.agents };
+    cursor = page.next;
+    if (!cursor) break;
+  }
+  return { entries: entries.slice(0, FEED), names };
+};
+
 export const overviewPage = async ({ main, signal, query, live }) => {
   const hours = PERIODS.some(([value]) => value === query.get("hours")) ? query.get("hours") : "24";
   const figures = el("div", { class: "stack" });
@@ -60,14 +75,15 @@ export const overviewPage = async ({ main, signal, query, live }) => {
     const all = ["approved", "corrected", "pending", "denied", "budget_exceeded"].reduce((sum, kind) => sum + num(now.totals[kind]), 0);
     return [tiles(now),
       card("Decisions over time", all ? outcomeBars(now.bars, now.period.bar_hours) : empty("No decisions in this period", "They appear here as agents ask.")),
-      el("div", { class: "columns" }, refusals(now), spending(now)), atRisk(now)];
+      now.at_risk.length ? atRisk(now) : null,
+      el("div", { class: "columns level" }, refusals(now), spending(now)), now.at_risk.length ? null : atRisk(now)];
   };
   const refresh = calmly(3000, () => fillFrom(figures, signal, build));
   const refreshFeed = calmly(2000, () => fillFrom(feed, signal, async () => {
-    const { activities, agents } = await get("/activity", { limit: FEED });
-    return activities.length
-      ? el("ul", { class: "rows feed" }, activities.map((entry) => feedRow(entry, agents)))
-      : empty("Nothing has happened yet", "Register an agent and let it ask for something.");
+    const { entries, names } = await newest();
+    return entries.length
+      ? el("ul", { class: "rows feed" }, entries.map((entry) => feedRow(entry, names)))
+      : empty("Nobody has asked for anything yet", "Register an agent and let it ask for something.");
   }));
   for (const type of ["decision", "approval", "trust", "again"]) {
     live.on(type, () => {

@@ -34,7 +34,8 @@ export const statusPill = (status) => {
   return pill(kind, sign, status);
 };
 
-export const trustPill = (value) => pill("noted", "◆", `trust ${level(value)}`);
+const TRUST = ["denied", "pending", "corrected", "approved"];
+export const trustPill = (value) => pill(TRUST[value] ?? "noted", "◆", `trust ${level(value)}`);
 
 export const when = (iso) => el("time", { datetime: iso, title: moment(iso), "data-ago": iso }, ago(iso));
 
@@ -49,6 +50,17 @@ export const facts = (rows) =>
   el("dl", { class: "facts" }, rows.filter(([, value]) => value !== undefined && value !== null && value !== "")
     .map(([name, value]) => [el("dt", name), el("dd", value)]));
 
+/** What is asked for: the text as it was written, not as a string within JSON. */
+export const actionCard = (action) => {
+  const { type, query, code, target, parameters, ...rest } = action ?? {};
+  return card("The action",
+    facts([["Type", el("code", type)], ["Target", target === undefined ? undefined : el("code", target)]]),
+    query === undefined || query === null ? null : [el("h3", "Query"), block(query)],
+    code === undefined || code === null ? null : [el("h3", "Code"), block(code)],
+    parameters && Object.keys(parameters).length ? [el("h3", "Parameters"), block(parameters)] : null,
+    Object.keys(rest).length ? [el("h3", "More"), block(rest)] : null);
+};
+
 export const empty = (title, text) => el("div", { class: "empty" }, el("p", { class: "empty-title" }, title), text ? el("p", text) : null);
 
 export const loading = (text = "Loading …") => el("p", { class: "loading", role: "status" }, text);
@@ -57,6 +69,7 @@ export const failure = (error, retry) =>
   el("div", { class: "failure", role: "alert" },
     el("p", { class: "empty-title" }, error.status === 404 ? "There is nothing here" : "This could not be loaded"),
     el("p", error.status === 404 ? "It does not exist, or it is not yours to see." : error.message),
+    error.status === 404 ? el("p", link("/dashboard/search", {}, "Search the record")) : null,
     retry && error.status !== 404 ? el("button", { type: "button", class: "button", on: { click: retry } }, "Try again") : null);
 
 /** Fill `place` with what `load` builds; show that it loads, and what went wrong. */

@@ -9,22 +9,46 @@ const BAD = "#d62728";
 const WIDE = 150;
 const HIGH = 34;
 const APART = [220, 54];
+// Rows between two bands, and columns that need no folding.
+const BETWEEN = 1.5;
+const UNFOLDED = 6;
+const STUB = 28;
+const READABLE = 0.35;
 const LISTED = 200;
 
 /** One column for each step away from the roots; parents come before children. */
-const layout = (graph) => {
-  const nodes = new Map(graph.nodes.map((node) => [node.jti, { ...node, column: 0 }]));
-  for (const jti of graph.missing) nodes.set(jti, { jti, agent: "missing", action: "not on record", missing: true, column: 0 });
+const columnsOf = (graph) => {
+  const nodes = new Map(graph.nodes.map((node) => [node.jti, { ...node, column: 0, parents: [] }]));
+  for (const jti of graph.missing) nodes.set(jti, { jti, agent: "missing", action: "not on record", missing: true, column: 0, parents: [] });
   for (const [parent, child] of graph.edges) {
     const [from, to] = [nodes.get(parent), nodes.get(child)];
-    if (from && to) to.column = Math.max(to.column, from.column + 1);
+    if (!from || !to) continue;
+    to.column = Math.max(to.column, from.column + 1);
+    to.parents.push(from);
   }
-  const filled = [];
-  for (const node of nodes.values()) {
-    const row = filled[node.column] ?? 0;
-    filled[node.column] = row + 1;
-    node.x = node.column * APART[0];
-    node.y = row * APART[1];
+  const columns = [];
+  for (const node of nodes.values()) (columns[node.column] ??= []).push(node);
+  return { nodes, columns };
+};
+
+/** Beside its parents, so that few links cross. */
+const order = (column) => {
+  const mean = (node) => node.parents.reduce((sum, parent) => sum + parent.row, 0) / (node.parents.length || 1);
+  column.sort((one, other) => mean(one) - mean(other)).forEach((node, row) => { node.row = row; });
+};
+
+/** A long story is folded into bands, as a text into lines: otherwise it is a thread that nobody can read. */
+const layout = (graph, aspect) => {
+  const { nodes, columns } = columnsOf(graph);
+  columns.forEach(order);
+  const tallest = Math.max(...columns.map((column) => column.length), 1);
+  const wanted = Math.ceil(Math.sqrt((columns.length * (tallest + BETWEEN) * APART[1] * aspect) / APART[0]));
+  const perBand = Math.max(wanted, UNFOLDED);
+  let top = 0;
+  for (let first = 0; first < columns.length; first += perBand) {
+    const band = columns.slice(first, first + perBand);
+    band.forEach((column, at) => column.forEach((node) => Object.assign(node, { band: first, x: at * APART[0], y: (top + node.row) * APART[1] })));
+    top += Math.max(...band.map((column) => column.length)) + BETWEEN;
   }
   return nodes;
 };
@@ -37,7 +61,7 @@ const colourOf = (nodes) => {
 class Picture {
   constructor(canvas, graph, chosen) {
     this.canvas = canvas;
-    this.nodes = layout(graph);
+    this.nodes = layout(graph, innerWidth < 720 ? 0.8 : 1.7);
     this.edges = graph.edges.map(([from, to]) => [this.nodes.get(from), this.nodes.get(to)]).filter(([from, to]) => from && to);
     this.colours = colourOf(this.nodes);
     this.chosen = null;
@@ -104,6 +128,14 @@ class Picture {
     this.draw();
   }
 
+  /** The chosen one in the middle, large enough to be read. */
+  find() {
+    if (this.chosen === null) return;
+    this.scale = Math.max(this.scale, 0.9);
+    this.at = [this.canvas.clientWidth / 2 - (this.chosen.x + WIDE / 2) * this.scale, this.canvas.clientHeight / 2 - (this.chosen.y + HIGH / 2) * this.scale];
+    this.draw();
+  }
+
   under(event) {
     const box = this.canvas.getBoundingClientRect();
     const x = (event.clientX - box.left - this.at[0]) / this.scale;
@@ -142,17 +174,12 @@ class Picture {
     pen.scale(scale, scale);
     const [left, top] = [-at[0] / scale, -at[1] / scale];
     const [right, bottom] = [left + wide / scale, top + high / scale];
-    pen.strokeStyle = ink;
-    pen.globalAlpha = 0.35;
-    pen.lineWidth = 1 / Math.max(0.4, scale);
-    pen.beginPath();
-    for (const [from, to] of this.edges) {
-      if (Math.max(from.x + WIDE, to.x) < left || Math.min(from.x, to.x) > right || Math.max(from.y, to.y) + HIGH < top || Math.min(from.y, to.y) > bottom) continue;
-      pen.moveTo(from.x + WIDE, from.y + HIGH / 2);
-      pen.lineTo(to.x, to.y + HIGH / 2);
-    }
-    pen.stroke();
-    pen.globalAlpha = 1;
+    const isSeen = (from, to) => Math.max(from.x + WIDE, to.x) >= left && Math.min(from.x, to.x) <= right && Math.max(from.y, to.y) + HIGH >= top && Math.min(from.y, to.y) <= bottom;
+    const seen = this.edges.filter(([from, to]) => isSeen(from, to));
+    this.paintLinks(pen, seen.filter(([from, to]) => from.band === to.band), ink, 0.35, 1);
+    // From band to band only the ends are drawn, as where a line of text goes on; the chosen one's links are whole.
+    this.paintStubs(pen, seen.filter(([from, to]) => from.band !== to.band), ink);
+    if (this.chosen !== null) this.paintLinks(pen, seen.filter((link) => link.includes(this.chosen)), ink, 1, 2);
     pen.font = "12px sans-serif";
     for (const node of this.nodes.values()) {
       if (node.x > right || node.x + WIDE < left || node.y > bottom || node.y + HIGH < top) continue;
@@ -160,18 +187,41 @@ class Picture {
     }
   }
 
+  paintLinks(pen, links, ink, alpha, width) {
+    pen.strokeStyle = ink;
+    pen.globalAlpha = alpha;
+    pen.lineWidth = width / Math.max(0.4, this.scale);
+    pen.beginPath();
+    for (const [from, to] of links) {
+      pen.moveTo(from.x + WIDE, from.y + HIGH / 2);
+      pen.lineTo(to.x, to.y + HIGH / 2);
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
+  paintStubs(pen, links, ink) {
+    const ends = links.flatMap(([from, to]) => [
+      [{ x: from.x, y: from.y }, { x: from.x + WIDE + STUB, y: from.y }],
+      [{ x: to.x - WIDE - STUB, y: to.y }, { x: to.x, y: to.y }],
+    ]);
+    pen.setLineDash([3, 3]);
+    this.paintLinks(pen, ends, ink, 0.35, 1);
+    pen.setLineDash([]);
+  }
+
   paintNode(pen, node, ink) {
     const isBad = node.missing || ["failure", "DENIED", "BUDGET_EXCEEDED"].includes(node.outcome);
     pen.fillStyle = this.colours.of(node);
-    pen.globalAlpha = 0.25;
+    pen.globalAlpha = this.scale < READABLE ? 0.8 : 0.25;
     pen.fillRect(node.x, node.y, WIDE, HIGH);
     pen.globalAlpha = 1;
-    pen.lineWidth = node === this.chosen ? 3 : 1.5;
-    pen.strokeStyle = isBad ? BAD : this.colours.of(node);
+    pen.lineWidth = (node === this.chosen ? 3 : 1.5) / Math.min(1, Math.max(0.25, this.scale));
+    pen.strokeStyle = node === this.chosen ? ink : isBad ? BAD : this.colours.of(node);
     pen.setLineDash(node.level === "L1" ? [4, 3] : []);
     pen.strokeRect(node.x, node.y, WIDE, HIGH);
     pen.setLineDash([]);
-    if (this.scale < 0.35) return;
+    if (this.scale < READABLE) return;
     pen.fillStyle = ink;
     pen.fillText(short(node.action), node.x + 8, node.y + 14, WIDE - 16);
     pen.globalAlpha = 0.7;
@@ -185,17 +235,18 @@ const short = (text) => (text.length > 26 ? `${text.slice(0, 12)}…${text.slice
 const activityOf = (jti) => `act_${jti.replaceAll("-", "")}`;
 
 const details = (node) => (node === null ? empty("Choose a node", "What it is appears here.") : facts([
-  ["Token", el("code", node.jti)], ["Agent", el("code", node.agent)], ["Action", node.action], ["Level", node.level], ["Outcome", node.outcome ?? undefined],
+  ["Action", node.action], ["Agent", el("code", node.agent)], ["Level", node.level], ["Outcome", node.outcome ?? undefined],
   ["When", node.at === undefined ? undefined : clock(new Date(Number(node.at) * 1000).toISOString())],
   ["Data from", node.data_source], ["Classification", node.data_classification],
   ["Transformations", node.transformations?.length ? node.transformations.join(", ") : undefined],
   ["Decision", node.action?.startsWith("qwed:") ? link(`/dashboard/decisions/${segment(activityOf(node.jti))}`, {}, "Open it") : undefined],
+  ["Token", el("code", node.jti)],
 ]));
 
-const listed = (graph) => el("details", el("summary", "As a list"),
+const listed = (graph, choose) => el("details", el("summary", "As a list"),
   el("div", { class: "scroll", tabindex: "0" }, el("table",
     el("thead", el("tr", ["Action", "Agent", "Level", "Token"].map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", node.action), el("td", node.agent), el("td", node.level), el("td", el("code", node.jti))))))),
+    el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", el("button", { type: "button", class: "button plain", on: { click: () => choose(node.jti) } }, node.action)), el("td", node.agent), el("td", node.level), el("td", el("code", node.jti))))))),
   graph.nodes.length > LISTED ? el("p", { class: "dim" }, `and ${count(graph.nodes.length - LISTED)} more`) : null);
 
 export const provenancePage = async ({ main, signal, parameters }) => {
@@ -211,9 +262,9 @@ export const provenancePage = async ({ main, signal, parameters }) => {
     const button = (label, work) => el("button", { type: "button", class: "button small", on: { click: work } }, label);
     return [
       el("div", { class: "page-head" }, el("div", el("h1", "Where it came from"), el("p", { class: "dim" }, said, graph.bounded ? "; there is more than is shown" : "")),
-        el("div", { class: "actions" }, button("Zoom in", () => picture.zoom(1.25)), button("Zoom out", () => picture.zoom(0.8)), button("Fit", () => picture.fit()))),
-      el("div", { class: "columns" },
-        card("Graph", canvas, el("p", { class: "dim small" }, "One colour for each agent; dashed is unsigned; red is denied, failed or missing."), listed(graph)),
+        el("div", { class: "actions" }, button("Zoom in", () => picture.zoom(1.25)), button("Zoom out", () => picture.zoom(0.8)), button("Fit", () => picture.fit()), button("Find the chosen one", () => picture.find()))),
+      el("div", { class: "columns graphs" },
+        card("Graph", canvas, el("p", { class: "dim small" }, "One colour for each agent; dashed is unsigned; red is denied, failed or missing."), listed(graph, (jti) => { picture.choose(picture.nodes.get(jti)); picture.find(); canvas.scrollIntoView({ block: "nearest" }); })),
         card("Chosen", side)),
     ];
   });
