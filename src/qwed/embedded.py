@@ -43,6 +43,7 @@ from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.read_trust import read_trust
 from qwed.gateway.records import Remembered
 from qwed.gateway.redact_activity import redact_activity, redact_matching
+from qwed.gateway.redact_token import redact_token
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.requests import check_identifier, read_tool, read_verify
@@ -161,6 +162,9 @@ class Gateway:
 
     def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
         return _plain(run(redact_matching(self.services, _OPERATOR, _agent(agent_id), selection)))
+
+    def redact_token(self, jti: str, reason: str) -> dict[str, Any]:
+        return _plain(run(redact_token(self.services, _OPERATOR, jti, {"reason": reason})))
 
     def compliance_report(
         self,

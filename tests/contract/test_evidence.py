@@ -14,7 +14,7 @@ from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.workflows import Completion, Workflow
 from qwed.ect import KeyRing, Level, generate, hash_bytes, issue, parse
-from qwed.gateway.records import Cosignature, ReceivedEct, Record
+from qwed.gateway.records import Cosignature, ReceivedEct, Record, Redaction
 from qwed.gateway.waiting import run
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
@@ -128,6 +128,20 @@ def test_of_two_tokens_under_one_id_one_is_taken(shelf, agent):
 
     assert sum(answer is None for answer in answers) == 1
     assert all(isinstance(answer, Refusal) for answer in answers if answer is not None)
+
+
+def test_an_erased_token_leaves_its_entry_and_the_weakest_of_nodes(shelf, agent):
+    ect = received(a_token(shelf.now), shelf.now)
+    shelf.commit(Record(an_activity(agent, shelf.now), ects=(ect,)))
+    redaction = Redaction(agent.agent_id, (), tokens=(ect.jti,))
+    shelf.commit(Record(an_activity(agent, shelf.now), redaction=redaction))
+    everything(shelf)
+
+    assert run(shelf.store.evidence.received(ect.jti)).token is None
+    assert ect.jti in [entry.subject for entry in _entries(shelf)]
+    (known,) = run(shelf.store.evidence.ancestry([ect.jti], 10))
+    assert (known.node.level, known.node.par, known.token_hash) == (Level.L1, (), "")
+    assert [item.token for item in run(shelf.store.evidence.lineage(ect.jti, 10))] == [None]
 
 
 def test_the_graph_is_walked_over_decisions_and_tokens_alike(shelf, agent):

@@ -27,6 +27,7 @@ class Backend(Protocol):
     def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]: ...
     def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]: ...
     def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]: ...
+    def redact_token(self, jti: str, reason: str) -> dict[str, Any]: ...
     def compliance_report(
         self,
         form: str,
@@ -115,6 +116,9 @@ class HttpBackend:
 
     def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
         return self._call("POST", f"/agents/{agent_id}/redact", json=selection)
+
+    def redact_token(self, jti: str, reason: str) -> dict[str, Any]:
+        return self._call("POST", f"/ect/{quote(jti, safe='')}/redact", json={"reason": reason})
 
     def compliance_report(
         self,

@@ -117,10 +117,16 @@ async def show_ect(services: Services, caller: Caller, jti: str) -> Answer:
     decided = await services.store.activity(activity_id_of(jti))
     if decided is not None and _may_read(caller, decided[0].principal_id, owner):
         return Answer(await _decided(services, jti, decided[0]))
-    received = await services.store.evidence.received(jti)
+    return Answer(await _received(services, await received_token(services, caller, jti)))
+
+
+async def received_token(services: Services, caller: Caller, jti: str) -> Received:
+    """A token that was submitted, as far as the caller may see it."""
+    owner = await _owner(services, caller)
+    received = await services.store.evidence.received(jti) if _JTI.fullmatch(jti) else None
     if received is None or not _may_read(caller, received.principal_id, owner):
         raise _no_token(jti)
-    return Answer(await _received(services, received))
+    return received
 
 
 async def _owner(services: Services, caller: Caller) -> PrincipalId | None:

@@ -3,6 +3,7 @@
 import functools
 from typing import Final, TypeGuard
 
+from qwed.domain.nodes import AGENT_DID
 from qwed.domain.workflows import Completion, Workflow
 from qwed.ect import jws
 from qwed.ect.policy_tokens import MAX_TOKEN_BYTES, Policy, read_policy
@@ -39,6 +40,7 @@ async def completions_of(services: Services, accepted: tuple[Accepted, ...]) -> 
             continue
         workflow = await services.store.workflow(claims.wid)
         node = policy_of(workflow).nodes.get(node_id) if workflow is not None else None
-        if node is not None and claims.iss == node.agent:
+        # A policy may name an agent by its DID or by its id.
+        if node is not None and node.agent in (claims.iss, claims.iss.removeprefix(AGENT_DID)):
             found.append(Completion(claims.wid, node.id, claims.jti))
     return tuple(found)

@@ -172,7 +172,8 @@ class Redaction(msgspec.Struct, frozen=True):
     """Texts that go, wherever they were copied to; entries, counters and times stay.
 
     `approvals` and `outcomes` are what takes the place of the stored ones. `conversations` are names
-    that are forgotten altogether, with the steps taken under them.
+    that are forgotten altogether, with the steps taken under them. Of `tokens`, by their `jti`, nothing is
+    left but the entry.
     """
 
     agent_id: AgentId
@@ -180,6 +181,7 @@ class Redaction(msgspec.Struct, frozen=True):
     approvals: tuple[Approval, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     conversations: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -66,7 +66,7 @@ async def redact_activity(
     """One entry, and what repeats it: the approval it asked for, its use, its outcome, and notes on them."""
     require_scope(caller, Scope.TRUST)
     await require_history(services, caller, agent_id)
-    reason = _checked_reason(convert(raw, RedactBody).reason)
+    reason = checked_reason(convert(raw, RedactBody).reason)
     async with services.turns.turn(agent_id):
         found = await services.store.activity(activity_id)
         if found is None or found[0].agent_id != agent_id:
@@ -84,7 +84,7 @@ async def redact_matching(services: Services, caller: Caller, agent_id: AgentId,
     require_scope(caller, Scope.TRUST)
     await require_history(services, caller, agent_id)
     body = convert(raw, RedactManyBody)
-    reason = _checked_reason(body.reason)
+    reason = checked_reason(body.reason)
     query, needle = _selection(agent_id, body)
     async with services.turns.turn(agent_id):
         page = await services.store.activities(query)
@@ -113,7 +113,7 @@ async def redact_matching(services: Services, caller: Caller, agent_id: AgentId,
     return Answer(answer)
 
 
-def _checked_reason(reason: str) -> str:
+def checked_reason(reason: str) -> str:
     if not reason.strip():
         raise malformed("reason", "is missing: an erasure says why")
     if len(reason) > MAX_TEXT:

@@ -452,6 +452,15 @@ OPERATIONS: Final = (
         "ect", "GET", "/ect/{jti}", "A token received, or that of a decision", "evidence", errors=(404,)
     ),
     Operation(
+        "redact_ect",
+        "POST",
+        "/ect/{jti}/redact",
+        "Erase a token that was submitted; its entry stays, and the ledger verifies",
+        "evidence",
+        (RedactBody,),
+        errors=(404, 409),
+    ),
+    Operation(
         "register_workflow",
         "POST",
         "/workflows",

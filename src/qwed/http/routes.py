@@ -41,6 +41,7 @@ from qwed.gateway.read_conversations import read_conversations
 from qwed.gateway.read_overview import Overviews
 from qwed.gateway.read_trust import read_trust
 from qwed.gateway.redact_activity import redact_activity, redact_matching
+from qwed.gateway.redact_token import redact_token
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.requests import convert, read_tool, read_verify
@@ -553,6 +554,11 @@ class Api:
     async def ect(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         return response_of(await evidence.show_ect(self._services, caller, request.path_params["jti"]))
+
+    async def redact_ect(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await redact_token(self._services, caller, request.path_params["jti"], raw))
 
     async def set_ect_keys(self, request: Request) -> Response:
         return await self._on_agent_with_body(request, evidence.set_ect_keys)

@@ -133,6 +133,12 @@ def decided_node(jti: str, at_ms: int, par: tuple[str, ...], wid: str | None) ->
     return KnownNode(dag.Node(jti, at_ms // 1000, par, wid, Level.L3), None)
 
 
+def erased_node(jti: str) -> KnownNode:
+    """A token that was accepted and erased: it was there, nothing it said can be relied on, and no other
+    token takes its place."""
+    return KnownNode(dag.Node(jti, 0, (), None, Level.L1), "")
+
+
 def received_node(token: str) -> KnownNode:
     """A token that was accepted before: its claims follow the rules."""
     unverified = parse(token)

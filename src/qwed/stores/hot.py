@@ -560,6 +560,8 @@ class HotStore:
             self._outcomes.drop(record.outcome.activity_id)
 
     def _apply(self, record: Record, place: _Place | None) -> None:
+        for jti in record.redaction.tokens if record.redaction is not None else ():
+            self._ects.drop(jti)
         if record.key is not None:
             self._keys.put(record.key.key_hash, record.key)
         if record.webhook is not None or record.dropped_webhook is not None:

@@ -53,7 +53,7 @@ from qwed.ledger.chain import Entry, Head
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
 from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclusion, root_of
 from qwed.stores.access import InlineAccess
-from qwed.stores.chaining import Growth, decided_node, lineage_of, received_node, walked
+from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
 from qwed.stores.hot import HotStore
 from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
 from qwed.stores.tallies import added, tally_of
@@ -437,6 +437,8 @@ class MemoryTables:
             self._steps.pop((redaction.agent_id, conversation), None)
             for seen in self._crossings.values():
                 seen.pop(conversation, None)
+        for jti in redaction.tokens:
+            self.ledger.erase(jti)
 
     def _forget_fingerprint(self, activity: Activity) -> None:
         """A hash without a salt can be guessed: another takes its place, which is nobody's."""
@@ -555,6 +557,9 @@ class MemoryLedgerTables:
     def received(self, jti: str) -> Received | None:
         return self._tokens.get(jti)
 
+    def erase(self, jti: str) -> None:
+        self._tokens[jti] = msgspec.structs.replace(self._tokens[jti], token=None)
+
     def stretch(self, after: int, limit: int) -> list[LedgerItem]:
         return [self._item(entry) for entry in self._chain[after : after + limit]]
 
@@ -586,7 +591,9 @@ class MemoryLedgerTables:
             activity = decided[1]
             return decided_node(jti, activity.at_ms, activity.par, activity.wid)
         received = self._tokens.get(jti)
-        return received_node(received.token) if received is not None and received.token else None
+        if received is None:
+            return None
+        return erased_node(jti) if received.token is None else received_node(received.token)
 
 
 def open_memory(policy: Policy, clock: Clock, ring: KeyRing) -> HotStore:

@@ -902,6 +902,8 @@ class SqliteTables:
         for conversation in redaction.conversations:
             run("DELETE FROM steps WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
             run("DELETE FROM crossings WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
+        for jti in redaction.tokens:
+            run("UPDATE ects SET token = NULL, salt = NULL WHERE jti = ?", (jti,))
         self._must_scrub = True
 
     def _redact_trust_changes(self, agent_id: AgentId, erased: set[str]) -> None:

@@ -19,7 +19,15 @@ from qwed.ledger.audit import Audited, Kind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint
 from qwed.ledger.entries import Entry
 from qwed.ledger.merkle import leaf_hash, prove_consistency, prove_inclusion, root_of
-from qwed.stores.chaining import TILE_LEVELS, TiledNodes, decided_node, lineage_of, received_node, walked
+from qwed.stores.chaining import (
+    TILE_LEVELS,
+    TiledNodes,
+    decided_node,
+    erased_node,
+    lineage_of,
+    received_node,
+    walked,
+)
 from qwed.stores.ledger_items import commits_to, content_in, item_of, par_of
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -132,7 +140,9 @@ class SqliteLedger:
 
     def _received(self, jti: str) -> KnownNode | None:
         rows = self._rows("SELECT token FROM ects WHERE jti = ?", jti)
-        return received_node(rows[0][0].decode("ascii")) if rows and rows[0][0] is not None else None
+        if not rows:
+            return None
+        return erased_node(jti) if rows[0][0] is None else received_node(rows[0][0].decode("ascii"))
 
 
 def _signed(row: tuple[Any, ...]) -> SignedCheckpoint:
@@ -232,9 +242,8 @@ class _Following:
         # What is left of an erased entry has no salt any more; the note of its erasure vouches for it.
         elif content is None or used is None:
             self._erased += 1
-            if columns[0] is not None:
-                left = "" if content is None else hashlib.sha256(content).hexdigest()
-                self._left[columns[0]] = (entry.seq, left)
+            left = "" if content is None else hashlib.sha256(content).hexdigest()
+            self._left[entry.subject] = (entry.seq, left)
         elif not commits_to(entry, content, used):
             self._changed(entry)
         else:
@@ -245,9 +254,9 @@ class _Following:
         self._is_past_retention |= columns[0] is not None
 
     def _check_retention(self, entry: Entry) -> None:
-        """Retention takes whole records from the oldest on: what is gone behind one that is kept was taken
-        by somebody else."""
-        if self._is_past_retention and is_activity_id(entry.subject):
+        """Retention takes whole activities from the oldest on, and no tokens: what else is gone was taken by
+        somebody else."""
+        if self._is_past_retention or not is_activity_id(entry.subject):
             self._left[entry.subject] = (entry.seq, "")
 
     def _changed(self, entry: Entry) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.support.fakes import DAY, MINUTE, FakeClock
 from tests.support.ledgers import verified_head
 from tests.support.records import RING
+from tests.support.tokens import SigningAgent, jti_in
 from tests.support.world import World, calculate, code_of
 
 from qwed.domain.findings import Status
@@ -488,3 +489,85 @@ def test_retention_erases_old_entries_their_outcomes_and_approvals_from_the_disk
     assert b"Lovelace" not in stored(path)
     assert verified_head(path, RING).seq > 0
     world.close()
+
+
+# --- tokens -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pen(world):
+    return SigningAgent(world)
+
+
+def redact_token(world, jti, **more):
+    return world.call("POST", f"/ect/{jti}/redact", json={"reason": "asked for by the person"}, **more)
+
+
+def test_a_token_is_erased_everywhere_and_the_ledger_still_verifies(world, pen, path):
+    token = pen.token("read", ext={"about": NAME.replace("'", "")})
+    pen.submit(token)
+    payload = token.split(".")[1].encode()
+    assert payload in stored(path)
+    answer = redact_token(world, jti_in(token))
+
+    assert answer.status_code == 200, answer.text
+    shown = world.call("GET", f"/ect/{jti_in(token)}").json()
+    assert (shown["token"], shown["erased"], shown["receipt"]) == (None, True, None)
+    assert payload not in stored(path)
+    found = verify_ledger(path, RING.known())
+    assert found.erased == 1
+    assert isinstance(verify(export_ledger(path), RING.known()), Exported)
+
+
+def test_a_token_that_is_erased_without_a_note_is_found(world, pen, path):
+    token = pen.token("read")
+    pen.submit(token)
+    world.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE ects SET token = NULL, salt = NULL WHERE jti = ?", (jti_in(token),))
+    connection.close()
+    found = verify_ledger(path, RING.known())
+
+    assert isinstance(found, Tampering)
+    assert jti_in(token) in found.says
+    assert "no erasure says so" in found.says
+
+
+def test_no_other_token_takes_the_place_of_an_erased_one(world, pen):
+    token = pen.token("read")
+    pen.submit(token)
+    redact_token(world, jti_in(token))
+    other = pen.token("write", jti=jti_in(token))
+
+    for again in (token, other):
+        answer = world.call("POST", "/ect", key=pen.agent["agent_token"], json={"ects": [again]})
+        assert (answer.status_code, code_of(answer.json())) == (403, "QWED-ECT-001")
+
+
+def test_what_names_an_erased_token_is_as_weak_as_an_unsigned_one(world, pen):
+    token = pen.token("read")
+    pen.submit(token)
+    redact_token(world, jti_in(token))
+    child = pen.token("write", jti_in(token))
+    answer = pen.verify(ects=[child])
+
+    assert answer.json()["decision"] == "APPROVED"
+    complete = world.call("GET", f"/provenance/{jti_in(child)}/complete").json()
+    assert (complete["status"], complete["missing"]) == ("incomplete", [jti_in(token)])
+    submitted = world.call("POST", "/ect", key=pen.agent["agent_token"], json={"ects": [child]})
+    assert submitted.status_code == 403
+
+
+def test_a_token_is_erased_once_by_whoever_may_see_it(world, pen):
+    token = pen.token("read")
+    pen.submit(token)
+    jti = jti_in(token)
+    stranger = world.principal_key("other", scopes=["trust"])
+    reader = world.principal_key("acme", scopes=["read"])
+
+    assert redact_token(world, jti, key=stranger).status_code == 404
+    assert redact_token(world, jti, key=reader).status_code == 403
+    assert redact_token(world, jti, key=pen.agent["agent_token"]).status_code == 403
+    assert redact_token(world, "nonsense").status_code == 404
+    assert redact_token(world, jti, key=world.principal_key("acme", scopes=["trust"])).status_code == 200
+    assert code_of(redact_token(world, jti).json()) == "QWED-REDACTION-001"

@@ -27,11 +27,12 @@ def world(request, tmp_path):
 class Team:
     """Two agents, of which the second may act only when the first is done."""
 
-    def __init__(self, world, hitl=None, **second):
+    def __init__(self, world, hitl=None, *, is_named_by_id=False, **second):
         self.world = world
         self.first, self.second = Pen(world), Pen(world)
+        first = self.first.agent["agent_id"] if is_named_by_id else self.first.did
         nodes = [
-            {"id": "gather", "agent": self.first.did, "action": "calculate"},
+            {"id": "gather", "agent": first, "action": "calculate"},
             {"id": "report", "agent": self.second.did, **second},
         ]
         dag = {"nodes": nodes, "edges": [{"from": "gather", "to": "report"}]}
@@ -151,8 +152,9 @@ def test_a_decision_at_a_node_belongs_to_the_workflow(world):
     assert claims(answer.headers["Execution-Context"])["wid"] == team.workflow_id
 
 
-def test_a_predecessors_token_completes_its_node(world):
-    team = Team(world)
+@pytest.mark.parametrize("is_named_by_id", [False, True])
+def test_a_predecessors_token_completes_its_node(world, is_named_by_id):
+    team = Team(world, is_named_by_id=is_named_by_id)
     done = team.first.token("calculate", wid=team.workflow_id, ext={"acp.node": "gather"})
 
     answer = team.act(team.second, "report", tokens=[done])

@@ -364,6 +364,8 @@ async def _redact(connection: Connection, redaction: Redaction) -> None:
     for conversation in redaction.conversations:
         await run(SQL["forget_steps"], agent_id, stored(conversation))
         await run(SQL["forget_conversation_crossings"], agent_id, stored(conversation))
+    for jti in redaction.tokens:
+        await run(SQL["redact_token"], jti)
 
 
 async def _redact_trust_changes(connection: Connection, agent_id: AgentId, erased: set[str]) -> None:

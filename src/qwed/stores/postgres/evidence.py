@@ -9,7 +9,7 @@ from qwed.domain.nodes import activity_id_of
 from qwed.gateway.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import Entry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
-from qwed.stores.chaining import decided_node, parents_of, received_node
+from qwed.stores.chaining import decided_node, erased_node, parents_of, received_node
 from qwed.stores.ledger_items import item_of
 from qwed.stores.postgres.nodes import proven
 from qwed.stores.postgres.rows import par_of
@@ -120,8 +120,10 @@ async def _known(connection: Connection, jti: str) -> KnownNode | None:
     if row is not None:
         at_ms, par, wid = row
         return decided_node(jti, at_ms, par_of(par), wid)
-    token = await connection.fetchval(SQL["received_token"], jti)
-    return None if token is None else received_node(token.decode("ascii"))
+    received = await connection.fetchrow(SQL["received_token"], jti)
+    if received is None:
+        return None
+    return erased_node(jti) if received[0] is None else received_node(received[0].decode("ascii"))
 
 
 async def _stretch(connection: Connection, after: int, limit: int) -> list[LedgerItem]:

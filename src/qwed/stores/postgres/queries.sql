@@ -224,6 +224,9 @@ DELETE FROM approvals WHERE approval_id < $1 AND status <> 'open'
 DELETE FROM activities WHERE (activity_id, at_ms) IN
     (SELECT activity_id, at_ms FROM activities WHERE at_ms < $1 LIMIT 1000)
 
+-- name: redact_token
+UPDATE ects SET token = NULL, salt = NULL WHERE jti = $1
+
 -- name: redact_steps
 UPDATE steps SET fingerprint = $2 FROM activities AS a
 WHERE a.activity_id = $1 AND a.fingerprint <> '' AND steps.agent_id = a.agent_id

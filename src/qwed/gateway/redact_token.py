@@ -1,0 +1,29 @@
+"""Erasure of a token that was submitted: its text and salt go; that it came, and who took it out, stays."""
+
+from typing import Any
+
+from qwed.domain.codes import Code
+from qwed.domain.credentials import Caller, Scope
+from qwed.gateway.answers import Answer, refuse
+from qwed.gateway.changes import GATEWAY, noted
+from qwed.gateway.evidence import received_token
+from qwed.gateway.records import Record, Redaction
+from qwed.gateway.redact_activity import REDACT, RedactBody, checked_reason
+from qwed.gateway.requests import convert
+from qwed.gateway.services import Services
+from qwed.gateway.walls import require_scope
+
+
+async def redact_token(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
+    """Nothing is left of it, and the note of the erasure says so: what names it as a parent ends there."""
+    require_scope(caller, Scope.TRUST)
+    reason = checked_reason(convert(raw, RedactBody).reason)
+    async with services.turns.turn(("redact_token", jti)):
+        received = await received_token(services, caller, jti)
+        if received.token is None:
+            raise refuse(Code.REDACTION_CONFLICT, "the token was redacted already")
+        details = {"reason": reason, "entries": {received.jti: ""}}
+        note = noted(services, caller, REDACT, details, principal_id=received.principal_id)
+        redaction = Redaction(GATEWAY, (), tokens=(received.jti,))
+        await services.store.commit(Record(note, redaction=redaction))
+    return Answer({"redacted": [received.jti], "activity_id": note.activity_id})
