@@ -20,8 +20,16 @@ from qwed.gateway.trust_entries import changed_standing, publish_trust, told_of
 from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 
+class PermissionsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is left out stays as it is: a list of engines must not unblock a tool."""
+
+    allowed_engines: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    allowed_tools: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    blocked_tools: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
 class ChangeBody(msgspec.Struct, forbid_unknown_fields=True):
-    permissions: Permissions | None = None
+    permissions: PermissionsBody | None = None
     budget: BudgetBody | None = None
     description: str | None = None
 
@@ -57,15 +65,16 @@ async def change_agent(services: Services, caller: Caller, agent_id: AgentId, ra
     require_scope(caller, Scope.REGISTER)
     await required_agent(services, caller, agent_id)
     body = convert(raw, ChangeBody)
-    if body.permissions is not None:
-        check_permissions(body.permissions)
+    given = {} if body.permissions is None else msgspec.structs.asdict(body.permissions)
+    permissions = {name: names for name, names in given.items() if names is not msgspec.UNSET}
+    check_permissions(Permissions(**permissions))
     if body.description is not None and len(body.description) > MAX_TEXT:
         raise malformed("description", f"is longer than {MAX_TEXT} characters")
 
     def changed(agent: Agent) -> Agent:
         return msgspec.structs.replace(
             agent,
-            permissions=body.permissions or agent.permissions,
+            permissions=msgspec.structs.replace(agent.permissions, **permissions),
             budget=read_budget(agent.budget, body.budget),
             description=agent.description if body.description is None else body.description,
         )
