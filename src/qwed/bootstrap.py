@@ -198,6 +198,7 @@ def _scorekeeper(
         policy.assurance.verifiers,
         directory=issuers.keys.knows if is_regulated else None,
         always_continuous=is_regulated,
+        strict_checkpoints=policy.assurance.strict_checkpoints,
         new_memory=_trust_memory(database),
     )
 

@@ -163,6 +163,8 @@ class AssuranceRules(msgspec.Struct, frozen=True):
     #: By trust level ("1" to "3"), the least score that bears it out.
     level_scores: Mapping[str, Decimal] = {}
     verifiers: tuple[str, ...] = ()
+    #: A checkpoint counts only for what descends from it.
+    strict_checkpoints: bool = False
 
 
 class Retention(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ from qwed.domain.policy import plain_amount
 from qwed.ect import claims as rules
 from qwed.ect import tokens
 from qwed.ect.claims import Claims
+from qwed.ect.dag import Node
 from qwed.ect.tokens import DEFAULT_LIFETIME_SECONDS, Level
 from qwed.gateway.ports import Evidence, Store, StoreUnavailable
 from qwed.gateway.records import Activity, LedgerItem, ScoreChange
@@ -82,7 +83,8 @@ class _Payload(msgspec.Struct):
 class Scorekeeper:
     """`always_continuous`: tokens are checked as they come, whatever their agent's specification asks for.
     `directory` says whom assertions may come from and be about beside registered agents; None asks nobody.
-    `new_memory` makes room for what the table never forgets.
+    `strict_checkpoints`: a checkpoint has to be an ancestor of what it precedes. `new_memory` makes room for
+    what the table never forgets.
     """
 
     def __init__(
@@ -93,10 +95,13 @@ class Scorekeeper:
         *,
         directory: Directory | None = None,
         always_continuous: bool = False,
+        strict_checkpoints: bool = False,
         new_memory: Callable[[], TrustMemory] = InProcess,
     ) -> None:
         self.observer = observer
         self.new_memory = new_memory
+        self._memory = new_memory()
+        self._strict_checkpoints = strict_checkpoints
         self._others = directory
         #: Agents that the ledger knows as registered, and those that are no longer.
         self._registered: set[str] = set()
@@ -108,7 +113,7 @@ class Scorekeeper:
             verifiers=verifiers,
             directory=None if directory is None else self._is_listed,
             journal=self._note,
-            memory=new_memory(),
+            memory=self._memory,
             kept_changes=0,
         )
         #: Agents with a specification; what their tokens broke and is not written down yet.
@@ -258,7 +263,13 @@ class Scorekeeper:
         except InvalidSpec:
             return
         if spec.agent_id == agent and spec.hash == given.spec_hash:
-            self._watches[agent] = Watch(spec, at, authorities=[self.observer])
+            find = self._node if self._strict_checkpoints else None
+            self._watches[agent] = Watch(spec, at, authorities=[self.observer], find=find)
+
+    def _node(self, jti: str) -> Node | None:
+        """Of what came before, as far as a walk to ancestors goes."""
+        seen = self._memory.seen(jti)
+        return None if seen is None else Node(jti, 0, seen.par)
 
     def _punish(self, activity: Activity, payload: _Payload, at: int) -> None:
         """The gateway's own findings: each offending token costs once, and is reported once."""

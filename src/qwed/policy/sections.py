@@ -139,6 +139,7 @@ ASSURANCE: Final[Mapping[str, Reader]] = {
     "min_confidence": optional(readers.one_of("confidence", ("low", "medium", "high"))),
     "level_scores": readers.mapping_of(level, readers.share),
     "verifiers": readers.list_of(readers.text),
+    "strict_checkpoints": flag,
 }
 RETENTION: Final[Mapping[str, Reader]] = {
     "activity_days": optional(_DAYS),

@@ -95,6 +95,27 @@ def test_a_specification_is_about_the_agent_itself_and_set_by_whoever_registers(
     assert put(world, agent, {"spec": document(agent)}, agent.agent["agent_token"]).status_code == 403
 
 
+@pytest.mark.parametrize("strict_checkpoints", [False, True])
+def test_in_strict_mode_a_checkpoint_counts_only_for_what_descends_from_it(strict_checkpoints):
+    rules = AssuranceRules(
+        trust_scoring=True, behaviour_verification=True, strict_checkpoints=strict_checkpoints
+    )
+    world = World(policy=msgspec.structs.replace(DEFAULT_POLICY, assurance=rules))
+    try:
+        agent = SigningAgent(world)
+        gated = {"require_checkpoint_before": ["read_config"]}
+        put(world, agent, {"spec": document(agent, constraints=gated)})
+        checkpoint = agent.token("atd:checkpoint")
+        between = agent.token("atd:error", jti_in(checkpoint))
+        agent.submit(checkpoint, between, agent.token("read_config", jti_in(between)))
+        assert checks(world) == []
+        agent.submit(agent.token("atd:checkpoint"), agent.token("read_config"))
+
+        assert len(checks(world)) == strict_checkpoints
+    finally:
+        world.close()
+
+
 def test_a_token_that_breaks_it_is_found_on_append_and_costs_once(world, agent):
     put(world, agent, {"spec": document(agent)})
     good, bad = agent.token("read_config"), agent.token("delete_everything", ext={"target": "core-1"})
