@@ -39,6 +39,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    try:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as missing:
+        message = f"qwed.{name} needs {missing.name}: pip install 'qwed[server]'"
+        raise ModuleNotFoundError(message, name=missing.name) from missing
     globals()[name] = value
     return value

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed_open_responses.libraries import library
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -30,7 +31,7 @@ def words(pattern: str) -> Callable[[str], bool]:
 
 @functools.cache
 def _re2() -> Any:
-    return importlib.import_module("re2")
+    return library("re2")
 
 
 def always(place: Place) -> bool:
@@ -189,7 +190,7 @@ def _is_in_some_plan(text: str) -> bool:
 
 @functools.cache
 def _phonenumbers() -> Any:
-    return importlib.import_module("phonenumbers")
+    return library("phonenumbers")
 
 
 # Numbers with issued ranges or check digits
@@ -305,7 +306,7 @@ def is_indian_pan(place: Place) -> bool:
 def is_aadhaar(place: Place) -> bool:
     if place.match.isdigit() and not _speaks_of_aadhaar(place.before):
         return False
-    valid = importlib.import_module("stdnum.verhoeff").is_valid(_digits(place.match))
+    valid = library("stdnum.verhoeff").is_valid(_digits(place.match))
     return bool(valid) and not _names_a_thing(place)
 
 

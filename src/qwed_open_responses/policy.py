@@ -9,7 +9,6 @@ guards:
 ```
 """
 
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from qwed_open_responses.guards import (
     StateGuard,
     ToolGuard,
 )
+from qwed_open_responses.libraries import library
 
 MAX_BYTES: Final = 1_000_000
 GUARDS: Final[Mapping[str, type[BaseGuard]]] = {
@@ -64,7 +64,7 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix == ".json":
             return json.loads(raw)
-        yaml: Any = importlib.import_module("ruamel.yaml")
+        yaml: Any = library("ruamel.yaml")
         return yaml.YAML(typ="safe", pure=True).load(raw.decode("utf-8"))
     except ModuleNotFoundError:
         raise PolicyError(f"{path}: reading YAML needs the package ruamel.yaml; JSON does not") from None

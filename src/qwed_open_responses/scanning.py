@@ -6,7 +6,6 @@ a disguise occurs, the texts are folded first and what they hide is scanned as l
 """
 
 import functools
-import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed_open_responses import folding, injections, personal_data, sql_fragments, suspicions
+from qwed_open_responses.libraries import library
 from qwed_open_responses.outputs import Output, Text
 
 # A superset of what `qwed.domain.secrets` looks for; a test holds the two together.
@@ -225,4 +225,4 @@ def _options() -> Any:
 
 @functools.cache
 def _re2() -> Any:
-    return importlib.import_module("re2")
+    return library("re2")

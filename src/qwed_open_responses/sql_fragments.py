@@ -5,12 +5,12 @@ with apostrophes breaks the parse; an injection keeps it and adds conditions, un
 """
 
 import functools
-import importlib
 import itertools
 import re
 from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed_open_responses.libraries import library
 
 MAX_LENGTH: Final = 1_000
 MAX_WINDOWS: Final = 6
@@ -101,7 +101,7 @@ def breaks_out(value: str) -> bool:
 
 @functools.cache
 def _signal() -> Any:
-    return importlib.import_module("re2").compile(SIGNALS[SIGNAL])
+    return library("re2").compile(SIGNALS[SIGNAL])
 
 
 def _breaks_out(value: str) -> bool:
@@ -193,6 +193,6 @@ def _has_more_than_the_value(statement: Any, value: str) -> bool:
 
 @functools.cache
 def _sqlglot() -> Any:
-    module: Any = importlib.import_module("sqlglot")
-    importlib.import_module("sqlglot.errors")
+    module: Any = library("sqlglot")
+    library("sqlglot.errors")
     return module

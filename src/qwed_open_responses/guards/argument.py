@@ -1,7 +1,6 @@
 """Refuses arguments that break their rules: type, range, format, length, presence."""
 
 import datetime
-import importlib
 import ipaddress
 import re
 import uuid
@@ -17,6 +16,7 @@ from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.guards.schema import SchemaGuard
+from qwed_open_responses.libraries import library
 from qwed_open_responses.results import GuardResult
 
 Rules = Mapping[str, Any]
@@ -291,7 +291,7 @@ def _read_type(name: str, fields: dict[str, Any]) -> None:
 
 
 def _compiled(name: str, pattern: str) -> Any:
-    re2: Any = importlib.import_module("re2")
+    re2: Any = library("re2")
     try:
         return re2.compile(pattern)
     except re2.error as error:

@@ -1,6 +1,5 @@
 """Refuses personal data, secrets, injections, named words, and spending past the budget."""
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
@@ -10,6 +9,7 @@ import msgspec
 from qwed.domain.secrets import find_secrets, preview
 from qwed_open_responses import injections, personal_data, settings, sql_fragments
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
+from qwed_open_responses.libraries import library
 from qwed_open_responses.personal_checks import Place, may_be_phone
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.results import GuardResult
@@ -209,7 +209,7 @@ def _is_only_addresses(value: str) -> bool:
 
 
 def _harmful_pattern(text: str) -> tuple[str, Any]:
-    re2: Any = importlib.import_module("re2")
+    re2: Any = library("re2")
     if not isinstance(text, str) or not text.removeprefix("re:"):
         raise ValueError(f"a harmful pattern is a word or re:…, not {text!r}")
     is_expression = text.startswith("re:")

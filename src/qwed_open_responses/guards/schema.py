@@ -1,11 +1,11 @@
 """Refuses what a JSON Schema refuses, every error with its JSON pointer."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 from qwed.domain.secrets import mask
 from qwed_open_responses.guards.base import BaseGuard, Context
+from qwed_open_responses.libraries import library
 from qwed_open_responses.outputs import Output, normalise, normalise_structured
 from qwed_open_responses.results import GuardResult
 
@@ -69,7 +69,7 @@ class SchemaGuard(BaseGuard):
 
 def compiled(schema: Any, draft: str, validate_formats: bool, references: Mapping[str, Any]) -> Any:
     """A validator that fetches nothing and whose patterns can't run away."""
-    rs: Any = importlib.import_module("jsonschema_rs")
+    rs: Any = library("jsonschema_rs")
     if isinstance(schema, Mapping):
         schema = dict(schema)
     elif not isinstance(schema, bool):
