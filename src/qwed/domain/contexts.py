@@ -56,9 +56,8 @@ def _state_problem(context: Mapping[str, Any], *, required: bool) -> Refusal | N
     state_hash, source = context.get("pre_action_state_hash"), context.get("state_source")
     has_hash, has_source = state_hash not in (None, ""), source not in (None, "")
     if has_hash != has_source or (required and not has_hash):
-        return Refusal(
-            Code.STATE_INCOMPLETE, "pre_action_state_hash and state_source must be provided together"
-        )
+        rule = "must both be given here" if required else "must be provided together"
+        return Refusal(Code.STATE_INCOMPLETE, f"pre_action_state_hash and state_source {rule}")
     if not has_hash:
         return None
     if not isinstance(state_hash, str) or not _SHA256_HEX.fullmatch(state_hash):

@@ -1,5 +1,5 @@
-"""What is unusual about an action, beside what its agent did before. Pure comparison, no judgement:
-a person who is asked sees at a glance what has never been there."""
+"""What is unusual about an action, beside what its agent was allowed to do before. Pure comparison, no
+judgement: a person who is asked sees at a glance what has never been there."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +27,8 @@ class Deed(msgspec.Struct, frozen=True):
     target: str | None = None
     parameters: Mapping[str, Any] = msgspec.field(default_factory=dict)
     risk: Risk | None = None
+    query: str | None = None
+    code: str | None = None
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -44,7 +46,7 @@ def differences(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
     found = [
         *_type(deed, past, alike),
         *_risk(deed, past),
-        *_target(deed, alike),
+        *_texts(deed, alike),
         *_parameters(deed, alike),
         *_hour(deed, past),
     ]
@@ -66,9 +68,12 @@ def _risk(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
     return [Difference("risk", deed.risk.wire, f"at most {highest.wire} before")]
 
 
-def _target(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:
-    seen = [one.target for one in alike if one.target]
-    return _new_text("target", deed.target, seen) if deed.target else []
+def _texts(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:
+    found: list[Difference] = []
+    for field in ("target", "query", "code"):
+        now, seen = getattr(deed, field), [getattr(one, field) for one in alike]
+        found += _new_text(field, now, [text for text in seen if text]) if now else []
+    return found
 
 
 def _parameters(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:

@@ -1,4 +1,4 @@
-"""What is unusual about an action that waits, beside what its agent did before."""
+"""What is unusual about an action that waits, beside what its agent was allowed to do before."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,10 +7,10 @@ import msgspec
 
 from qwed.domain.approvals import Approval, Kind
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.decisions import Decision
 from qwed.domain.habits import Deed, differences
 from qwed.domain.risk import Risk
 from qwed.gateway.answers import Answer
-from qwed.gateway.changes import NOTED
 from qwed.gateway.read_approvals import visible_approval
 from qwed.gateway.records import Activity, SearchQuery
 from qwed.gateway.services import Services
@@ -32,19 +32,21 @@ async def compare_approval(services: Services, caller: Caller, approval_id: str)
         "differences": [],
     }
     if approval.kind is Kind.ACTION:
-        query = SearchQuery(approval.principal_id, agent_id=approval.agent_id, limit=PAST)
-        entries = (await services.store.search(query)).entries
-        past = [_deed_of(entry) for entry, _ in entries if _is_earlier(entry, approval)]
+        entries = (await services.store.search(_before(approval))).entries
+        past = [_deed_of(entry) for entry, _ in entries if entry.at_ms <= approval.created_ms]
         body["compared_with"] = len(past)
         body["differences"] = differences(_asked(approval), past)
     return Answer(body)
 
 
-def _is_earlier(entry: Activity, approval: Approval) -> bool:
-    return (
-        entry.decision != NOTED
-        and entry.at_ms <= approval.created_ms
-        and (entry.activity_id != approval.activity_id)
+def _before(approval: Approval) -> SearchQuery:
+    """What was let through: by trying again and again nothing becomes usual."""
+    return SearchQuery(
+        approval.principal_id,
+        agent_id=approval.agent_id,
+        to_ms=approval.created_ms + 1,
+        decision=Decision.APPROVED.value,
+        limit=PAST,
     )
 
 
@@ -70,11 +72,18 @@ def _deed_of(activity: Activity) -> Deed:
 
 def _deed(action_type: Any, action: Any, at_ms: int, risk: Risk | None) -> Deed:
     members: Mapping[str, Any] = action if isinstance(action, Mapping) else {}
-    target, parameters = members.get("target"), members.get("parameters")
+    parameters = members.get("parameters")
+    target, query, code = (_text(members.get(name)) for name in ("target", "query", "code"))
     return Deed(
         str(action_type),
         at_ms,
-        target if isinstance(target, str) else None,
+        target,
         parameters if isinstance(parameters, Mapping) else {},
         risk,
+        query,
+        code,
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -124,7 +124,8 @@ class Api:
         except RequestError as error:
             if error.refusal.code is not Code.AUTH_MISSING:
                 raise
-            return denied_unrecorded(Code.AGENT_TOKEN, "no valid credential for this agent")
+            message = "no valid credential for this agent: send its token, or an API key of its principal"
+            return denied_unrecorded(Code.AGENT_TOKEN, message)
         caller = acting.caller
         if caller.agent_id is not None and caller.agent_id != agent_id:
             await self._gatekeeper.failure(request)

@@ -17,6 +17,8 @@ def usual(count=60, **changes):
         "target": "bank",
         "parameters": {"amount": 10, "to": "ada"},
         "risk": Risk.MEDIUM,
+        "query": "SELECT 1",
+        "code": "print(1)",
         **changes,
     }
     return [Deed(at_ms=NOON - n * 24 * HOUR, **values) for n in range(count)]
@@ -26,7 +28,7 @@ def fields(deed, past):
     return {difference.field: difference for difference in differences(deed, past)}
 
 
-SAME = Deed("pay", NOON, "bank", {"amount": 10, "to": "ada"}, Risk.MEDIUM)
+SAME = Deed("pay", NOON, "bank", {"amount": 10, "to": "ada"}, Risk.MEDIUM, "SELECT 1", "print(1)")
 
 
 def test_what_is_always_done_is_not_unusual():
@@ -51,6 +53,8 @@ def test_a_rare_type_is_named_with_how_rare_it_is():
     ("changes", "field"),
     [
         ({"target": "casino"}, "target"),
+        ({"query": "SELECT * FROM salaries"}, "query"),
+        ({"code": "print(2)"}, "code"),
         ({"parameters": {"amount": 11, "to": "ada"}}, "amount"),
         ({"parameters": {"amount": Decimal("9.99"), "to": "ada"}}, "amount"),
         ({"parameters": {"amount": 10, "to": "eve"}}, "to"),
@@ -58,7 +62,7 @@ def test_a_rare_type_is_named_with_how_rare_it_is():
         ({"risk": Risk.CRITICAL}, "risk"),
         ({"at_ms": NOON + 12 * HOUR}, "time of day"),
     ],
-    ids=["target", "more", "less", "recipient", "parameter", "risk", "hour"],
+    ids=["target", "query", "code", "more", "less", "recipient", "parameter", "risk", "hour"],
 )
 def test_each_thing_that_was_never_there_is_named_alone(changes, field):
     import msgspec

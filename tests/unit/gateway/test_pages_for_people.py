@@ -299,6 +299,26 @@ def test_what_waits_is_compared_with_what_its_agent_usually_does(world):
     assert found["agent"]["name"] == "tester"
 
 
+def test_what_was_refused_or_came_later_is_nothing_usual(world):
+    agent = world.register()
+    usual = {"type": "api_call", "target": "https://a.example"}
+    for number in range(6):
+        world.verify(agent, usual, 1, conversation=f"usual {number}")
+    world.prover.says(Status.FAILED, Risk.CRITICAL, failure=Failure.INCORRECT)
+    for number in range(6):
+        world.verify(agent, {**usual, "target": "https://b.example"}, 1, conversation=f"refused {number}")
+    world.prover.says(Status.VERIFIED, Risk.HIGH)
+    waiting = world.verify(agent, {**usual, "target": "https://b.example"}, 1, conversation="asks")
+    world.clock.advance(1000)
+    world.prover.says(Status.VERIFIED, Risk.LOW)
+    world.verify(agent, {**usual, "target": "https://b.example"}, 1, conversation="later")
+
+    found = get(world, f"/approvals/{waiting['approval']['id']}/comparison").json()
+
+    assert found["compared_with"] == 6
+    assert {row["field"] for row in found["differences"]} == {"target", "risk"}
+
+
 def test_a_trust_request_is_compared_with_nothing(world):
     agent = world.register(type="supervised")
     body = {"request": "trust_elevation", "from_level": 1, "to_level": 2, "justification": "please"}
