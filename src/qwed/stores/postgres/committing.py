@@ -34,6 +34,8 @@ from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_al
 BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
 SETTLE_SECONDS: Final = 3.0
 _WRITTEN, _LOST, _CHANGED = 0, 1, 2
+#: Where, among the arrays of `record_decisions`, those begin that most batches do without.
+_KEPT_AT: Final = 31
 #: Trying one by one would only take longer.
 _TOOK_TOO_LONG: Final = (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
 
@@ -218,16 +220,16 @@ async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
 
 
 def columns(entries: Sequence[Entry]) -> list[Any]:
-    """The parameters of `record_decisions`: one array per column, in its order."""
+    """The parameters of `record_decisions`: one array per column, in its order. One that has no value at
+    all is sent as an empty array, which the database reads alike and which costs nothing to write."""
     records = [entry.record for entry in entries]
     activities = [record.activity for record in records]
     steps = [None if record.step is None else record.step.step for record in records]
     kept = [record.remembered for record in records]
-    crosses = [record.crossing is not None for record in records]
+    crosses = [True if record.crossing is not None else None for record in records]
     keys = sorted({key for entry in entries for key in entry.keys})
     bookings = [record.booking for record in records]
-    return [
-        keys,
+    written: list[list[Any]] = [
         [a.activity_id for a in activities],
         [a.agent_id for a in activities],
         [a.principal_id for a in activities],
@@ -259,7 +261,6 @@ def columns(entries: Sequence[Entry]) -> list[Any]:
         _each(bookings, lambda b: b.cost_nano),
         _each(bookings, lambda b: b.tokens),
         _each(bookings, lambda b: b.actions),
-        any(kept) or any(crosses),
         _each(kept, lambda k: k.key_hash),
         _each(kept, lambda k: k.expires_ms),
         _each(kept, lambda k: k.status),
@@ -267,6 +268,8 @@ def columns(entries: Sequence[Entry]) -> list[Any]:
         _each(kept, lambda k: k.retry_after_seconds),
         crosses,
     ]
+    arrays = [[] if column.count(None) == len(column) else column for column in written]
+    return [keys, *arrays[:_KEPT_AT], any(kept) or any(crosses), *arrays[_KEPT_AT:]]
 
 
 def _each(values: Sequence[Any], field: Callable[[Any], Any]) -> list[Any]:

@@ -43,7 +43,7 @@ from qwed.gateway.records import (
     SearchQuery,
     Survey,
 )
-from qwed.gateway.waiting import run
+from qwed.gateway.waiting import SingleFlight, run
 from qwed.stores.background import BackgroundLoop
 from qwed.stores.postgres import reading
 from qwed.stores.postgres.admission import Admissions
@@ -119,6 +119,8 @@ class PostgresStore:
         self._agents: Kept[Agent] = Kept()
         self._tokens: Kept[AgentId] = Kept()
         self._keys: Kept[ApiKey] = Kept()
+        #: What many ask for at once is read once.
+        self._flights = SingleFlight()
         self._destinations: Kept[tuple[Webhook, ...]] = Kept()
         #: Holds that were neither committed nor given back: whatever ends one, ends it once.
         self._live: set[int] = set()
@@ -189,11 +191,17 @@ class PostgresStore:
     async def agent(self, agent_id: AgentId) -> Agent | None:
         agent = self._agents.get(agent_id)
         if agent is None:
-            moment = self._agents.moment
-            agent = await self._read(reading.body, Agent, "agent", agent_id)
-            if agent is not None:
-                self._agents.put(agent_id, agent, moment)
+            # Never together with whoever began to read before the last change.
+            flight = ("a", agent_id, self._agents.moment)
+            agent = await self._flights.do(flight, lambda: self._read_agent(agent_id))
         return None if agent is None or agent.status is AgentStatus.DEREGISTERED else agent
+
+    async def _read_agent(self, agent_id: AgentId) -> Agent | None:
+        moment = self._agents.moment
+        agent: Agent | None = await self._read(reading.body, Agent, "agent", agent_id)
+        if agent is not None:
+            self._agents.put(agent_id, agent, moment)
+        return agent
 
     async def agent_by_token(self, token_hash: bytes) -> Agent | None:
         name = token_hash.hex()
@@ -202,12 +210,17 @@ class PostgresStore:
             agent = await self.agent(agent_id)
             if agent is not None and agent.token_hash == token_hash:
                 return agent
-        moment = self._tokens.moment
-        found = await self._read(reading.body, Agent, "agent_by_token", token_hash)
-        if found is None:
-            return None
-        self._tokens.put(name, found.agent_id, moment)
-        return None if found.status is AgentStatus.DEREGISTERED else found
+        flight = ("t", name, self._agents.moment)
+        found = await self._flights.do(flight, lambda: self._read_by_token(token_hash))
+        return None if found is None or found.status is AgentStatus.DEREGISTERED else found
+
+    async def _read_by_token(self, token_hash: bytes) -> Agent | None:
+        moments = self._tokens.moment, self._agents.moment
+        found: Agent | None = await self._read(reading.body, Agent, "agent_by_token", token_hash)
+        if found is not None:
+            self._tokens.put(token_hash.hex(), found.agent_id, moments[0])
+            self._agents.put(found.agent_id, found, moments[1])
+        return found
 
     async def api_key(self, key_hash: bytes) -> ApiKey | None:
         name = key_hash.hex()
