@@ -6,7 +6,7 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.shell import destroying, reading, running, sending, words
 from qwed.engines.code.shell.reading import Rule
-from qwed.engines.code.shell.runner import UNREAD, Runner, Stream
+from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
@@ -139,11 +139,25 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
         rule = running.python
     if rule is None and base.startswith("mkfs."):
         rule = destroying.destroy
-    return _program(run, name, line) if rule is None else rule(run, [base, *args], stdin, line)
+    return _program(run, name, args, stdin, line) if rule is None else rule(run, [base, *args], stdin, line)
 
 
-def _program(run: Runner, name: str, line: int) -> Stream:
-    """A program that no table knows: the script's own file, or something installed."""
+_SHELL_NAMES: Final = "|".join(sorted(running.SHELLS))
+_A_SHELL: Final = re.compile(rf"/(?:\w+/)*(?:{_SHELL_NAMES})(?=[\s,]|$)")
+_RUNS_ITS_VALUE: Final = re.compile(
+    r"--(?:filter|compress-program|exec|eval|command|cmd|rsh|pager|shell|wrapper|up|script)=(.+)", re.S
+)
+
+
+def _program(run: Runner, name: str, args: list[str], stdin: Stream, line: int) -> Stream:
+    """A program that no table knows, the script's own or an installed one. Handed a shell, it runs it."""
+    for index, arg in enumerate(map(words.plain, args)):
+        is_named = arg in running.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
+        if is_named or _A_SHELL.fullmatch(arg):
+            run.execute([arg, *args[index + 1 :]], EMPTY, line)
+            break
+        if _A_SHELL.match(arg):
+            run.run_text(arg.replace(",", " "), EMPTY, line)
     return running.run_file(run, name, line)
 
 
@@ -154,6 +168,10 @@ def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None
             run.harm("reads-sensitive-file", line)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             run.harm("reverse-shell", line)
+        if (handed := _RUNS_ITS_VALUE.match(text)) and (shell := _A_SHELL.search(handed.group(1))):
+            run.run_text(handed.group(1)[shell.start() :], EMPTY, line)
+        if text.startswith("stratum") and "://" in text:
+            run.harm("mines-currency", line)
 
 
 def _names_secret(arg: str, text: str) -> bool:

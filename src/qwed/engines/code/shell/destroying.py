@@ -5,7 +5,7 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, file_marks, from_here, rules
+from qwed.engines.code.shell.reading import SETS_ID, Rule, file_marks, from_here, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
 
@@ -65,7 +65,6 @@ def truncate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return EMPTY
 
 
-_SET_ID: Final = re.compile(r"[2467][0-7]{3}|(?:[ugao]*)\+[rwxX]*s[rwxX]*|[ug]*=[rwxX]*s[rwxX]*")
 _WORLD_WRITABLE: Final = re.compile(r"[0-7]{0,3}[2367]|(?:[ug]*[oa][ugoa]*|)[+=][rx]*w[rwxX]*")
 
 
@@ -75,7 +74,7 @@ def change_mode(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
     recursive = any(re.match(r"^-\w*R", arg) or arg == "--recursive" for arg in args)
     rest = [arg for arg in args if not re.match(r"^-[A-Za-z-]", arg) or re.match(r"^-[rwxs]+$", arg)]
     mode, targets = (rest[0], rest[1:]) if rest else ("", [])
-    if _SET_ID.fullmatch(mode) and mode not in ("2775", "2755"):
+    if SETS_ID.fullmatch(mode) and mode not in ("2775", "2755"):
         run.harm("privilege", line)
     elif _WORLD_WRITABLE.fullmatch(mode) and not mode.startswith(("+", "=")):
         run.harm("permissions", line)
@@ -104,6 +103,24 @@ def kill(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     targets = args[1:] if args and args[0].startswith("-") and args[0] != "--" else args
     if any(target in ("-1", "1") for target in targets):
+        run.harm("destructive-command", line)
+    return EMPTY
+
+
+_KEEPS_RUNNING: Final = re.compile(
+    r"(?:init|systemd\w*|sshd?|dbus\S*|auditd|r?syslogd?|rsyslogd|cron(?:d)?|docker(?:d)?|containerd"
+    r"|kubelet|firewalld|"
+    r"fail2ban\S*|clamd|ossec\S*|falco|wazuh\S*|NetworkManager|udevd|login|getty)$"
+)
+
+
+def kill_by_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Ending what the machine, or its watchmen, live by."""
+    run.report.effects.add("process")
+    args = [words.plain(arg) for arg in argv[1:]]
+    names = [arg for arg in args if not arg.startswith("-")]
+    of_root = any(arg in ("-u", "-U", "--user", "--euid") for arg in args) and "root" in names
+    if of_root or "." in names or any(_KEEPS_RUNNING.match(name) for name in names):
         run.harm("destructive-command", line)
     return EMPTY
 
@@ -166,6 +183,8 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     local = argv[0] in ("docker", "podman")
     if _DELETING & set(args) and not (local and "prune" not in args):
         run.doubt("deletes-shared-resources", line)
+    if "exec" in args or (local and "run" in args):
+        _run_inside(run, args, line)
     if local:
         mounts = [
             args[index + 1] for index, arg in enumerate(args[:-1]) if arg in ("-v", "--volume", "--mount")
@@ -175,6 +194,24 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
         if privileged or any(_HOST_MOUNT.match(mount) for mount in mounts):
             run.harm("privilege", line)
     return UNREAD
+
+
+_INSIDE: Final = re.compile(
+    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc)$"
+)
+
+
+def _run_inside(run: Runner, args: list[str], line: int) -> None:
+    """What runs in a container: a shell there is anybody's, a command is judged as if it ran here."""
+    begin = args.index("--") + 1 if "--" in args else 0
+    rest = args[begin:]
+    for index, arg in enumerate(rest):
+        if (index or begin) and _INSIDE.fullmatch(arg):
+            if arg.endswith("sh") and "-c" not in rest[index + 1 : index + 3]:
+                run.doubt("runs-text", line)
+            else:
+                run.execute(rest[index:], EMPTY, line)
+            return
 
 
 _DROPS: Final = re.compile(
@@ -189,6 +226,7 @@ def database(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if _DROPS.search(text):
         run.harm("destructive-command", line)
     for found in _CLIENT_RUNS.finditer(text):
+        run.doubt("runs-text", line)
         run.run_text(found.group(1) or found.group(2), EMPTY, line)
     return Stream(None, stdin.marks)
 
@@ -225,6 +263,17 @@ def take_over(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return EMPTY
 
 
+_NETWORK_CHANGES: Final = frozenset(
+    {"add", "del", "delete", "set", "flush", "change", "replace", "down", "up"}
+)
+
+
+def network_settings(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if _NETWORK_CHANGES & {words.plain(arg) for arg in argv[1:]}:
+        run.harm("privilege", line)
+    return UNREAD
+
+
 _LOOKING: Final = frozenset({"-L", "--list", "-S", "list", "status", "--state", "--list-all", "-nL", "-vnL"})
 
 
@@ -244,6 +293,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     "chmod": change_mode,
     **rules("chown chgrp", change_owner),
     "kill": kill,
+    **rules("killall pkill skill", kill_by_name),
     "git": git,
     **rules("kubectl terraform aws gcloud az docker podman helm heroku doctl pulumi", infrastructure),
     **rules("mysql psql sqlite3 mongo mongosh redis-cli mariadb sqlcmd", database),
@@ -251,7 +301,8 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("systemctl service launchctl rc-service", services),
     **rules("schtasks at batch update-rc.d chkconfig ssh-copy-id rc-update", stay_behind),
     **rules("useradd adduser usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
-    **rules("vipw newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapoff", take_over),
+    **rules("ip route ifconfig brctl nmcli", network_settings),
+    **rules("vipw chsh newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapoff", take_over),
     **rules("iptables ip6tables nft ufw setenforce auditctl firewall-cmd apparmor_parser", protection),
     **rules("pfctl spctl csrutil", protection),
 }

@@ -17,8 +17,14 @@ _FIRST_IS_TEXT: Final = frozenset({"sed"})
 _NO_FILES: Final = NEEDS_NO_INPUT | {"tr", "openssl"}
 _SED_RUNS: Final = re.compile(r"^s(.).*\1.*\1[gpiI0-9]*e|(?:^|;)\s*\d*e\s+\S")
 _RUNS_COMMAND: Final = re.compile(
-    r"--(?:checkpoint-action=exec|to-command|use-compress-program|rsh-command|info-script|new-volume-script)=(.*)",
+    r"--(?:checkpoint-action=exec|to-command|use-compress-program|rsh-command|info-script"
+    r"|new-volume-script)=(.*)",
     re.S,
+)
+
+
+_COMMAND_FOLLOWS: Final = frozenset(
+    ["-I", "-F", "-TT", "--unzip-command", "--use-compress-program", "--to-command", "--rsh-command"]
 )
 
 
@@ -82,6 +88,8 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
         _judge_sed(run, args, line)
     if name == "openssl" and "s_client" in args:
         run.report.effects.add("network")
+        if "shell" in stdin.marks:
+            run.harm("reverse-shell", line)
         return Stream(None, frozenset({"network"}))
     options = [arg for arg in args if arg not in files] if name != "tee" else []
     return Stream(_computed(name, options, source), marks)
@@ -96,8 +104,10 @@ def _computed(name: str, args: list[str], source: Stream) -> str | None:
 
 
 def _judge_sed(run: Runner, args: list[str], line: int) -> None:
-    if any(_SED_RUNS.search(arg) for arg in args):
+    for arg in filter(_SED_RUNS.search, args):
         run.doubt("runs-text", line)
+        if found := re.match(r"\d*e\s+(.+)", arg, re.S):
+            run.run_text(found.group(1), EMPTY, line)
     if any(arg.startswith(("-i", "--in-place")) for arg in args):
         for path in [arg for arg in args if not arg.startswith("-")][1:]:
             run.judge.write(run, path, line, UNREAD)
@@ -123,6 +133,22 @@ def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
     return Stream(None, marks)
 
 
+_SECRET_WORDS: Final = re.compile(r"passw|secret|credential|api.?key|token|private.key|BEGIN", re.I)
+
+
+def search(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Looking through other people's files for passwords is taking them."""
+    args = [words.plain(arg) for arg in argv[1:]]
+    rest = [arg for arg in args if not arg.startswith("-")]
+    through_all = argv[0] in ("rg", "ag", "ack") or any(
+        re.match(r"-\w*[rR]", arg) or arg in ("--recursive", "--dereference-recursive") for arg in args
+    )
+    elsewhere = any(places.leaves_working_tree(from_here(run, path)) for path in rest[1:])
+    if through_all and elsewhere and _SECRET_WORDS.search(rest[0]):
+        run.harm("reads-sensitive-file", line)
+    return read_files(run, argv, stdin, line)
+
+
 def print_environment(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("environment-read")
     return Stream(None, frozenset({"environment"}) if len(argv) == 1 else frozenset())
@@ -135,7 +161,11 @@ def do_nothing(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
 def archive(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.update({"file-read", "file-write"})
     marks = frozenset({"file", "archive"})
-    for arg in map(words.plain, argv[1:]):
+    args = [words.plain(arg) for arg in argv[1:]]
+    for index, arg in enumerate(args[:-1]):
+        if arg in _COMMAND_FOLLOWS and not args[index + 1].startswith("-"):
+            run.run_text(args[index + 1], EMPTY, line)
+    for arg in args:
         found = _RUNS_COMMAND.match(arg)
         if found:
             run.run_text(found.group(1), EMPTY, line)
@@ -172,9 +202,17 @@ def set_positional(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     return Stream(None, frozenset({"environment"}) if len(argv) == 1 else frozenset())
 
 
+# A mode that makes a program run as its owner.
+SETS_ID: Final = re.compile(r"[2467][0-7]{3}|(?:[ugao]*)\+[rwxX]*s[rwxX]*|[ug]*=[rwxX]*s[rwxX]*")
+
+
 def move(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """`cp` and `mv`: what is known of the source is then known of the target."""
     run.report.effects.update({"file-read", "file-write"})
+    args = [words.plain(arg) for arg in argv[1:]]
+    modes = [args[index + 1] for index, arg in enumerate(args[:-1]) if arg in ("-m", "--mode")]
+    if any(SETS_ID.fullmatch(mode) for mode in modes):
+        run.harm("privilege", line)
     paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
     for path in paths[:-1]:
         where = from_here(run, path)
@@ -202,6 +240,12 @@ def link(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return EMPTY
 
 
+def journal(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if any(words.plain(arg).startswith(("--vacuum", "--rotate")) for arg in argv[1:]):
+        run.harm("covers-tracks", line)
+    return UNREAD
+
+
 def history(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if any(arg in ("-c", "-d", "-w") for arg in argv[1:]):
         run.harm("covers-tracks", line)
@@ -220,16 +264,19 @@ COMMANDS: Final[dict[str, Rule]] = {
         do_nothing,
     ),
     **rules("basename dirname sleep date umask getopts ulimit", do_nothing),
-    **rules(
-        "ls grep egrep fgrep wc cut sort uniq diff cmp less more file stat du df nl od hexdump", read_files
-    ),
+    **rules("ls wc cut sort uniq diff cmp file stat du df nl od hexdump", read_files),
     **rules("strings paste column which jq yq comm join fold iconv md5sum sha256sum bat", read_files),
+    **rules(
+        "ldd objdump nm readelf dpkg dpkg-query rpm whereis locate getcap getfacl lsof pgrep", read_files
+    ),
+    **rules("grep egrep fgrep rg ag ack", search),
     "printenv": print_environment,
     **rules("tar zip gzip bzip2 xz 7z unzip cpio", archive),
     **rules("cd pushd", change_directory),
     **rules("read mapfile readarray", read_variables),
     "set": set_positional,
     **rules("mv cp install", move),
+    "journalctl": journal,
     **rules("touch mkdir mkfifo mknod split csplit", make_files),
     "ln": link,
     "history": history,

@@ -67,6 +67,10 @@ _RUN_BY_OTHERS: Final = frozenset(
         "NODE_OPTIONS",
     ]
 )
+# Other programs run what these say.
+_RUN_AS_COMMANDS: Final = frozenset(
+    ["PAGER", "MANPAGER", "GIT_PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN"]
+)
 _HISTORY_VARIABLES: Final = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE"})
 _REDIRECTS: Final = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _EXPANSIONS: Final = frozenset(
@@ -108,6 +112,8 @@ class Runner:
         self.word_marks: frozenset[str] = frozenset()
         self.commands: list[str] = []
         self.directory = ""
+        # How many commands deep this command is: one that another one starts is at least the second.
+        self.started_by = 0
 
     # -- reporting -------------------------------------------------------------------------------------
 
@@ -196,6 +202,8 @@ class Runner:
     def _file_input(self, redirect: Any) -> Stream:
         made = UNREAD
         for target in self._destinations(redirect):
+            if target in ("0", "1", "2") and self._operator(redirect) == "<&":
+                return Stream(None, frozenset({"terminal"}))
             self._check_device(target, redirect)
             self.judge.read(self, target, self.line(redirect))
             made = self.contents(target)
@@ -371,6 +379,8 @@ class Runner:
             self.harm("injects-into-programs", self.line(node))
         elif name in _HISTORY_VARIABLES and value in ("", "0", "/dev/null"):
             self.harm("covers-tracks", self.line(node))
+        elif name in _RUN_AS_COMMANDS and value and HOLE not in value:
+            self.run_text(value.lstrip("|&- "), EMPTY, self.line(node))
 
     def _lines(self, node: Any) -> list[list[Any]]:
         """The children of a node, apart where a line ends: the grammar at times reads on past the end."""
@@ -476,7 +486,11 @@ class Runner:
                 self.calling.pop()
         if name in self.functions:
             return self.call_function(name, argv[1:], stdin)
-        return self.judge.command(self, argv, stdin, line)
+        self.started_by += 1
+        try:
+            return self.judge.command(self, argv, stdin, line)
+        finally:
+            self.started_by -= 1
 
     def run_text(self, text: str, stdin: Stream, line: int) -> Stream:
         """Shell text found in a string, run in place: what it sets and defines is set and defined here."""

@@ -66,11 +66,14 @@ def _wget_output(args: list[str]) -> str | None:
             target = args[index + 1] if index + 1 < len(args) else "-"
         if target is not None:
             return None if target in ("-", "/dev/stdout") else target
-    return _last_segment(args)
+    prefix = next(
+        (args[index + 1] for index, arg in enumerate(args[:-1]) if arg in ("-P", "--directory-prefix")), ""
+    )
+    return f"{prefix.rstrip('/')}/{_last_segment(args)}" if prefix else _last_segment(args)
 
 
 def _last_segment(args: list[str]) -> str:
-    addresses = [arg for arg in args if "/" in arg and not arg.startswith("-")]
+    addresses = [arg for arg in args if "/" in arg and not arg.startswith(("-", "/"))]
     return addresses[-1].partition("?")[0].rpartition("/")[2] or "index.html" if addresses else "index.html"
 
 
@@ -80,6 +83,9 @@ def _judge_address(run: Runner, args: list[str], line: int) -> None:
         run.harm("metadata-service", line)
     if any(arg.startswith("file://") and places.is_sensitive(arg.removeprefix("file://")) for arg in args):
         run.harm("reads-sensitive-file", line)
+    for index, arg in enumerate(args[:-1]):
+        if arg == "--unix-socket" and places.is_sensitive(args[index + 1]):
+            run.harm("privilege", line)
     marks = run.word_marks
     if marks & _PRIVATE or ("file" in marks and any(HOLE in arg for arg in args)):
         run.harm("exfiltration", line)
@@ -164,7 +170,7 @@ def _must_stay(path: str) -> bool:
 
 def _judge_proxy(run: Runner, args: list[str], line: int) -> None:
     for arg in args:
-        found = re.search(r"(?:ProxyCommand|LocalCommand)[ =]+(.+)", arg, re.S)
+        found = re.search(r"(?:ProxyCommand|LocalCommand)[ =]+[;\s]*(.+)", arg, re.S)
         if found:
             run.run_text(found.group(1), EMPTY, line)
             run.doubt("runs-text", line)
@@ -214,7 +220,20 @@ def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stre
     run.report.effects.add("network")
     if run.word_marks & (_PRIVATE | {"file"}):
         run.harm("exfiltration", line)
+    elif any(HOLE + "." in words.plain(arg) for arg in argv[1:]):
+        run.doubt("exfiltration", line)
     return _FETCHED
+
+
+def install(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Package managers run what they fetch; over plain HTTP anybody on the way can write it."""
+    run.report.effects.add("process")
+    args = [words.plain(arg) for arg in argv[1:]]
+    if any("http://" in arg and "//localhost" not in arg and "//127." not in arg for arg in args):
+        run.harm("download-and-run", line)
+    elif "--trusted-host" in args:
+        run.doubt("download-and-run", line)
+    return UNREAD
 
 
 def mail(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -230,5 +249,6 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("scp rsync sftp rclone croc", copy_away),
     "ssh": ssh,
     **rules("dig nslookup host ping drill", look_up_name),
+    **rules("pip pip3 npm yarn pnpm gem cargo easy_install", install),
     **rules("mail mailx sendmail mutt msmtp swaks", mail),
 }
