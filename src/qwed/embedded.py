@@ -203,6 +203,16 @@ class Gateway:
         """The gateway's trust in one peer, named as its tokens do."""
         return _plain(run(trust_scores.show_score(self.services, _OPERATOR, _name("peer", peer))))
 
+    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Any]:
+        """Say where the trust in a peer begins: a number from 0 to 1."""
+        body = {"peer": peer, "score": score, "reason": reason}
+        return _plain(run(trust_scores.seed_score(self.services, _OPERATOR, body)))
+
+    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]:
+        """Lift a revocation; the score stays what conduct made it."""
+        body = {"peer": peer, "reason": reason}
+        return _plain(run(trust_scores.reinstate(self.services, _OPERATOR, body)))
+
     def replay_trust(self) -> dict[str, Any]:
         """Every score computed again from the ledger, compared with what is stored."""
         return _plain(run(trust_scores.prove_scores(self.services, _OPERATOR)))

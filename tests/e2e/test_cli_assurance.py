@@ -36,6 +36,24 @@ def test_a_score_is_shown_with_what_moved_it(call, story):  # noqa: F811
     assert (plain["score"], plain["changes"][0]["after"]) == ("0.4", "0.4")
 
 
+def test_an_operator_seeds_a_score_and_reinstates_a_peer_that_fell_below_the_floor(call, story, tmp_path):  # noqa: F811
+    agent, _ = story
+    where = ("--reason", "looked at it", "--database", "qwed.db")
+    early = call("trust", "reinstate", agent["agent_id"], *where)
+    seeded = call("trust", "seed", agent["agent_id"], "0.22", *where)
+    with Gateway.open(tmp_path / "qwed.db", policy=tmp_path / "qwed.yaml") as gateway:
+        context = {"conversation_id": "d", "step_number": 1}
+        decided = gateway.verify_action(agent["agent_id"], {"type": "calculate", "query": "3+3"}, context)
+        gateway.report_outcome(agent["agent_id"], decided["activity_id"], "failure")
+    fallen = call("trust", "score", agent["agent_id"], "--database", "qwed.db")
+    lifted = call("trust", "reinstate", agent["agent_id"], *where, "--json").json
+
+    assert "no trust in this peer was revoked" in early.err
+    assert "0.22, low confidence, in force" in seeded.out
+    assert "0.176, low confidence, revoked" in fallen.out
+    assert (lifted["score"], lifted["revoked"]) == ("0.176", False)
+
+
 def test_replaying_proves_the_stored_scores_and_finds_a_touched_one(call, story, tmp_path):  # noqa: F811
     proven = call("trust", "replay", "--database", "qwed.db")
     assert (proven.code, "1 changes of 1 scores follow from" in proven.out) == (0, True)

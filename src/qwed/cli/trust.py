@@ -8,7 +8,7 @@ from qwed.cli.gauges import LEVELS, gauge, status_text, trust_gauge
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, console, print_json, printable, with_backend
 from qwed.cli.tables import print_table, when
-from qwed.cli.trust_scores import replay, score
+from qwed.cli.trust_scores import reinstate, replay, score, seed
 
 MAX_LISTED: Final = 10
 _CAUSES: Final = {
@@ -32,6 +32,8 @@ def trust() -> None:
 
 trust.add_command(replay)
 trust.add_command(score)
+trust.add_command(seed)
+trust.add_command(reinstate)
 
 
 @trust.command()

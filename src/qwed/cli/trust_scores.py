@@ -1,4 +1,6 @@
-"""`qwed trust score` and `qwed trust replay`: what conduct made of a score, and the proof of it."""
+"""`qwed trust score`, `seed`, `reinstate` and `replay`: what conduct made of a score, and the proof of it."""
+
+from typing import Any
 
 import click
 
@@ -14,12 +16,11 @@ MAX_LISTED = 20
 @with_backend
 def score(backend: Backend, peer: str, as_json: bool) -> None:
     """Show the gateway's trust in PEER (an agent's id, or the URI its tokens name), and what moved it."""
-    told = backend.trust_score(peer if ":" in peer else agent_did(peer))
+    told = backend.trust_score(_uri(peer))
     if as_json:
         print_json(told)
         return
-    state = "revoked" if told["revoked"] else "in force"
-    click.echo(f"{printable(told['peer'])}: {told['score'][:12]}, {told['confidence']} confidence, {state}")
+    _print_state(told)
     click.echo(f"{told['interactions']} interactions, {told['pending']} successes still waiting to settle")
     rows = [
         [
@@ -33,6 +34,41 @@ def score(backend: Backend, peer: str, as_json: bool) -> None:
     ]
     if rows:
         print_table("What moved it", ["when", "event", "before", "after", "evidence"], rows)
+
+
+@click.command()
+@click.argument("peer")
+@click.argument("value", metavar="SCORE")
+@click.option("--reason", required=True, help="Why; it stays in the record.")
+@with_backend
+def seed(backend: Backend, peer: str, value: str, reason: str, as_json: bool) -> None:
+    """Say where the trust in PEER begins: SCORE is a number from 0 to 1."""
+    _tell(backend.seed_trust(_uri(peer), value, reason), as_json)
+
+
+@click.command()
+@click.argument("peer")
+@click.option("--reason", required=True, help="Why; it stays in the record.")
+@with_backend
+def reinstate(backend: Backend, peer: str, reason: str, as_json: bool) -> None:
+    """Trust PEER again after its trust was revoked; the score stays what conduct made it."""
+    _tell(backend.reinstate_trust(_uri(peer), reason), as_json)
+
+
+def _uri(peer: str) -> str:
+    return peer if ":" in peer else agent_did(peer)
+
+
+def _tell(told: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(told)
+    else:
+        _print_state(told)
+
+
+def _print_state(told: dict[str, Any]) -> None:
+    state = "revoked" if told["revoked"] else "in force"
+    click.echo(f"{printable(told['peer'])}: {told['score'][:12]}, {told['confidence']} confidence, {state}")
 
 
 @click.command()
