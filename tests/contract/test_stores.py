@@ -1708,3 +1708,19 @@ def test_what_waits_for_one_webhook_makes_no_claim_of_another_dearer(shelf):
     before = min(cost() for _ in range(3))
     backlog(9_500)
     assert min(cost() for _ in range(3)) < 6 * before + 0.05
+
+
+def test_a_session_that_was_ended_is_ended_and_no_other(shelf):
+    run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))
+    run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))
+
+    assert run(shelf.store.is_session_ended(b"a" * 16))
+    assert not run(shelf.store.is_session_ended(b"b" * 16))
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_a_session_that_was_ended_stays_ended_after_a_restart(shelf):
+    run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))
+    shelf.reopen()
+
+    assert run(shelf.store.is_session_ended(b"a" * 16))

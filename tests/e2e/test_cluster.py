@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from tests.support.cluster import Cluster, approvals, verify_request
+from tests.support.server import OPERATOR_KEY
 from tests.support.services import shared
 from tests.support.traffic import UNLIMITED
 
@@ -63,6 +64,23 @@ def test_what_one_worker_changes_all_of_them_know(cluster):
     assert {answer.json()["error"]["code"] for answer in answers} == {"QWED-AGENT-003"}
     statuses = {cluster.call("GET", f"/agents/{agent['agent_id']}", key=key).status_code for _ in range(12)}
     assert statuses == {401}
+
+
+def test_who_signs_out_at_one_worker_is_signed_out_at_all_of_them(cluster):
+    opened = cluster.call("POST", "/session", key=None, json={"api_key": OPERATOR_KEY})
+    headers = {
+        "Cookie": opened.headers["Set-Cookie"].split(";")[0],
+        "X-CSRF-Token": opened.json()["csrf_token"],
+    }
+    before = {
+        cluster.call("GET", "/session", key=None, headers=headers).json()["signed_in"] for _ in range(12)
+    }
+    assert cluster.call("DELETE", "/session", key=None, headers=headers).status_code == 200
+    after = {
+        cluster.call("GET", "/session", key=None, headers=headers).json()["signed_in"] for _ in range(12)
+    }
+
+    assert (before, after) == ({True}, {False})
 
 
 def test_failed_authentications_are_counted_by_all_workers_together(cluster):

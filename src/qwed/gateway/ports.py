@@ -231,6 +231,14 @@ class Store(Protocol):
 
     async def scored_peers(self, after: str | None, limit: int) -> list[str]: ...
 
+    async def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        """Durable before it returns, and known to everything that shares the store."""
+        ...
+
+    async def is_session_ended(self, session_id: bytes) -> bool:
+        """Of a session that has not expired: whether it was ended before."""
+        ...
+
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         """Those of the newest actions that have one."""
         ...

@@ -1,6 +1,7 @@
 """Who is calling: authentication for every route, with limits on those who fail it."""
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from qwed.domain.codes import Code
 from qwed.domain.credentials import ApiKey, Caller
@@ -65,10 +66,19 @@ class Gatekeeper:
         return Caller(key=key, principal_id=key.principal_id)
 
     async def signed_in(self, request: Request) -> tuple[ApiKey, Session] | None:
-        """The key behind the browser's cookie, as long as it is not revoked."""
+        """The key behind the browser's cookie, as long as neither it nor the session was ended."""
         session = self.sessions.of(request)
-        key = None if session is None else await self._services.store.api_key(session.key_hash)
-        return None if session is None or key is None else (key, session)
+        if session is None or await self._services.store.is_session_ended(session.session_id):
+            return None
+        key = await self._services.store.api_key(session.key_hash)
+        return None if key is None else (key, session)
+
+    async def sign_out(self, request: Request, response: Response) -> None:
+        """The cookie is taken back, and a copy of it is believed nowhere any more."""
+        session = self.sessions.of(request)
+        if session is not None:
+            await self._services.store.end_session(session.session_id, session.expires_ms)
+            self.sessions.take_back(request, response)
 
     async def failure(self, request: Request) -> RequestError:
         """One failed authentication. Only invalid credentials are slowed, never a valid one beside them."""

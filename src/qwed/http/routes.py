@@ -419,8 +419,7 @@ class Api:
     async def sign_out(self, request: Request) -> Response:
         await self._gatekeeper.identified(request)
         response = response_of(Answer({"signed_in": False}))
-        if (session := self._gatekeeper.sessions.of(request)) is not None:
-            self._gatekeeper.sessions.end(request, response, session)
+        await self._gatekeeper.sign_out(request, response)
         return response
 
     def _signed_in(self, key: ApiKey, session: Session) -> dict[str, Any]:

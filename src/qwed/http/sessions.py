@@ -2,7 +2,7 @@
 
 The cookie holds no key, only the hash under which the store knows it, so that a key which is revoked
 ends its sessions at the next request. It is encrypted and authenticated under a secret that follows
-from the deployment's signing key: nothing is kept here but the sessions that were ended early.
+from the deployment's signing key: nothing is kept but, in the store, the sessions that were ended early.
 """
 
 import base64
@@ -23,8 +23,6 @@ from starlette.responses import Response
 from qwed.gateway.ports import Clock
 
 LIFETIME_SECONDS: Final = 12 * 3600
-#: Signed out and not yet expired; beyond these the oldest are forgotten.
-MAX_ENDED: Final = 10_000
 CSRF_HEADER: Final = "X-CSRF-Token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -54,7 +52,6 @@ class Sessions:
         self._derive = derive
         self._clock = clock
         self._behind_proxy = behind_proxy
-        self._ended: dict[bytes, None] = {}
 
     @cached_property
     def _cipher(self) -> AESGCM:
@@ -65,9 +62,10 @@ class Sessions:
         return Session(secrets.token_bytes(_ID_BYTES), key_hash, expires_ms)
 
     def of(self, request: Request) -> Session | None:
-        """The session that the request's cookie stands for; None where it is forged, ended or too old."""
+        """The session that the request's cookie stands for; None where it is forged or too old. Whether it
+        was ended, the store knows."""
         session = self._unsealed(_cookie(request, self._name(request)))
-        if session is None or session.expires_ms <= self._clock.now_ms() or session.session_id in self._ended:
+        if session is None or session.expires_ms <= self._clock.now_ms():
             return None
         return session
 
@@ -85,11 +83,7 @@ class Sessions:
     def grant(self, request: Request, response: Response, session: Session) -> None:
         self._set_cookie(request, response, self._sealed(session), LIFETIME_SECONDS)
 
-    def end(self, request: Request, response: Response, session: Session) -> None:
-        """The cookie is taken back; a copy of it is no longer believed by this worker either."""
-        while len(self._ended) >= MAX_ENDED:
-            del self._ended[next(iter(self._ended))]
-        self._ended[session.session_id] = None
+    def take_back(self, request: Request, response: Response) -> None:
         self._set_cookie(request, response, "", 0)
 
     def _set_cookie(self, request: Request, response: Response, value: str, max_age: int) -> None:

@@ -229,6 +229,12 @@ class HotStore:
     async def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return await self._access.read(self._tables.scored_peers, after, limit)
 
+    async def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        await self._access.change(self._tables.end_session, session_id, expires_ms)
+
+    async def is_session_ended(self, session_id: bytes) -> bool:
+        return await self._access.read(self._tables.is_session_ended, session_id)
+
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return await self._access.read(self._tables.outcomes, agent_id, limit)
 

@@ -81,6 +81,7 @@ class MemoryTables:
         self._conduct: dict[str, Conduct] = {}
         self._trust_changes: list[TrustChange] = []
         self._scores: defaultdict[str, dict[int, ScoreChange]] = defaultdict(dict)
+        self._ended_sessions: set[bytes] = set()
         self._deliveries: dict[str, Delivery] = {}
         self._workflows: dict[str, Workflow] = {}
         self._completed: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -179,6 +180,12 @@ class MemoryTables:
 
     def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return [peer for peer in sorted(self._scores) if peer > (after or "")][:limit]
+
+    def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        self._ended_sessions.add(session_id)
+
+    def is_session_ended(self, session_id: bytes) -> bool:
+        return session_id in self._ended_sessions
 
     def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         own = [outcome for _, outcome in sorted(self._outcomes.items()) if outcome.agent_id == agent_id]

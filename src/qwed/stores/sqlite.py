@@ -378,6 +378,16 @@ class SqliteTables:
         )
         return [row[0] for row in rows]
 
+    def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        with _unavailable(), self._transaction() as run:
+            run(
+                "INSERT INTO ended_sessions VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (session_id, expires_ms),
+            )
+
+    def is_session_ended(self, session_id: bytes) -> bool:
+        return self._row("SELECT 1 FROM ended_sessions WHERE session_id = ?", session_id) is not None
+
     def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return self._bodies(
             Outcome,
@@ -944,6 +954,7 @@ class SqliteTables:
         """Drop what no window can see any more, a little at a time, on the writer's own transaction."""
         run = self._writer.execute
         run("DELETE FROM remembered WHERE expires_ms < ?", (now_ms,))
+        run("DELETE FROM ended_sessions WHERE expires_ms < ?", (now_ms,))
         run("DELETE FROM seconds WHERE second < ?", (now_ms // 1000 - 7200,))
         run("DELETE FROM crossings WHERE at_ms < ?", (now_ms - DAY_MS,))
         if self._retention.activity_days is not None:

@@ -7,7 +7,7 @@ from tests.support.fakes import HOUR
 from tests.support.world import OPERATOR_KEY, World
 
 from qwed.ect.keys import NodeSigner, generate
-from qwed.http import sessions
+from qwed.gateway.ports import StoreUnavailable
 from qwed.http.sessions import LIFETIME_SECONDS
 
 
@@ -192,12 +192,17 @@ def test_another_site_cannot_sign_anybody_out(world):
     assert world.call("GET", "/agents", key=None, headers=headers).status_code == 200
 
 
-def test_ended_sessions_are_bounded(world, monkeypatch):
-    monkeypatch.setattr(sessions, "MAX_ENDED", 3)
-    for _ in range(5):
-        world.call("DELETE", "/session", key=None, headers=signed_in(world))
+def test_who_cannot_be_signed_out_for_good_is_told_so(world, monkeypatch):
+    headers = signed_in(world)
 
-    assert len(world._app._api._gatekeeper.sessions._ended) == 3
+    async def away(*values):
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(world.services.store, "end_session", away)
+    response = world.call("DELETE", "/session", key=None, headers=headers)
+
+    assert response.status_code == 503
+    assert "Set-Cookie" not in response.headers
 
 
 def test_a_cookie_that_was_touched_is_no_session(world):

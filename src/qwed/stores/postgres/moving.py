@@ -71,6 +71,7 @@ _PLAIN: Final = (
     "checkpoints",
     "outcomes",
     "remembered",
+    "ended_sessions",
     "webhooks",
     "deliveries",
     "trust_changes",

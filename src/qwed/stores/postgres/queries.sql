@@ -211,6 +211,15 @@ SELECT append_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 -- name: forget_remembered
 DELETE FROM remembered WHERE expires_ms < $1
 
+-- name: end_session
+INSERT INTO ended_sessions VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- name: is_session_ended
+SELECT EXISTS (SELECT 1 FROM ended_sessions WHERE session_id = $1)
+
+-- name: forget_sessions
+DELETE FROM ended_sessions WHERE expires_ms < $1
+
 -- name: forget_seconds
 DELETE FROM seconds WHERE second < $1
 

@@ -200,6 +200,14 @@ async def keep_scores(connection: Connection, changes: Sequence[ScoreChange]) ->
     await connection.executemany(SQL["keep_score"], rows)
 
 
+async def end_session(connection: Connection, session_id: bytes, expires_ms: int) -> None:
+    await connection.execute(SQL["end_session"], session_id, expires_ms)
+
+
+async def is_session_ended(connection: Connection, session_id: bytes) -> bool:
+    return bool(await connection.fetchval(SQL["is_session_ended"], session_id))
+
+
 async def score_changes(
     connection: Connection, peer: str, before: int | None, limit: int
 ) -> list[ScoreChange]:

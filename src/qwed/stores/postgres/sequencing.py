@@ -169,6 +169,7 @@ class Sequencer:
         # A lock that others need now can be had the next time.
         with contextlib.suppress(asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
             await run(SQL["forget_remembered"], now_ms)
+            await run(SQL["forget_sessions"], now_ms)
             await run(SQL["forget_seconds"], now_ms // 1000 - 7200)
             await run(SQL["forget_crossings"], now_ms - DAY_MS)
             days = self._retention.activity_days

@@ -393,6 +393,12 @@ class PostgresStore:
     async def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return await self._read(reading.scored_peers, after, limit)
 
+    async def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        await self._read(reading.end_session, session_id, expires_ms)
+
+    async def is_session_ended(self, session_id: bytes) -> bool:
+        return await self._read(reading.is_session_ended, session_id)
+
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return await self._read(reading.outcomes, agent_id, limit)
 
