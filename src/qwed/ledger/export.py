@@ -10,7 +10,7 @@ right after the entries it covers, and the last line is one: nothing is exported
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -68,6 +68,7 @@ _preamble_decoder: Final = msgspec.json.Decoder(Preamble)
 _line_decoder: Final = msgspec.json.Decoder(Line)
 _signed_decoder: Final = msgspec.json.Decoder(Signed)
 _encoder: Final = msgspec.json.Encoder()
+_Item = TypeVar("_Item")
 
 
 def write(ledger: str, items: Iterable[Line | Signed]) -> Iterator[bytes]:
@@ -105,6 +106,7 @@ class _Reader:
         self._payloads = 0
         self._last: Checkpoint | None = None
         self._is_witnessed = False
+        self._respelt: int | None = None
 
     def items(self, lines: Iterable[bytes]) -> Iterator[Entry | Checkpoint]:
         for self._number, raw in enumerate(lines, start=1):
@@ -122,14 +124,20 @@ class _Reader:
             return NotAnExport(self._number, f"the line takes more than {MAX_LINE_BYTES} bytes")
         try:
             if self._number == 1:
-                return self._preamble(_preamble_decoder.decode(raw))
+                return self._preamble(self._decoded(_preamble_decoder, raw))
             if raw.startswith(b'{"checkpoint"'):
-                return self._signed(_signed_decoder.decode(raw))
-            return self._entry(_line_decoder.decode(raw))
+                return self._signed(self._decoded(_signed_decoder, raw))
+            return self._entry(self._decoded(_line_decoder, raw))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return NotAnExport(self._number, "not a line of an exported ledger")
         except InvalidToken as error:
             return NotAnExport(self._number, f"the checkpoint is not signed: {error}")
+
+    def _decoded(self, decoder: msgspec.json.Decoder[_Item], raw: bytes) -> _Item:
+        item = decoder.decode(raw)
+        if self._respelt is None and _encoder.encode(item) != raw.rstrip(b"\r\n"):
+            self._respelt = self._number
+        return item
 
     def _preamble(self, preamble: Preamble) -> NotAnExport | None:
         if preamble.format != FORMAT:
@@ -162,6 +170,9 @@ class _Reader:
         return True
 
     def finished(self, audited: Audited) -> Exported | NotAnExport:
+        # What says the same in other letters may say something else to another reader.
+        if self._respelt is not None:
+            return NotAnExport(self._respelt, "the line is not as it was written")
         if self._last is None or self._last.size != audited.head.seq:
             return NotAnExport(self._number, f"entry {audited.head.seq} is under no checkpoint")
         if self._witness_keys and not self._is_witnessed:

@@ -196,6 +196,24 @@ def test_an_export_verifies_with_the_public_key_alone():
     assert export.verify(exported(filled(0)), KEYS).audited.head == Head()
 
 
+def test_no_letter_of_an_export_can_be_changed_not_even_to_a_second_spelling():
+    whole = b"".join(exported(filled(2)))
+    letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    following = {letter: letters[(at + 1) % 64] for at, letter in enumerate(letters)}
+    for place, letter in enumerate(whole):
+        changed = bytearray(whole)
+        changed[place] = following.get(letter, letter ^ 1)
+        if place < len(whole) - 1:
+            assert not isinstance(export.verify(bytes(changed).splitlines(keepends=True), KEYS), Exported)
+
+
+def test_a_member_that_is_written_twice_is_found():
+    first, line, *rest = exported()
+    twice = line.replace(b'{"seq":1,', b'{"seq":9,"seq":1,')
+
+    assert export.verify([first, twice, *rest], KEYS) == NotAnExport(2, "the line is not as it was written")
+
+
 def test_entries_after_the_last_checkpoint_are_not_exported():
     ledger = filled()
     ledger.checkpoint(NOW)
