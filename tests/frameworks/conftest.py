@@ -1,8 +1,9 @@
 """Tests against real agent frameworks, which live in environments of their own.
 
 `scripts/test-frameworks` builds those environments and sets QWED_FRAMEWORKS to the one it runs in: `main`
-(everything but CrewAI) or `crewai`. A test belongs to the second when its file name says crewai. There a
-missing package is a failure. The ordinary test run leaves this folder out.
+(everything but CrewAI) or `crewai`. A test belongs to the second when its file name says crewai, and to both
+when it says every_framework. There a missing package is a failure. The ordinary test run leaves this folder
+out.
 """
 
 import os
@@ -14,5 +15,7 @@ _ENVIRONMENT = os.environ.get("QWED_FRAMEWORKS")
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if not collection_path.name.startswith("test_"):
         return None
+    if "every_framework" in collection_path.name:
+        return None if _ENVIRONMENT else True
     is_crewai = "crewai" in collection_path.name
     return None if ("crewai" if is_crewai else "main") == _ENVIRONMENT else True

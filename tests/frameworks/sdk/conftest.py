@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.frameworks.sdk.drivers.shop import Shop
 from tests.support.protected import Protected
 
 
@@ -27,3 +28,8 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
     protected.start()
     yield protected
     protected.stop()
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
