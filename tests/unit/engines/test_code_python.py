@@ -126,3 +126,108 @@ def test_a_syntax_error_is_malformed_and_says_where():
 
     assert verdict.status is Status.FAILED
     assert verdict.malformed.startswith("line 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("def v(request):\n    r = HttpResponse()\n    r['X-Name'] = request.GET['n']", None),
+        (
+            "from django.http import HttpResponse\ndef v(request):\n    r = HttpResponse()\n"
+            "    r['X-Name'] = request.GET['n']",
+            "header-injection",
+        ),
+        (
+            "from werkzeug.datastructures import Headers\nfrom flask import request\n"
+            "h = Headers()\nh.add('Location', request.args['to'])",
+            "header-injection",
+        ),
+        (
+            "import traceback\nfrom flask import Flask\napp = Flask('a')\n@app.route('/')\ndef v():\n"
+            "    try:\n        work()\n    except ValueError:\n        return traceback.format_exc()",
+            "information-exposure",
+        ),
+        (
+            "def f(conn, owner):\n    if is_authorized(owner):\n"
+            "        conn.execute('SELECT a FROM t WHERE o = ' + owner)",
+            "sql-injection",
+        ),
+        ("cur.execute(\"UPDATE t SET a = '%s'\" % value)", "sql-injection"),
+        ("def f(table, name):\n    return table.scan(FilterExpression=name + ' = :n')", "query-injection"),
+        (
+            "import json\ndef f(request, db):\n    return db.users.find_one(json.loads(request.body))",
+            "query-injection",
+        ),
+        (
+            "def f(root, request):\n    return root.findall(\"./a[@n='\" + request.GET['n'] + \"']\")",
+            "xpath-injection",
+        ),
+        ("import ssl, socket\ns = ssl.wrap_socket(socket.socket())", "tls-verification-off"),
+        (
+            "from Crypto.Cipher import AES\ndef f(k, d):\n"
+            "    return AES.new(k, AES.MODE_CBC, b'0' * AES.block_size)",
+            "constant-iv",
+        ),
+        ("import psycopg2\npsycopg2.connect(user='a', password='password')", "hard-coded-secret"),
+        ("def f(smtp):\n    smtp.login('me', 'letmein')", "hard-coded-secret"),
+        ("DATABASE_URL = 'postgres://app:@db/app'", "hard-coded-secret"),
+        ("DATABASE_URL = 'postgres://app:tr4vel-light@db/app'", "hard-coded-secret"),
+        ("def f(form):\n    return form['password'] == 'password'", "hard-coded-secret"),
+        (
+            "def f(request):\n    return request.headers.get('X-Api-Key') == 'k9-42-horse'",
+            "hard-coded-secret",
+        ),
+        ("def f(self, request):\n    request.wfile.write(request.read())", "cross-site-scripting"),
+        (
+            "from markupsafe import Markup\ndef f(n):\n    return Markup('<li>' + n + '</li>')",
+            "cross-site-scripting",
+        ),
+        ("from flask_cors import CORS\nCORS(app, origins='*', supports_credentials=True)", "permissive-cors"),
+        (
+            "import logging\ndef f(user, password):\n    logging.info('%s %s', user, password)",
+            "exposes-a-password",
+        ),
+        ("from pynput import keyboard\nkeyboard.Listener(on_press=print).start()", "records-keystrokes"),
+        ("import logging.config\nlogging.config.listen(9030)", "code-injection"),
+        (
+            "from cryptography.hazmat.primitives.asymmetric import ec\n"
+            "ec.generate_private_key(ec.SECT163K1())",
+            "weak-key-size",
+        ),
+        (
+            "from xmlrpc.server import SimpleXMLRPCServer\nSimpleXMLRPCServer(('0.0.0.0', 80))",
+            "binds-every-interface",
+        ),
+        ("a = 'x\u202e'  # \u2066 shown elsewhere", "hidden-text"),
+        (
+            "import httpx\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/')\n"
+            "async def f(u: str):\n"
+            "    async with httpx.AsyncClient() as c:\n        return (await c.get(u)).text",
+            "server-side-request-forgery",
+        ),
+    ],
+)
+def test_a_weakness_is_named_where_the_program_has_it(text: str, rule: str | None) -> None:
+    assert [problem.rule for problem in inspect_python(text).harms] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from markupsafe import Markup\ndef f(n):\n    return Markup('<li>{}</li>').format(n)",
+        "import logging\ndef f(user, password):\n    logging.info('signed in: %s, %d', user, len(password))",
+        "def f(root):\n    return root.findall('./a/b')",
+        "def f(text, word):\n    return text.find(word)",
+        "def f(items, thing):\n    items.add(thing)\n    return items",
+        "from flask_cors import CORS\nCORS(app, origins=['https://a.example'], supports_credentials=True)",
+        (
+            "from http.server import HTTPServer, BaseHTTPRequestHandler\n"
+            "HTTPServer(('127.0.0.1', 80), BaseHTTPRequestHandler)"
+        ),
+        "DATABASE_URL = 'postgres://app:${PASSWORD}@db/app'",
+        "def f(form):\n    return form['password'] == form['again']",
+        "import os, psycopg2\npsycopg2.connect(user='a', password=os.environ['PGPASSWORD'])",
+    ],
+)
+def test_what_looks_like_a_weakness_and_is_none_raises_no_alarm(text: str) -> None:
+    assert inspect_python(text).status is Status.VERIFIED

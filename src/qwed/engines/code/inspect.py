@@ -2,10 +2,13 @@
 
 import functools
 import importlib
+import re
 from collections.abc import Callable
 from typing import Final, cast
 
-from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Problem, too_large
+import msgspec
+
+from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Problem, excerpt, too_large
 
 Inspector = Callable[[str, int, Callable[[str, str, int], CodeVerdict]], CodeVerdict]
 
@@ -19,7 +22,21 @@ def inspect_code(language: str, text: str, depth: int = 0) -> CodeVerdict:
     if depth > MAX_NESTING:
         deep = Problem("nested-too-deeply", 1, f"code within code, {depth} deep", certain=False)
         return CodeVerdict(language, (deep,), purity="not inspected")
-    return too_large(language, text) or _inspector(language)(text, depth, inspect_code)
+    verdict = too_large(language, text) or _inspector(language)(text, depth, inspect_code)
+    return verdict if text.isascii() else _with_hidden_text(verdict, text)
+
+
+_REORDERING: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def _with_hidden_text(verdict: CodeVerdict, text: str) -> CodeVerdict:
+    """Characters that show a program in another order than it runs in."""
+    found = _REORDERING.search(text)
+    if found is None:
+        return verdict
+    line = text.count("\n", 0, found.start()) + 1
+    hidden = Problem("hidden-text", line, excerpt(_REORDERING.sub("\ufffd", text.splitlines()[line - 1])))
+    return msgspec.structs.replace(verdict, problems=(hidden, *verdict.problems), pure=False)
 
 
 @functools.cache

@@ -39,7 +39,7 @@ RULE_BOOK = RuleBook(
         **weaknesses.METHODS,
     },
     mentions=weaknesses.MENTIONS,
-    assignments=[weaknesses.assigned, weaknesses.keyword_checked],
+    assignments=[weaknesses.assigned, weaknesses.keyword_checked, weaknesses.connection_string],
     returned=[returned],
     attribute_set=attribute_set,
     imported=weaknesses.imported,

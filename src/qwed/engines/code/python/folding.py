@@ -366,6 +366,8 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     "string.ascii_letters": string.ascii_letters,
+    "Crypto.Cipher.AES.block_size": 16,
+    "Crypto.Cipher.DES3.block_size": 8,
     "string.ascii_lowercase": string.ascii_lowercase,
     "string.ascii_uppercase": string.ascii_uppercase,
     "string.digits": string.digits,

@@ -273,9 +273,7 @@ DANGEROUS_CALLS: Final = frozenset(
     }
 )
 
-VALIDATORS: Final = re.compile(
-    r"valid|safe|allow|sanit|whitelist|permit|authori[sz]ed|is_trusted|check_", re.I
-)
+VALIDATORS: Final = re.compile(r"valid|safe|allow|sanit|whitelist|is_trusted|check_", re.I)
 VALIDATING_METHODS: Final = frozenset(
     [
         "isalnum",

@@ -9,12 +9,14 @@ from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
 from qwed.engines.code.python.values import CLEAN, Choice, Const, Ref, Taint, Text, Unknown, Value
 
 _SQL: Final = re.compile(
-    r"\s*(?:--[^\n]*\n|/\*.*?\*/|\(|\s)*(?:select|insert|update|delete|replace|create|drop|alter|truncate|with|merge|grant|call|exec|pragma|show|explain|copy)\b",
+    r"\s*(?:--[^\n]*\n|/\*.*?\*/|\(|\s)*(?:select|insert|update|delete|replace|create|drop|alter|truncate"
+    r"|with|merge|grant|call|exec|pragma|show|explain|copy)\b",
     re.I | re.S,
 )
 # Before these a hole names a table or a column; anywhere else it is a value.
 _NAME_POSITION: Final = re.compile(
-    r"(?:from|into|update|table|join|by|select|view|index|column|on|set|exists|schema|database|truncate|distinct|,|\(|\.|\"|`|\[)\s*[\"`\[]?$",
+    r"(?:from|into|update|table|join|by|select|view|index|column|on|set|exists|schema|database|truncate"
+    r"|distinct|,|\(|\.|\"|`|\[)\s*[\"`\[]?$",
     re.I,
 )
 _SAFE_SHAPES: Final = frozenset({"number", "validated", "constant-text"})
@@ -74,6 +76,9 @@ def _judge_hole(run: Interpreter, call: Call, hole: Value, before: str) -> None:
     if isinstance(hole, Choice) and all(isinstance(option, Const) for option in hole.options):
         return
     names = _NAME_POSITION.search(before) is not None
+    if before.rstrip("%").endswith("'") and before.count("'") % 2:
+        run.harm("sql-injection", call.line, hole.taint)
+        return
     strong = tuple(origin for origin in hole.taint if origin.kind != PARAMETER)
     if strong or (hole.taint and not names):
         run.harm("sql-injection", call.line, strong or hole.taint)
@@ -96,9 +101,45 @@ def xpath(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def mongo_find(run: Interpreter, call: Call) -> Value | None:
-    """`$where` runs JavaScript in the database."""
+_PARSED: Final = ("json.loads()", ".json", ".get_json()", ".json()", "request.args.to_dict()")
+
+
+def find_elements(run: Interpreter, call: Call) -> Value | None:
+    """`root.findall("./user[@name='…']")`: a path with a place in it that input fills."""
     query = call.argument(0)
+    if isinstance(query, Text) and re.search(r"/|\[@", query.known()):
+        return xpath(run, call)
+    return None
+
+
+def filter_expression(run: Interpreter, call: Call) -> Value | None:
+    """Key-value stores that take conditions as text."""
+    for name in ("FilterExpression", "KeyConditionExpression", "ConditionExpression", "ProjectionExpression"):
+        condition = call.kwargs.get(name)
+        if isinstance(condition, Text) and _outside(condition):
+            run.harm("query-injection", call.line, _outside(condition))
+    return None
+
+
+def log_in(run: Interpreter, call: Call) -> Value | None:
+    """`connect(password="…")`, `login(name, "…")`: a password that stands in the source, or an empty one."""
+    names = ("password", "passwd", "pwd")
+    given = [call.kwargs[name] for name in names if name in call.kwargs]
+    if call.path.rpartition(".")[2] == "login" and len(call.args) > 1:
+        given.append(call.args[1])
+    for password in given:
+        if isinstance(password, Const) and isinstance(password.data, str) and not password.taint:
+            run.harm("hard-coded-secret", call.line)
+    return None
+
+
+def mongo_find(run: Interpreter, call: Call) -> Value | None:
+    """`$where` runs JavaScript in the database; a client's object may hold operators."""
+    query = call.argument(0)
+    if isinstance(query, Ref) and query.path.endswith(_PARSED):
+        remote = tuple(origin for origin in query.taint if origin.kind == REMOTE)
+        if remote:
+            run.harm("query-injection", call.line, remote)
     where = getattr(query, "entries", {}).get("$where")
     if where is not None and where.taint:
         run.harm("code-injection", call.line, where.taint)
@@ -130,7 +171,25 @@ METHODS: dict[str, Rule] = {
     "search_s": ldap_search,
     "search_ext_s": ldap_search,
     "xpath": xpath,
-    "find_one": mongo_find,
+    **dict.fromkeys(
+        (
+            "find_one",
+            "find_one_and_update",
+            "count_documents",
+            "aggregate",
+            "update_one",
+            "delete_one",
+            "delete_many",
+        ),
+        mongo_find,
+    ),
+    "find": lambda run, call: (mongo_find(run, call), find_elements(run, call))[1],
+    "findall": find_elements,
+    "iterfind": find_elements,
+    "scan": filter_expression,
+    "query": filter_expression,
+    "login": log_in,
+    "connect": log_in,
 }
 CALLS: dict[str, Rule] = {
     "sqlalchemy.text": raw_sql,
@@ -139,6 +198,16 @@ CALLS: dict[str, Rule] = {
     "django.db.models.expressions.RawSQL": raw_sql,
     "lxml.etree.XPath": xpath,
     "pandas.read_sql": execute,
+    **dict.fromkeys(
+        (
+            "mysql.connector.connect",
+            "psycopg2.connect",
+            "pymongo.MongoClient",
+            "redis.Redis",
+            "pymssql.connect",
+        ),
+        log_in,
+    ),
     "pandas.read_sql_query": execute,
     "ldap3.Connection().search": ldap_search,
 }

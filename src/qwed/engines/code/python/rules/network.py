@@ -131,7 +131,7 @@ _CALLS: Final = (
     "pycurl.Curl().setopt",
     "wget.download",
     *(f"requests.{verb}" for verb in _VERBS),
-    *(f"requests.Session().{verb}" for verb in _VERBS),
+    *(f"requests.{session}().{verb}" for session in ("Session", "Client", "AsyncClient") for verb in _VERBS),
     "http.client.HTTPSConnection().request",
     "http.client.HTTPConnection().request",
 )

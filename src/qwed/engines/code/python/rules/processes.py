@@ -69,8 +69,10 @@ def remote_command(run: Interpreter, call: Call) -> Value | None:
     command = call.argument(0, "command")
     if command is not None and command.taint:
         run.harm("command-injection", call.line, command.taint)
-    elif command is not None and isinstance(command, Const):
+    elif isinstance(command, Const):
         _judge_text(run, call, command)
+    elif isinstance(command, Text):
+        run.doubt("dynamic-command", call.line)
     return None
 
 
@@ -255,8 +257,16 @@ def become(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
+def open_with_its_program(run: Interpreter, call: Call) -> Value:
+    """`os.startfile`: a program is run, or another one opens the file."""
+    run.report.effects.add("process")
+    run.doubt("runs-another-file", call.line)
+    return UNKNOWN
+
+
 CALLS: dict[str, Rule] = {
     "os.fork": fork,
+    "os.startfile": open_with_its_program,
     "os.kill": kill,
     "os.killpg": kill,
     **dict.fromkeys(

@@ -10,7 +10,8 @@ from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
 from qwed.engines.code.python.values import Const, Items, Origin, Ref, Table, Text, Unknown, Value
 
 _SECRET_NAME: Final = re.compile(
-    r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|api_?key|auth_?token|access_?token|token|"
+    r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|api_?key|auth_?token|access_?token"
+    r"|token|"
     r"private_?key|credentials?|encryption_?key|signing_?key|jwt_?secret|client_?secret|db_?pass)$",
     re.I,
 )
@@ -26,7 +27,8 @@ _NOT_A_SECRET: Final = re.compile(
 _MAY_BE_A_WORD: Final = re.compile(r"(?:^|[_a-z])(?:token|pass|credentials?)$", re.I)
 _CASE_SENSITIVE_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _SECRET_PURPOSE: Final = re.compile(
-    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^|_)pin(?:$|_)|captcha|"
+    r"passw|secret|token|otp|(?:^|_)key|session|salt|nonce|csrf|verification|reset|auth|credential|(?:^"
+    r"|_)pin(?:$|_)|captcha|"
     r"cookie|iv$|coupon|voucher|invite",
     re.I,
 )
@@ -44,6 +46,22 @@ def assigned(run: Interpreter, name: str, value: Value, line: int) -> None:
             run.harm("hard-coded-secret", line)
     elif isinstance(value, (Ref, Unknown, Text)) and _SECRET_PURPOSE.search(name):
         _judge_random(run, value, line)
+
+
+_URL_PASSWORD: Final = re.compile(r"^\w[\w+.-]*://[^:/@\s]+:([^@/\s]*)@")
+
+
+def connection_string(run: Interpreter, name: str, value: Value, line: int) -> None:
+    """`postgres://user:password@host`, with a password or, in a setting, with an empty one."""
+    if not (isinstance(value, Const) and isinstance(value.data, str)):
+        return
+    found = _URL_PASSWORD.match(value.data)
+    if found is None:
+        return
+    password = found.group(1)
+    is_setting = re.search(r"ur[il]|dsn|database|connection", name, re.I) is not None
+    if (not password and is_setting) or (password and _NOT_A_SECRET.search(password) is None):
+        run.harm("hard-coded-secret", line)
 
 
 def _judge_random(run: Interpreter, value: Value, line: int) -> None:
@@ -66,12 +84,81 @@ def compared(run: Interpreter, node: ast.Compare, values: list[Value]) -> None:
     if not isinstance(node.ops[0], (ast.Eq, ast.NotEq)) or len(values) != 2:
         return
     for side, other in ((node.left, values[1]), (node.comparators[0], values[0])):
-        name = side.id if isinstance(side, ast.Name) else side.attr if isinstance(side, ast.Attribute) else ""
-        known = (
-            name and isinstance(other, Const) and isinstance(other.data, str) and _is_secret(other.data, name)
-        )
-        if known and _SECRET_NAME.search(_CAMEL.sub("_", name)):
+        name = _name_of(side)
+        if not (name and isinstance(other, Const) and isinstance(other.data, str)):
+            continue
+        # Whatever a password is compared with is the password.
+        is_password = _PASSWORD_NAME.search(name) is not None and len(other.data) >= 3
+        if _SECRET_NAME.search(name) and (is_password or _is_secret(other.data, name)):
             run.harm("hard-coded-secret", node.lineno)
+
+
+_PASSWORD_NAME: Final = re.compile(r"(?:^|_)(?:password|passwd|pwd)$", re.I)
+
+
+def _name_of(side: ast.expr) -> str:
+    """`password`, `user.password`, `form["password"]`, `form.get("password")`, as one spelling."""
+    match side:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return _CAMEL.sub("_", name)
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return _CAMEL.sub("_", name).replace("-", "_")
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+            return _CAMEL.sub("_", name).replace("-", "_")
+    return ""
+
+
+def show_secret(run: Interpreter, call: Call) -> Value | None:
+    """Passwords in logs and on screens are read by those who read logs and screens."""
+    for shown in call.everything:
+        pieces = shown.parts if isinstance(shown, Text) else (shown,)
+        for piece in pieces:
+            taint = (
+                tuple(o for o in piece.taint if _SHOWN_SECRET.search(o.text))
+                if isinstance(piece, Value)
+                else ()
+            )
+            if taint and not (isinstance(piece, Unknown) and piece.shape):
+                run.harm("exposes-a-password", call.line, taint)
+                return None
+    return None
+
+
+_SHOWN_SECRET: Final = re.compile(r"^parameter \W?(?:\w*_)?(?:password|passwd|pwd|passphrase)\W?$", re.I)
+
+
+def wrap_socket(run: Interpreter, call: Call) -> Value | None:
+    required = call.kwargs.get("cert_reqs")
+    if not (isinstance(required, Ref) and required.path == "ssl.CERT_REQUIRED"):
+        run.harm("tls-verification-off", call.line)
+    return None
+
+
+def unverified(run: Interpreter, call: Call) -> Value | None:
+    run.harm("unverified-token", call.line)
+    return None
+
+
+def snmp_community(run: Interpreter, call: Call) -> Value | None:
+    """Versions 1 and 2c send the community string in clear."""
+    run.report.effects.add("network")
+    run.harm("clear-text-protocol", call.line)
+    return None
+
+
+def configure_from_outside(run: Interpreter, call: Call) -> Value | None:
+    """`logging.config.listen`: a configuration names functions to call."""
+    run.harm("code-injection", call.line)
+    return None
+
+
+def record_keys(run: Interpreter, call: Call) -> Value | None:
+    run.harm("records-keystrokes", call.line)
+    return None
+
+
+def weak_curve(run: Interpreter, path: str, line: int) -> None:
+    run.harm("weak-key-size", line)
 
 
 def weak_random(run: Interpreter, call: Call) -> Value | None:
@@ -262,7 +349,8 @@ def lxml_parser(run: Interpreter, call: Call) -> Value | None:
 
 def sax_feature(run: Interpreter, call: Call) -> Value | None:
     feature, value = call.argument(0), call.argument(1)
-    external = isinstance(feature, Ref) and feature.path.endswith("feature_external_ges")
+    named = isinstance(feature, Ref) and feature.path.endswith("feature_external_ges")
+    external = named or "feature_external_ges" in run.text(call.line)
     if external and isinstance(value, Const) and value.data:
         run.harm("xml-external-entities", call.line)
     return None
@@ -280,7 +368,8 @@ def bind_everywhere(run: Interpreter, call: Call) -> Value | None:
     run.report.effects.add("network")
     address = call.argument(0)
     host = address.items[0] if isinstance(address, Items) and address.items else None
-    if isinstance(host, Const) and host.data in ("0.0.0.0", "", "::"):  # noqa: S104 - compared, not bound
+    everywhere = ("0.0.0.0", "::") if "erver" in call.path else ("0.0.0.0", "", "::")  # noqa: S104 - compared
+    if isinstance(host, Const) and host.data in everywhere:
         run.harm("binds-every-interface", call.line)
     return None
 
@@ -376,6 +465,28 @@ _XML_PARSERS: Final = (
     "lxml.etree.XML",
     "xmltodict.parse",
 )
+_KEY_LOGGERS: Final = (
+    "pynput.keyboard.Listener",
+    "keyboard.hook",
+    "keyboard.on_press",
+    "keyboard.on_release",
+    "keyboard.record",
+    "pyxhook.HookManager",
+    "pyHook.HookManager",
+)
+_LOGS: Final = (
+    "builtins.print",
+    *(f"logging.{level}" for level in ("debug", "info", "warning", "error", "critical")),
+)
+_SERVERS: Final = (
+    "xmlrpc.server.SimpleXMLRPCServer",
+    "http.server.HTTPServer",
+    "http.server.ThreadingHTTPServer",
+    "socketserver.TCPServer",
+    "socketserver.UDPServer",
+    "socketserver.ThreadingTCPServer",
+)
+_WEAK_CURVES: Final = ("SECT163K1", "SECT163R2", "SECP192R1", "SECT233K1", "SECT233R1")
 CALLS: dict[str, Rule] = {
     **{f"random.{name}": weak_random for name in _RANDOM},
     **{f"random.Random().{name}": weak_random for name in _RANDOM},
@@ -407,6 +518,15 @@ CALLS: dict[str, Rule] = {
     "os.umask": mask_mode,
     "lxml.etree.XMLParser": lxml_parser,
     "telnetlib.Telnet": clear_text,
+    "ssl.wrap_socket": wrap_socket,
+    "python_jwt.process_jwt": unverified,
+    "jwt.get_unverified_claims": unverified,
+    "jose.jwt.get_unverified_claims": unverified,
+    "pysnmp.hlapi.CommunityData": snmp_community,
+    "logging.config.listen": configure_from_outside,
+    **dict.fromkeys(_KEY_LOGGERS, record_keys),
+    **dict.fromkeys(_LOGS, show_secret),
+    **dict.fromkeys(_SERVERS, bind_everywhere),
     "ftplib.FTP": clear_text,
     "socket.socket().bind": bind_everywhere,
     "ssl._create_unverified_context": lambda run, call: None,
@@ -418,6 +538,7 @@ METHODS: dict[str, Rule] = {
 MENTIONS: dict[str, Any] = {
     "ssl._create_unverified_context": insecure_tls,
     "ssl._create_stdlib_context": insecure_tls,
+    **{f"cryptography.hazmat.primitives.asymmetric.ec.{curve}": weak_curve for curve in _WEAK_CURVES},
     "ssl.PROTOCOL_SSLv2": old_protocol,
     "ssl.PROTOCOL_SSLv3": old_protocol,
     "ssl.PROTOCOL_SSLv23": old_protocol,

@@ -6,7 +6,7 @@ from typing import Final
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, REMOTE
-from qwed.engines.code.python.values import Choice, Const, Items, Ref, Taint, Text, Unknown, Value
+from qwed.engines.code.python.values import Choice, Const, Items, Ref, Table, Taint, Text, Unknown, Value
 
 _SESSION_COOKIE: Final = re.compile(r"sess|token|auth|sid$|^id$|jwt|login|remember|user", re.I)
 
@@ -27,6 +27,10 @@ def returned(run: Interpreter, function: str, value: Value, line: int) -> None:
 
 
 def _judge_body(run: Interpreter, body: Value, line: int) -> None:
+    if isinstance(body, Ref) and body.path.startswith(
+        ("traceback.format_exc()", "traceback.format_exception()")
+    ):
+        run.harm("information-exposure", line)
     if isinstance(body, Text):
         tainted = [part for part in body.parts if isinstance(part, Value) and _remote(part)]
         if tainted:
@@ -59,7 +63,10 @@ def respond(run: Interpreter, call: Call) -> Value | None:
 
 def trusted_markup(run: Interpreter, call: Call) -> Value | None:
     body = call.argument(0)
-    if _remote(body):
+    pieces = [part for part in body.parts if isinstance(part, Value)] if isinstance(body, Text) else []
+    raw = [part for part in pieces if not (isinstance(part, Unknown) and part.shape)]
+    holds_script = isinstance(body, Const) and "<script" in str(body.data).lower()
+    if _remote(body) or raw or holds_script:
         run.harm("cross-site-scripting", call.line, _remote(body))
     return None
 
@@ -115,9 +122,51 @@ def set_cookie(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
+_HEADERS: Final = ("headers[]", "Response()[]", "make_response()[]", "HttpResponseRedirect()[]")
+
+
 def set_header(run: Interpreter, path: str, value: Value, line: int) -> None:
-    if path.endswith("headers[]") and _remote(value) and not (isinstance(value, Unknown) and value.shape):
+    if path.endswith(_HEADERS) and _remote(value) and not (isinstance(value, Unknown) and value.shape):
         run.harm("header-injection", line, _remote(value))
+
+
+def add_header(run: Interpreter, call: Call) -> Value | None:
+    """`headers.add(name, value)`, `response.__setitem__(name, value)`, `set_header(name, value)`."""
+    path = call.path.rpartition(".")[0]
+    value = call.argument(1)
+    if value is not None and (path.endswith(("eaders()", ".headers", "Response()")) or "header" in call.path):
+        set_header(run, "headers[]", value, call.line)
+    return None
+
+
+def write_page(run: Interpreter, call: Call) -> Value | None:
+    """`self.wfile.write(data)` of a request handler."""
+    receiver = call.receiver
+    body = call.argument(0)
+    if isinstance(receiver, Ref) and receiver.path.endswith("wfile") and _remote(body):
+        run.harm("cross-site-scripting", call.line, _remote(body))
+    return None
+
+
+def share_with_origins(run: Interpreter, call: Call) -> Value | None:
+    """Any site may use the visitor's session: every origin, with credentials."""
+    credentials = call.kwargs.get("supports_credentials") or call.kwargs.get("allow_credentials")
+    if not (isinstance(credentials, Const) and credentials.data is True):
+        return None
+    if any(_is_everyone(call.kwargs.get(name)) for name in ("origins", "allow_origins", "resources")):
+        run.harm("permissive-cors", call.line)
+    return None
+
+
+def _is_everyone(origins: Value | None) -> bool:
+    match origins:
+        case Const(data="*"):
+            return True
+        case Items():
+            return any(map(_is_everyone, origins.items))
+        case Table():
+            return any(map(_is_everyone, origins.entries.values()))
+    return False
 
 
 def compile_pattern(run: Interpreter, call: Call) -> Value | None:
@@ -154,6 +203,9 @@ CALLS: dict[str, Rule] = {
     "fastapi.responses.RedirectResponse": redirect,
     "flask.Flask().run": run_application,
     "uvicorn.run": run_application,
+    "flask_cors.CORS": share_with_origins,
+    "flask_cors.cross_origin": share_with_origins,
+    "starlette.middleware.cors.CORSMiddleware": share_with_origins,
     "re.compile": compile_pattern,
     "re.match": compile_pattern,
     "re.search": compile_pattern,
@@ -163,6 +215,12 @@ CALLS: dict[str, Rule] = {
 }
 METHODS: dict[str, Rule] = {
     "set_cookie": set_cookie,
+    "__setitem__": add_header,
+    "add": add_header,
+    "set_header": add_header,
+    "send_header": add_header,
+    "write": write_page,
+    "add_middleware": share_with_origins,
     "run": run_application,
     "save": save_upload,
 }
