@@ -99,9 +99,11 @@ def test_a_tool_that_fails_is_reported(world: Protected, shop: Shop, way: Way) -
         answers = way.play(world, shop, ("own_tool", {"value": "v"}))
 
     assert way.failure_says in "".join(answers).lower()
-    assert set(world.record()) == {("own_tool", "APPROVED", way.failure_outcome)}
-    assert len(world.record()) == len(shop.ran)
-    assert way.retries_failures or len(shop.ran) == 1
+    # A framework that tries again and again is stopped as any loop is; what ran is reported each time.
+    ran = [row for row in world.record() if row[1] == "APPROVED"]
+    assert ran == [("own_tool", "APPROVED", way.failure_outcome)] * len(shop.ran)
+    assert shop.ran
+    assert way.retries_failures or len(world.record()) == 1
 
 
 def test_parallel_calls_share_the_conversation_of_their_run(world: Protected, shop: Shop, way: Way) -> None:
