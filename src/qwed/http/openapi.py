@@ -5,14 +5,17 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.codes import CODES
+from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.decisions import Decision
 from qwed.gateway.answer_approval import RedeemBody, VoteBody
 from qwed.gateway.behaviours import SpecBody
 from qwed.gateway.change_trust import TrustBody
+from qwed.gateway.changes import NOTED
 from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.manage_keys import KeyBody
 from qwed.gateway.manage_webhooks import WebhookBody
+from qwed.gateway.read_activity import DEFAULT_LIMIT, MAX_LIMIT
 from qwed.gateway.read_provenance import MatchBody
 from qwed.gateway.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.register_agent import FlatBody, NestedBody
@@ -21,7 +24,10 @@ from qwed.gateway.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
 from qwed.gateway.search_activity import PARAMETERS as SEARCH_PARAMETERS
 from qwed.gateway.trust_scores import AssertionBody, ReinstateBody, SeedBody
 from qwed.gateway.workflows import WorkflowBody
+from qwed.http.answer_schemas import ANSWERS, SCHEMAS
+from qwed.http.reading import MAX_IDEMPOTENCY_KEY
 from qwed.http.sessions import SignInBody
+from qwed.reports import ReportFormat
 
 JSON: Final = "application/json"
 
@@ -526,22 +532,6 @@ OPERATIONS: Final = (
     Operation("metrics", "GET", "/metrics", "Prometheus metrics", "health"),
 )
 
-_ERROR: Final = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "enum": [code.value for code in CODES]},
-                "message": {"type": "string"},
-                "details": {"type": "object"},
-            },
-        },
-        "decision": {"type": "string"},
-    },
-}
 _MEANINGS: Final = {
     400: "Not JSON",
     401: "No valid credential",
@@ -560,6 +550,24 @@ _OTHER_MEDIA: Final = {
     "metrics": ("text/plain",),
     "report": _REPORTS,
     "agent_report": _REPORTS,
+}
+_INSTANT: Final = {"type": "string", "format": "date-time"}
+_QUERY: Final[dict[str, Any]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+    "from": _INSTANT,
+    "to": _INSTANT,
+    "decision": {"type": "string", "enum": [*Decision, NOTED]},
+    "status": {"type": "string", "enum": list(ApprovalStatus)},
+    "format": {"type": "string", "enum": list(ReportFormat), "default": ReportFormat.JSON},
+}
+_HEADERS: Final = {
+    "verify": (
+        (
+            "Idempotency-Key",
+            "The same key with the same body gets the recorded answer, for 60 seconds",
+            {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY},
+        ),
+    )
 }
 
 
@@ -581,7 +589,7 @@ def describe(version: str) -> bytes:
         },
         "paths": paths,
         "components": {
-            "schemas": {**components, "Error": _ERROR},
+            "schemas": {**components, **SCHEMAS},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -618,15 +626,22 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
-    return in_path + [
-        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+    in_query = [
+        {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, {"type": "string"})}
         for name in operation.query
     ]
+    in_headers = [
+        {"name": name, "in": "header", "required": False, "description": meaning, "schema": schema}
+        for name, meaning, schema in _HEADERS.get(operation.name, ())
+    ]
+    return in_path + in_query + in_headers
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
+    answer = ANSWERS.get(operation.name)
+    whole = {"type": "object"} if answer is None else {"$ref": f"#/components/schemas/{answer}"}
     content = {
-        media: {"schema": {"type": "object" if media == JSON else "string"}}
+        media: {"schema": whole if media == JSON else {"type": "string"}}
         for media in _OTHER_MEDIA.get(operation.name, (JSON,))
     }
     responses: dict[str, Any] = {str(operation.status): {"description": "The answer", "content": content}}
