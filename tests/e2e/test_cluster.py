@@ -118,6 +118,22 @@ def test_an_event_of_one_worker_is_heard_at_the_others(cluster):
     assert len(heard) == 4
 
 
+def test_each_worker_tells_what_all_of_them_counted(cluster):
+    def too_long():
+        """Refusals that nothing else here causes."""
+        lines = cluster.call("GET", "/metrics").text.splitlines()
+        return [line.split()[-1] for line in lines if 'code="QWED-AGENT-LOOP-001"' in line]
+
+    agent = cluster.register()
+    cluster.together([verify_request(agent, "1+1", 51, f"m{n}") for n in range(24)])
+    end = time.monotonic() + 30
+    # What the others counted is a second old, and whichever worker is asked tells the same.
+    while any((told := too_long()) != ["24.0"] for _ in range(12)) and time.monotonic() < end:
+        time.sleep(0.2)
+
+    assert told == ["24.0"]
+
+
 def test_workers_are_replaced_one_by_one_and_nobody_is_refused(tmp_path):
     services = shared()
     with Cluster(tmp_path, services.new_database(), services.redis, 2) as cluster:

@@ -131,7 +131,13 @@ def _serve(settings: Settings, inherit: str | None) -> int:
         background.stop()
         bootstrap.close(services)
 
-    app = create_app(services, log=log, behind_proxy=settings.behind_proxy, on_close=close)
+    app = create_app(
+        services,
+        log=log,
+        behind_proxy=settings.behind_proxy,
+        on_close=close,
+        counts_folder=inherited.counts_folder if inherited else None,
+    )
     try:
         run_server(
             app,

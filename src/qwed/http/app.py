@@ -52,9 +52,13 @@ def create_app(
     log: EventLog | None = None,
     behind_proxy: bool = False,
     on_close: Callable[[], None] | None = None,
+    counts_folder: Path | None = None,
 ) -> "Application":
+    """`counts_folder` is where several workers of one gateway count together."""
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
+    if counts_folder is not None:
+        metrics.share(counts_folder)
     gatekeeper = Gatekeeper(services, log, metrics, behind_proxy=behind_proxy)
     api = Api(services, gatekeeper, metrics, __version__, behind_proxy=behind_proxy)
     return Application(api, log, metrics, on_close)
@@ -165,6 +169,7 @@ class Application:
                 self.stop()
                 if self._on_close is not None:
                     self._on_close()
+                self._metrics.close()
                 self._log.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

@@ -1,18 +1,21 @@
 """Prometheus metrics. Labels come from closed sets only, so that no caller can grow them.
 
 They are counted in plain dictionaries, on the event loop alone, and put into Prometheus's form when they
-are asked for: its own counters take a lock and a dozen calls for every request.
+are asked for: its own counters take a lock and a dozen calls for every request. Of several workers, each
+one tells what all of them counted.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from qwed.http.counts import Counts, CountsFolder, CountsWriter
 from qwed.http.shedding import Gate
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -31,9 +34,10 @@ class _Times:
         self.counts[bisect_left(_BUCKETS, seconds)] += 1
         self.seconds += seconds
 
-    def cumulative(self) -> list[tuple[str, float]]:
-        names = [*map(str, _BUCKETS), "+Inf"]
-        return [(name, float(sum(self.counts[: at + 1]))) for at, name in enumerate(names)]
+
+def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
+    names = [*map(str, _BUCKETS), "+Inf"]
+    return [(name, float(sum(counts[: at + 1]))) for at, name in enumerate(names)]
 
 
 class Metrics(Collector):
@@ -44,12 +48,23 @@ class Metrics(Collector):
         self._times: dict[str, _Times] = {}
         self._failed_auth = 0
         self._gate: Gate | None = None
+        self._folder: CountsFolder | None = None
+        self._writer: CountsWriter | None = None
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
     def watch(self, gate: Gate) -> None:
         """Those refused before they were parsed, counted where it costs nothing."""
         self._gate = gate
+
+    def share(self, folder: Path) -> None:
+        """Count together with the other workers that share the folder."""
+        self._folder = CountsFolder(folder)
+        self._writer = CountsWriter(self._folder, self._counted)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
     def decision(self, decision: str, code: str) -> None:
         self._decisions[decision, code] += 1
@@ -64,30 +79,49 @@ class Metrics(Collector):
     def failed_authentication(self) -> None:
         self._failed_auth += 1
 
+    def _counted(self) -> Counts:
+        """By this process, as a whole: asked for on another thread than the one that counts."""
+        return Counts(
+            dict(self._decisions),
+            dict(self._requests),
+            {route: (times.counts.copy(), times.seconds) for route, times in dict(self._times).items()},
+            self._failed_auth,
+            0 if self._gate is None else self._gate.refused,
+        )
+
+    def _counted_by_all(self) -> Counts:
+        counts = self._counted()
+        for other in () if self._folder is None else self._folder.others():
+            counts.add(other)
+        return counts
+
     def collect(self) -> Iterator[Metric]:
+        counts = self._counted_by_all()
         info = GaugeMetricFamily("qwed_info", "Version and policy in force", labels=["version", "policy"])
         info.add_metric(self._versions, 1)
         yield info
         decisions = CounterMetricFamily(
             "qwed_decisions", "Decisions by outcome and code", labels=["decision", "code"]
         )
-        for decided, count in self._decisions.items():
+        for decided, count in counts.decisions.items():
             decisions.add_metric(decided, count)
         yield decisions
         requests = CounterMetricFamily("qwed_requests", "HTTP requests", labels=["route", "status"])
-        for (route, status), count in self._requests.items():
+        for (route, status), count in counts.requests.items():
             requests.add_metric((route, str(status)), count)
         yield requests
         seconds = HistogramMetricFamily("qwed_request_seconds", "Time to answer", labels=["route"])
-        for route, times in self._times.items():
-            seconds.add_metric((route,), times.cumulative(), times.seconds)
+        for route, (buckets, summed) in counts.times.items():
+            seconds.add_metric((route,), _cumulative(buckets), summed)
         yield seconds
         yield CounterMetricFamily(
-            "qwed_failed_authentications", "Requests without a valid credential", self._failed_auth
+            "qwed_failed_authentications",
+            "Requests without a valid credential",
+            counts.failed_authentications,
         )
         if self._gate is not None:
             yield GaugeMetricFamily(
-                "qwed_shed_requests", "Refused because too many were at work", self._gate.refused
+                "qwed_shed_requests", "Refused because too many were at work", counts.shed
             )
 
     def text(self) -> bytes:

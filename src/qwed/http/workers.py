@@ -11,10 +11,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Final
+
+import msgspec
 
 from qwed.http.server import CannotServe, listen
 
@@ -27,14 +31,23 @@ RESPAWN_SECONDS: Final = 0.5
 MAX_FAILED_STARTS: Final = 5
 
 
+class Inheritance(msgspec.Struct, frozen=True):
+    """What a worker gets from its parent: descriptors, and the folder in which all workers count."""
+
+    ready: int
+    life: int
+    sockets: tuple[int, ...]
+    counts_folder: str
+
+
 class Worker:
     """One process on one slot's sockets."""
 
-    def __init__(self, command: Sequence[str], sockets: Sequence[socket.socket]) -> None:
+    def __init__(self, command: Sequence[str], sockets: Sequence[socket.socket], counts_folder: str) -> None:
         ready_read, ready_write = os.pipe()
         life_read, self._life = os.pipe()
-        descriptors = [listener.fileno() for listener in sockets]
-        given = ",".join(map(str, [ready_write, life_read, *descriptors]))
+        descriptors = tuple(listener.fileno() for listener in sockets)
+        given = msgspec.json.encode(Inheritance(ready_write, life_read, descriptors, counts_folder)).decode()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - this very command, once more
                 [*command, "--inherit", given],
@@ -81,10 +94,11 @@ class Supervisor:
         self._workers: list[Worker] = []
         self._is_stopping = False
         self._must_replace = False
+        self._counts_folder = ""
 
     def run(self, on_listening: Callable[[], None]) -> None:
         """Until a signal. Raises `CannotServe` where no worker comes up."""
-        with self._signals():
+        with self._signals(), tempfile.TemporaryDirectory(prefix="qwed-counts-") as self._counts_folder:
             try:
                 self._workers = [self._started(slot) for slot in self._slots]
                 self._await_ready(self._workers)
@@ -95,7 +109,7 @@ class Supervisor:
                 self._stop_all()
 
     def _started(self, slot: Sequence[socket.socket]) -> Worker:
-        return Worker(self._command, slot)
+        return Worker(self._command, slot, self._counts_folder)
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -180,8 +194,10 @@ class Inherited:
     """A worker's side: its sockets, whom to tell that it listens, and a pipe that ends with its parent."""
 
     def __init__(self, given: str) -> None:
-        self._ready, self._life, *descriptors = map(int, given.split(","))
-        self.sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+        inheritance = msgspec.json.decode(given, type=Inheritance)
+        self._ready, self._life = inheritance.ready, inheritance.life
+        self.sockets = [socket.socket(fileno=descriptor) for descriptor in inheritance.sockets]
+        self.counts_folder = Path(inheritance.counts_folder)
 
     def listening(self) -> None:
         os.write(self._ready, b"1")

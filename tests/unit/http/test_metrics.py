@@ -1,5 +1,6 @@
 """What `/metrics` says: counts by closed sets of labels, and how long answers took."""
 
+from qwed.http.counts import CountsFolder
 from qwed.http.metrics import Metrics
 from qwed.http.shedding import Gate
 
@@ -44,3 +45,31 @@ def test_what_the_gate_refused_is_shown():
     gate.refused = 7
 
     assert "qwed_shed_requests 7.0" in lines_of(metrics)
+
+
+def test_of_several_workers_each_tells_what_all_of_them_counted(tmp_path):
+    """Those of a worker that ended too, as it left them."""
+    own, other = Metrics("1.0", "sha256:00"), Metrics("1.0", "sha256:00")
+    for metrics, count in ((own, 1), (other, 2)):
+        for _ in range(count):
+            metrics.decision("APPROVED", "")
+            metrics.request("/health", 200, 0.002)
+            metrics.failed_authentication()
+    other.request("/ready", 503, 3.0)
+    elsewhere = CountsFolder(tmp_path)
+    elsewhere._own = tmp_path / "elsewhere.counts"
+    elsewhere.write(other._counted())
+    own.share(tmp_path)
+    told = lines_of(own)
+    own.close()
+
+    assert told >= {
+        'qwed_info{policy="sha256:00",version="1.0"} 1.0',
+        'qwed_decisions_total{code="",decision="APPROVED"} 3.0',
+        'qwed_requests_total{route="/health",status="200"} 3.0',
+        'qwed_requests_total{route="/ready",status="503"} 1.0',
+        'qwed_request_seconds_bucket{le="0.0025",route="/health"} 3.0',
+        'qwed_request_seconds_bucket{le="+Inf",route="/ready"} 1.0',
+        "qwed_failed_authentications_total 3.0",
+    }
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".counts", ".counts"]
