@@ -12,6 +12,7 @@ from qwed_sdk.bodies import encode
 from qwed_sdk.calls import Call
 from qwed_sdk.connection import connect, environment
 from qwed_sdk.conversations import AsyncConversation
+from qwed_sdk.direct_transport import DirectTransport, Door
 from qwed_sdk.errors import GatewayUnavailable
 from qwed_sdk.events import EventReader
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer
@@ -38,6 +39,9 @@ class AsyncQWEDClient:
         )
         self._http = httpx2.AsyncClient(
             base_url=self._connection.base_url, timeout=timeout, verify=verify, transport=transport
+        )
+        self._door = (
+            Door(transport, self._connection.base_url) if isinstance(transport, DirectTransport) else None
         )
 
     def __repr__(self) -> str:
@@ -259,15 +263,7 @@ class AsyncQWEDClient:
             attempt += 1
             status, raw, answered = None, b"", None
             try:
-                response = await self._http.request(
-                    call.method,
-                    call.path,
-                    content=content,
-                    params=dict(call.query) or None,
-                    headers=headers,
-                    timeout=call.timeout_seconds or self._connection.timeout_seconds,
-                )
-                status, raw, answered = response.status_code, response.content, response.headers
+                status, raw, answered = await self._answer(call, headers, content)
             except httpx2.HTTPError as error:
                 failure = f"no answer from {self._connection.base_url} ({type(error).__name__})"
             if self._connection.may_try_again(call, attempt, status):
@@ -276,6 +272,25 @@ class AsyncQWEDClient:
             if status is None:
                 raise GatewayUnavailable(failure)
             return call.read(status, calls.parse(status, raw, answered or {}))
+
+    async def _answer(
+        self, call: Call[R], headers: Mapping[str, str], content: bytes | None
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """One try. Raises `httpx2.HTTPError`."""
+        seconds = call.timeout_seconds or self._connection.timeout_seconds
+        if self._door is not None and not call.query:
+            direct = await self._door.ask(call.method, call.path, headers, content, seconds)
+            if direct is not None:
+                return direct.status, direct.body, direct.texts()
+        response = await self._http.request(
+            call.method,
+            call.path,
+            content=content,
+            params=dict(call.query) or None,
+            headers=headers,
+            timeout=seconds,
+        )
+        return response.status_code, response.content, response.headers
 
     async def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

@@ -1,19 +1,25 @@
 """Plain HTTP/1.1 to a gateway nearby, with as little between a call and the socket as possible.
 
 Made for one who asks before every step of somebody else's work: httpx2's own transport costs a
-millisecond of CPU for a request. It speaks only what the gateway speaks (no TLS, no redirects, no streamed
-bodies), keeps connections, and takes anything unexpected for no answer.
+millisecond of CPU for a request, and its request and answer objects half of one. It speaks only what the
+gateway speaks (no TLS, no redirects, no streamed bodies), keeps connections, and takes anything unexpected
+for no answer.
 """
 
 import asyncio
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx2
+import msgspec
 
 from qwed_sdk.calls import MAX_ANSWER_BYTES
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 MAX_IDLE: Final = 8
+_LINE_END: Final = re.compile(rb"[\r\n\0]")
+_PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9._~/-]*")
 
 
 class _Line:
@@ -28,6 +34,22 @@ class _Line:
         return not (self.reader.at_eof() or self.writer.is_closing())
 
 
+class Answered(msgspec.Struct, frozen=True):
+    """Names of headers are in lower case."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    def texts(self) -> dict[str, str]:
+        """The headers by name; one that comes twice has both values, so that neither is believed alone."""
+        found: dict[str, str] = {}
+        for name, value in self.headers:
+            key, text = str(name, "latin-1"), str(value, "latin-1")
+            found[key] = f"{found[key]}, {text}" if key in found else text
+        return found
+
+
 class DirectTransport(httpx2.AsyncBaseTransport):
     def __init__(self) -> None:
         self._idle: dict[tuple[str, int], list[_Line]] = {}
@@ -37,14 +59,30 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             raise httpx2.UnsupportedProtocol(f"only http, not {request.url.scheme}")
         timeout: dict[str, Any] = request.extensions.get("timeout") or {}
         address = (request.url.host, request.url.port or 80)
+        head = _head(request.method, request.url.raw_path, request.headers.raw)
+        answered = await self.exchange(
+            address, head + await request.aread(), timeout.get("connect"), timeout.get("read")
+        )
+        return httpx2.Response(
+            answered.status, headers=answered.headers, content=answered.body, request=request
+        )
+
+    async def exchange(
+        self,
+        address: tuple[str, int],
+        request: bytes,
+        connect_seconds: float | None,
+        read_seconds: float | None,
+    ) -> Answered:
+        """The answer to one whole request. Raises `httpx2.HTTPError` only."""
         try:
-            async with asyncio.timeout(timeout.get("read")):
-                line = self._take(address) or await _connect(address, timeout.get("connect"))
+            async with asyncio.timeout(read_seconds):
+                line = self._take(address) or await _connect(address, connect_seconds)
                 return await self._exchange(address, line, request)
         except TimeoutError:
-            raise httpx2.ReadTimeout("no answer in time", request=request) from None
+            raise httpx2.ReadTimeout("no answer in time") from None
         except (OSError, EOFError, asyncio.LimitOverrunError) as error:
-            raise httpx2.ReadError(type(error).__name__, request=request) from None
+            raise httpx2.ReadError(type(error).__name__) from None
 
     def _take(self, address: tuple[str, int]) -> _Line | None:
         idle = self._idle.get(address, [])
@@ -55,12 +93,10 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             line.writer.close()
         return None
 
-    async def _exchange(
-        self, address: tuple[str, int], line: _Line, request: httpx2.Request
-    ) -> httpx2.Response:
+    async def _exchange(self, address: tuple[str, int], line: _Line, request: bytes) -> Answered:
         is_whole = False
         try:
-            line.writer.write(_head(request) + await request.aread())
+            line.writer.write(request)
             await line.writer.drain()
             status, headers = _read_head(await line.reader.readuntil(b"\r\n\r\n"))
             body = await line.reader.readexactly(_length(status, headers))
@@ -71,13 +107,44 @@ class DirectTransport(httpx2.AsyncBaseTransport):
                 idle.append(line)
             else:
                 line.writer.close()
-        return httpx2.Response(status, headers=headers, content=body, request=request)
+        return Answered(status, headers, body)
 
     async def aclose(self) -> None:
         for lines in self._idle.values():
             for line in lines:
                 line.writer.close()
         self._idle.clear()
+
+
+class Door:
+    """One gateway, asked over a direct transport without httpx2's request and answer in between."""
+
+    def __init__(self, transport: DirectTransport, base_url: str) -> None:
+        url = httpx2.URL(base_url)
+        self._transport = transport
+        self._address = (url.host, url.port or 80)
+        self._host = url.netloc
+        self._prefix = url.path.rstrip("/")
+        # A name and password in the address, or another scheme, are httpx2's business.
+        self._is_plain = url.scheme == "http" and not url.userinfo and not url.query
+
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, seconds: float
+    ) -> Answered | None:
+        """None, and nothing is sent, where httpx2 has to write the request: something in it is not plain."""
+        path = self._prefix + path
+        if not (self._is_plain and _PLAIN_PATH.fullmatch(path) and all(map(_is_plain, headers.values()))):
+            return None
+        body = content or b""
+        lines = [(b"host", self._host), (b"content-length", b"%d" % len(body))]
+        lines += [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        request = _head(method, path.encode("ascii"), lines) + body
+        return await self._transport.exchange(self._address, request, seconds, seconds)
+
+
+def _is_plain(value: str) -> bool:
+    """No line break, and nothing else that would not arrive as it was written."""
+    return value.isascii() and value.isprintable()
 
 
 async def _connect(address: tuple[str, int], seconds: float | None) -> _Line:
@@ -88,10 +155,12 @@ async def _connect(address: tuple[str, int], seconds: float | None) -> _Line:
         raise httpx2.ConnectError(f"{type(error).__name__}") from None
 
 
-def _head(request: httpx2.Request) -> bytes:
-    lines = [request.method.encode() + b" " + request.url.raw_path + b" HTTP/1.1"]
-    # httpx2 has checked that neither names nor values hold a line break.
-    lines += [name + b": " + value for name, value in request.headers.raw]
+def _head(method: str, path: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Raises `httpx2.LocalProtocolError` for what would end its line early: httpx2 does not look for it."""
+    lines = [method.encode() + b" " + path + b" HTTP/1.1"]
+    lines += [name + b": " + value for name, value in headers]
+    if any(map(_LINE_END.search, lines)):
+        raise httpx2.LocalProtocolError("a header holds a line break")
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 

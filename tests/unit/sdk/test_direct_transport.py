@@ -167,3 +167,50 @@ def test_nobody_there_and_other_schemes_are_refused():
             await DirectTransport().handle_async_request(httpx2.Request("GET", "https://example.com/"))
 
     asyncio.run(scenario())
+
+
+def test_an_address_with_a_path_is_kept_before_the_call():
+    async def scenario() -> list[bytes]:
+        gateway = Gateway(answer())
+        server = await asyncio.start_server(gateway.serve, "127.0.0.1")
+        port = server.sockets[0].getsockname()[1]
+        async with AsyncQWEDClient(
+            "key", f"http://127.0.0.1:{port}/inside/", transport=DirectTransport(), max_tries=1
+        ) as client:
+            assert (await ask(client)).may_act
+        server.close()
+        return gateway.requests
+
+    (request,) = asyncio.run(scenario())
+
+    assert request.startswith(b"POST /inside/agents/agent_1/verify HTTP/1.1\r\nhost: 127.0.0.1:")
+    assert request.lower().count(b"content-length") == 1
+
+
+def test_a_credential_cannot_add_a_line_to_the_request():
+    async def scenario(client: AsyncQWEDClient) -> None:
+        token = "qwed_agent_x\r\nX-Api-Key: another"
+        await client.verify_action("agent_1", ACTION, {}, agent_token=token)
+
+    gateway = Gateway(answer())
+    with pytest.raises(GatewayUnavailable):
+        gateway.run(scenario)
+
+    assert gateway.requests == []
+
+
+def test_an_answer_that_names_two_types_is_none():
+    two = answer(DECISION, b"HTTP/1.1 200 OK", b"content-type: text/html")
+
+    with pytest.raises(GatewayUnavailable):
+        Gateway(two).run(ask)
+
+
+def test_a_call_with_a_query_arrives_too():
+    async def scenario(client: AsyncQWEDClient) -> Any:
+        return await client.get_agent_activity("agent_1", limit=5)
+
+    gateway = Gateway(answer(b'{"activities":[]}'))
+
+    assert gateway.run(scenario) == []
+    assert gateway.requests[0].startswith(b"GET /agents/agent_1/activity?limit=5 HTTP/1.1\r\n")
