@@ -1,7 +1,8 @@
 """What the MCP proxy adds to a tool call: the same client and server, with and without it in between.
 
 Calls alternate between the two, so that both meet the same moments of the machine. The gateway is a
-real one with a real file; what it adds by itself is measured beside.
+real one with a real file; what it adds by itself is measured beside, and so is the disk's own flush,
+for which every decision waits.
 """
 
 import asyncio
@@ -104,18 +105,25 @@ async def _measure(folder: Path, base_url: str) -> list[Figure]:
                 action = {"type": "lookup_order", "parameters": {"order": number}}
                 return await conversation.verify(action)
 
-            times = await _interleaved(
-                {
+            with (folder / "flush").open("wb", buffering=0) as file:
+
+                async def flushed(number: int) -> None:
+                    file.write(b"x" * 4096)
+                    os.fdatasync(file.fileno())
+
+                calls = {
                     "plain": lambda number: plain.call_tool("lookup_order", {"order": number}),
                     "guarded": lambda number: guarded.call_tool("lookup_order", {"order": number}),
                     "asked": asked,
+                    "flushed": flushed,
                 }
-            )
+                times = await _interleaved(calls)
     plain_ms, guarded_ms, asked_ms = (times[name] for name in ("plain", "guarded", "asked"))
     return [
         ("MCP tool call, no proxy, p50", plain_ms, "ms", None),
         ("MCP tool call through the proxy, p50", guarded_ms, "ms", None),
         ("the gateway's own answer to the SDK, p50", asked_ms, "ms", None),
+        ("the disk's own write + fdatasync meanwhile, p50", times["flushed"], "ms", None),
         ("what the proxy adds beside that, p50", guarded_ms - plain_ms - asked_ms, "ms", None),
         ("what the proxy adds, p50", guarded_ms - plain_ms, "ms", 3.0),
     ]
