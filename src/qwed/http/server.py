@@ -24,6 +24,8 @@ LINGER_SECONDS: Final = 1.0
 #: Who connected before the stop has this long to send a first request: on a busy machine that may take.
 FIRST_REQUEST_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.05
+#: New objects, less those that are gone, after which cycles are looked for among them.
+GARBAGE_AFTER: Final = 10_000
 
 
 class Server(uvicorn.Server):
@@ -51,8 +53,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and self.servers:
-            # What has been loaded by now stays: looking for garbage in it stops every request meanwhile.
-            gc.freeze()
+            _settle_memory()
             port = self.servers[0].sockets[0].getsockname()[1]
             self._on_listening(port)
 
@@ -75,6 +76,13 @@ class Server(uvicorn.Server):
         if seconds < LINGER_SECONDS:
             return bool(connections)
         return seconds < FIRST_REQUEST_SECONDS and any(has_not_asked(one) for one in connections)
+
+
+def _settle_memory() -> None:
+    """What has been loaded by now stays: looking for garbage in it would stop every request meanwhile. And
+    hardly anything that a request leaves behind is a cycle, so the rest is looked through less often."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
 
 
 class CannotServe(Exception):

@@ -8,7 +8,7 @@ import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -59,6 +59,9 @@ from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters,
 from qwed.stores.tallies import added, tally_of
 
 Row = tuple[Any, ...]
+
+
+_NOTHING: Final = Counters()
 
 
 class MemoryTables:
@@ -365,7 +368,7 @@ class MemoryTables:
         b = record.booking
         assert b is not None
         for key in (("agent", b.agent_id, b.day), ("principal", b.principal_id, b.day)):
-            have = self._days.get(key, Counters())
+            have = self._days.get(key) or _NOTHING
             self._days[key] = Counters(
                 have.requests + b.requests,
                 max(0, have.cost_nano + b.cost_nano),
