@@ -7,6 +7,7 @@ from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.codes import Refusal
 from qwed.domain.credentials import Caller
 from qwed.domain.decisions import Decision
+from qwed.domain.money import usd_of
 from qwed.domain.nodes import NOTED as NOTED
 from qwed.domain.nodes import jti_of
 from qwed.domain.times import iso
@@ -48,7 +49,9 @@ def noted(
         "timestamp": iso(now_ms),
         "action_type": what,
         "action": {"type": what, "parameters": shown(details)},
+        "context": None,
         "decision": decision,
+        "cost": {"usd": usd_of(cost_nano), "tokens": tokens},
         "requested_by": caller.name if caller else GATEWAY,
         "policy_version": services.policy.version,
         "ect_jti": jti_of(activity_id),

@@ -60,3 +60,19 @@ def test_a_decision_that_is_none_is_refused_with_those_there_are(world):
 
     assert refused.status_code == 422
     assert refused.json()["error"]["message"].endswith("BUDGET_EXCEEDED, NOTED")
+
+
+def test_every_entry_has_the_fields_of_an_entry(world):
+    agent = world.register(budget={"max_requests_per_hour": 2})
+    approved = world.verify(agent)
+    world.verify(agent, {"type": "nonesuch"}, 2)
+    world.verify(agent, step=3)
+    outcome = f"/agents/{agent['agent_id']}/activity/{approved['activity_id']}/outcome"
+    world.call("POST", outcome, json={"outcome": "success", "usage": {"cost_usd": 0.25, "tokens": 3}})
+    found = world.activity(agent)["activities"]
+    costs = {(entry["action_type"], entry["decision"]): entry["cost"] for entry in found}
+
+    assert {entry["decision"] for entry in found} == {"APPROVED", "DENIED", "BUDGET_EXCEEDED", "NOTED"}
+    assert all({"agent_id", "timestamp", "action", "context", "cost"} <= entry.keys() for entry in found)
+    assert costs["register_agent", "NOTED"] == {"usd": 0, "tokens": 0}
+    assert costs["report_outcome", "NOTED"] == {"usd": 0.25, "tokens": 3}
