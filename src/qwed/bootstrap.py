@@ -32,7 +32,7 @@ from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer
 from qwed.engines.facade import Engines
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
-from qwed.gateway.assured import CHECKPOINTS, Assurance
+from qwed.gateway.assured import Assurance
 from qwed.gateway.changes import noted
 from qwed.gateway.commons import Commons, LocalCommons
 from qwed.gateway.issuers import Issuers, read_issuers
@@ -160,7 +160,7 @@ def build(
         state_required=state_required,
         issuers=issuers,
         turns=base.turns,
-        assurance=msgspec.structs.replace(assurance, checkpoints=commons.limiter("checkpoints", CHECKPOINTS)),
+        assurance=assurance,
     )
 
 

@@ -1,5 +1,6 @@
 """Every activity is a node of the graph that execution context tokens form: one id, written two ways."""
 
+import hashlib
 from typing import Final
 
 AGENT_DID: Final = "did:qwed:agent:"
@@ -16,6 +17,12 @@ def jti_of(activity_id: str) -> str:
 
 def activity_id_of(jti: str) -> str:
     return f"{_ACTIVITY}{jti.replace('-', '')}"
+
+
+def activity_id_about(at_seconds: int, *about: str) -> str:
+    """The same for whoever computes it: of two who note the same thing, the second finds the first."""
+    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
+    return f"{_ACTIVITY}{at_seconds * 1000:012x}7{digest[:3]}8{digest[3:18]}"
 
 
 def is_activity_id(text: object) -> bool:

@@ -24,20 +24,23 @@ from qwed.domain.agents import Agent
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.deciding import Verdict, decide
 from qwed.domain.decisions import Decision
-from qwed.domain.nodes import agent_did
+from qwed.domain.nodes import activity_id_about, agent_did
 from qwed.domain.policy import DeniedCells, Profile
 from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.ect.claims import Claims
 from qwed.ect.verifier import MAX_AGE_SECONDS
+from qwed.gateway.changes import noted
 from qwed.gateway.proposals import Conclusion, Examined, Proposal
-from qwed.gateway.rate_limits import Allowed
+from qwed.gateway.records import Record
 from qwed.gateway.scorekeeping import Scorekeeper
 from qwed.gateway.services import Services
 from qwed.gateway.trust_scores import announce_revocations
 
 #: The name under which a token asks for a profile.
 PROFILE: Final = "apae.assurance_profile"
+#: The entry that a checkpoint was used: it is good for one action.
+USE_CHECKPOINT: Final = "use_checkpoint"
 
 
 def entry_refusal(proposal: Proposal) -> Refusal | InForce | None:
@@ -194,13 +197,25 @@ async def _scores(services: Services) -> Scorekeeper | None:
 async def _without_checkpoint(proposal: Proposal) -> Refusal | None:
     """A checkpoint of the agent's own, presented with the request, recent, and used by no other action."""
     now, peer = proposal.now_ms // 1000, agent_did(proposal.agent.agent_id)
-    used = proposal.services.assurance.checkpoints
     for claims in _presented(proposal):
         is_recent = claims.iat > now - MAX_AGE_SECONDS
         is_own = claims.exec_act == CHECKPOINT and claims.iss == peer and is_recent
-        if is_own and isinstance(await used.hit(claims.jti), Allowed):
+        if is_own and await _spend(proposal, claims):
             return None
     return _unmet("this action needs a checkpoint of its own: present an atd:checkpoint that no action used")
+
+
+async def _spend(proposal: Proposal, checkpoint: Claims) -> bool:
+    """Whether no action used it so far, at any gateway of the deployment; from now on, one has."""
+    services, jti = proposal.services, checkpoint.jti
+    activity_id = activity_id_about(checkpoint.iat, USE_CHECKPOINT, jti)
+    async with services.turns.turn((USE_CHECKPOINT, jti)):
+        if await services.store.activity(activity_id) is not None:
+            return False
+        details = {"checkpoint": jti}
+        note = noted(services, None, USE_CHECKPOINT, details, agent=proposal.agent, activity_id=activity_id)
+        await services.store.commit(Record(note))
+    return True
 
 
 def _unmet(message: str) -> Refusal:

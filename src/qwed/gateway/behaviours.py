@@ -4,7 +4,6 @@ A specification is an entry of the ledger, and so is each finding: both are foun
 finding is written once, whoever reads first: its id follows from what it is about.
 """
 
-import hashlib
 from typing import Any, Final
 
 import msgspec
@@ -22,7 +21,7 @@ from qwed.assurance.specs import (
 from qwed.domain.agents import AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.domain.nodes import AGENT_DID
+from qwed.domain.nodes import AGENT_DID, activity_id_about
 from qwed.domain.policy import Profile
 from qwed.ect.keys import KeyRing
 from qwed.ect.verifier import TrustedKeys
@@ -151,6 +150,4 @@ async def _record(services: Services, finding: Finding, check: ComplianceCheck, 
 
 
 def _finding_id(observer: str, finding: Finding, number: int) -> str:
-    about = f"{observer}\n{finding.agent}\n{finding.name}\n{number}"
-    digest = hashlib.sha256(about.encode()).hexdigest()
-    return f"act_{finding.at * 1000:012x}7{digest[:3]}8{digest[3:18]}"
+    return activity_id_about(finding.at, observer, finding.agent, finding.name, str(number))

@@ -1,6 +1,5 @@
 """One pair's trust score, told to one of the two or to an operator; and what operators do about it."""
 
-import hashlib
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -12,6 +11,7 @@ from qwed.assurance.scores import InvalidScore, as_score
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
+from qwed.domain.nodes import activity_id_about
 from qwed.domain.policy import plain_amount
 from qwed.ect.claims import InvalidClaims, issuer
 from qwed.ect.keys import KeyRing
@@ -154,17 +154,12 @@ async def announce_revocations(services: Services) -> None:
 
 
 async def _announce(services: Services, change: Change) -> None:
-    activity_id = _revocation_id(services.signer.issuer, change)
+    about = (services.signer.issuer, change.peer, str(change.evidence), str(change.at))
+    activity_id = activity_id_about(change.at, *about)
     if await services.store.activity(activity_id) is not None:
         return
     details = {"apae.subject": change.peer, "event": change.event.value, "evidence": change.evidence}
     await services.store.commit(Record(noted(services, None, TRUST_REVOKE, details, activity_id=activity_id)))
-
-
-def _revocation_id(observer: str, change: Change) -> str:
-    """The same for whoever computes it: of two that announce, the second finds the first."""
-    digest = hashlib.sha256(f"{observer}\n{change.peer}\n{change.evidence}\n{change.at}".encode()).hexdigest()
-    return f"act_{change.at * 1000:012x}7{digest[:3]}8{digest[3:18]}"
 
 
 def _peer(peer: str | None) -> str:

@@ -284,6 +284,24 @@ def test_a_consequential_action_needs_a_checkpoint_of_its_own(opened, profile):
     assert decision(actor.act(Risk.MEDIUM, ects=plain)) == "APPROVED"
 
 
+def test_a_checkpoint_that_was_used_is_used_after_a_restart_too(tmp_path):
+    def opened():
+        policy, clock = policy_of(STANDARD), bootstrap.SystemClock()
+        return World(policy=policy, database=tmp_path / "q.db", clock=clock)
+
+    first = opened()
+    actor = Actor(first)
+    own = actor.checkpoint()
+    used = decision(actor.act(Risk.HIGH, ects=own))
+    first.close()
+    second = actor.world = opened()
+    again = code(actor.act(Risk.HIGH, ects=own))
+    fresh = decision(actor.act(Risk.HIGH, ects=actor.checkpoint()))
+    second.close()
+
+    assert (used, again, fresh) == ("APPROVED", "QWED-PROFILE-001", "APPROVED")
+
+
 @pytest.mark.parametrize("profile", [STANDARD, REGULATED])
 def test_what_the_agents_specification_gates_is_consequential_at_any_risk(opened, profile):
     world = opened(profile)
