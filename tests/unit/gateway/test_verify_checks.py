@@ -87,10 +87,11 @@ def test_a_refused_step_can_be_used_again_and_nothing_stays_held(world, row):
     plan, _ = planned(world, row)
     spent = Decimal(str(world.budget(plan.agent)["cost"]["current_daily_usd"]))
     world.prover.says(Status.VERIFIED)
+    permissions = {"allowed_engines": ["math"], "blocked_tools": []}
     world.call(
         "PATCH",
         f"/agents/{plan.agent['agent_id']}",
-        json={"permissions": {"allowed_engines": ["math"]}, "budget": {"max_requests_per_hour": 1000}},
+        json={"permissions": permissions, "budget": {"max_requests_per_hour": 1000}},
     )
     again = world.verify(plan.agent, calculate("7*7"), 10)
 
