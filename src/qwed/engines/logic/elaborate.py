@@ -5,7 +5,8 @@ Rules a reader can predict:
 * A name used as a formula is a proposition, one compared with numbers a number, one given to a
   predicate alone an individual.
 * Numbers nobody declared are integers, unless the text has a decimal point or a division: then
-  they are reals (not those under `div`, `mod` or `%`).
+  they are reals (not those under `div`, `mod` or `%`). The engine asks again with reals, and an answer
+  that hangs on which of the two is meant is none.
 * Dividing is only meant where it is defined: the divisor is assumed not to be zero, and the
   evidence says so.
 """
@@ -21,13 +22,13 @@ from qwed.engines.logic.writing import Writer
 
 
 def elaborate(
-    premises: Sequence[Node], goals: Sequence[Node], variables: Mapping[str, Sort]
+    premises: Sequence[Node], goals: Sequence[Node], variables: Mapping[str, Sort], *, in_reals: bool = False
 ) -> tuple[Problem, tuple[Sexpr, ...], tuple[Sexpr, ...]]:
     """The setting, and the terms of premises and goals. Raises `Refusal`."""
     inference = Inference(variables)
     for node in (*premises, *goals):
         inference.expect(node, BOOL_SORT, {})
-    writer = Writer(inference, numbers_are_real=_has_reals((*premises, *goals)))
+    writer = Writer(inference, numbers_are_real=in_reals or _has_reals((*premises, *goals)))
     premise_terms = tuple(writer.formula(node) for node in premises)
     goal_terms = tuple(writer.formula(node) for node in goals)
     return writer.problem(), premise_terms, goal_terms

@@ -1,6 +1,7 @@
 """The logic engine: what follows, what can hold, and what can't."""
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from qwed.engines.logic.refusals import Forbidden, NotLogic, Refusal, Undecided
 from qwed.engines.logic.sexpr import write
 from qwed.engines.logic.smt import Solver
 from qwed.engines.logic.smtlib import Check
+from qwed.engines.logic.sorts import INT
 
 MAX_QUICK_CHARACTERS: Final = 300
 MAX_QUICK_ITEMS: Final = 20
@@ -39,10 +41,10 @@ class LogicEngine:
         if _characters(action) > MAX_QUICK_CHARACTERS:
             return False
         try:
-            _, own = _prepared(action)
+            prepared = _prepared(action)
         except (Refusal, RecursionError):
             return True
-        return own is not None
+        return prepared.own is not None and (prepared.in_reals is None or prepared.in_reals.own is not None)
 
     def verify(self, action: Action) -> Finding:
         try:
@@ -69,8 +71,17 @@ def _characters(action: Action) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
-def _prepared(action: Action) -> tuple[Reading, Decider | None]:
-    """The question, and our own procedure where it decides it.
+class _Prepared(msgspec.Struct, frozen=True):
+    """A question, our own procedure where it decides it, and the same question about reals where the numbers
+    in it were taken for integers without anybody saying so."""
+
+    reading: Reading
+    own: Decider | None
+    in_reals: "_Prepared | None" = None
+
+
+def _prepared(action: Action) -> _Prepared:
+    """What is asked.
 
     Asked twice about the same action: first whether it is quick, and then what it means.
     """
@@ -82,24 +93,50 @@ def _prepared(action: Action) -> tuple[Reading, Decider | None]:
 
 
 @functools.lru_cache(maxsize=256)
-def _prepare_query(query: str) -> tuple[Reading, Decider | None]:
+def _prepare_query(query: str) -> _Prepared:
     return _prepare(Action(LOGIC, query))
 
 
-def _prepare(action: Action) -> tuple[Reading, Decider | None]:
+def _prepare(action: Action) -> _Prepared:
     reading = read_action(action)
     if reading.more_checks:
-        return reading, None
-    terms = [statement.term for statement in (*reading.premises, *reading.goals)]
-    return reading, critical_points.fits(reading.problem, terms)
+        return _Prepared(reading, None)
+    return _Prepared(reading, _own(reading), _in_reals(action, reading))
+
+
+def _own(reading: Reading) -> Decider | None:
+    return critical_points.fits(
+        reading.problem, [statement.term for statement in (*reading.premises, *reading.goals)]
+    )
+
+
+def _in_reals(action: Action, reading: Reading) -> _Prepared | None:
+    if reading.notation != "formula" or INT not in reading.problem.sorts.values():
+        return None
+    if any(_FOR_INTEGERS.search(write(each.term)) for each in (*reading.premises, *reading.goals)):
+        return None
+    try:
+        other = read_action(action, in_reals=True)
+    except Refusal:
+        return None
+    if other.problem.sorts == reading.problem.sorts:
+        return None
+    return _Prepared(other, _own(other))
+
+
+# Who writes a remainder has whole numbers in mind.
+_FOR_INTEGERS: Final = re.compile(r"\((?:div|mod|rem|abs) ")
 
 
 def _verified(action: Action) -> Finding:
-    reading, own = _prepared(action)
-    decider = own or Solver()
+    prepared = _prepared(action)
+    reading = prepared.reading
+    decider = prepared.own or Solver()
     found = answer(reading, decider)
     if reading.more_checks:
         found = _all_checks(found, reading, decider)
+    if prepared.in_reals is not None:
+        found = _whatever_the_numbers(found, prepared.in_reals)
     passed, failed = _CHECKS[found.status]
     return Finding(
         found.status,
@@ -111,6 +148,24 @@ def _verified(action: Action) -> Finding:
         checks_passed=passed,
         checks_failed=failed,
     )
+
+
+def _whatever_the_numbers(found: Answer, in_reals: _Prepared) -> Answer:
+    """`x*x = 2` holds for no integer and for a real: what nobody said must not decide.
+
+    A model of integers is one of reals too, so a question that was answered by one alone is answered.
+    """
+    if found.status is Status.UNCERTAIN or found.word in ("satisfiable", "consistent"):
+        return found
+    other = answer(in_reals.reading, in_reals.own or Solver())
+    if other.status is found.status:
+        return found
+    reason = (
+        f"{found.word} over the integers, {other.word} over the reals: "
+        f"declare which numbers are meant (x: int, or x: real)"
+    )
+    evidence = {**other.evidence, "limit": "sorts", "over_integers": found.word, "over_reals": other.word}
+    return Answer(Status.UNCERTAIN, "unknown", reason, evidence)
 
 
 def _all_checks(first: Answer, reading: Reading, decider: Decider) -> Answer:

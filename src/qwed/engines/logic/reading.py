@@ -77,13 +77,13 @@ class _Texts(msgspec.Struct, frozen=True):
     question: Question | None
 
 
-def read_action(action: Action) -> Reading:
-    """Raises `Refusal` only."""
+def read_action(action: Action, *, in_reals: bool = False) -> Reading:
+    """Numbers that nobody declared are integers, or reals if asked for. Raises `Refusal` only."""
     texts = _texts(action)
     scripts = [_commands(text) for text in (*texts.premises, texts.query, texts.other) if text is not None]
     if any(script is not None and smtlib.looks_smtlib(script) for script in scripts):
         return _from_scripts(texts, scripts)
-    return _from_formulas(texts)
+    return _from_formulas(texts, in_reals=in_reals)
 
 
 def _texts(action: Action) -> _Texts:
@@ -207,7 +207,7 @@ def _assertions(script: list[Sexpr] | None) -> int:
 # Infix and prefix
 
 
-def _from_formulas(texts: _Texts) -> Reading:
+def _from_formulas(texts: _Texts, *, in_reals: bool) -> Reading:
     given = (*texts.premises, texts.query or "", texts.other or "")
     if sum(map(len, given)) > MAX_INFIX_CHARACTERS:
         raise Undecided("size", f"a formula of more than {MAX_INFIX_CHARACTERS} characters")
@@ -224,7 +224,7 @@ def _from_formulas(texts: _Texts) -> Reading:
     if not premises and not goals:
         raise NotLogic("there is no formula")
     problem, premise_terms, goal_terms = elaborate(
-        [node for node, _ in premises], [node for node, _ in goals], variables
+        [node for node, _ in premises], [node for node, _ in goals], variables, in_reals=in_reals
     )
     question = texts.question or _default_question(
         texts, has_premises=bool(premises) or query[0].has_turnstile, has_goals=bool(goals)

@@ -225,7 +225,9 @@ class Evaluator:
         return Value(taint=merged(owner.taint, index.taint))
 
     def attribute(self, owner: Value, name: str, line: int) -> Value:
-        if name == "constructor" and owner.path.endswith("constructor"):
+        # The constructor of a constructor, or of a method of a literal, makes functions from text.
+        of_a_method = owner.path.startswith(".") and owner.path.count(".") == 1
+        if name == "constructor" and (owner.path.endswith("constructor") or of_a_method):
             self.harm("sandbox-escape", line)
             return Value(path="Function")
         if name == "length":

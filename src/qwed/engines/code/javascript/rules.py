@@ -85,7 +85,10 @@ def require(run: Evaluator, args: list[Value], line: int) -> Value | None:
     name = _known(args)
     if name is None:
         taint = args[0].taint if args else ()
-        run.doubt("dynamic-import", line, taint)
+        if args and _kinds(args[0], "remote"):
+            run.harm("dynamic-import", line, taint)
+        else:
+            run.doubt("dynamic-import", line, taint)
         return UNKNOWN
     loaded(run, name.removeprefix("node:"), line)
     return Value(path=name.removeprefix("node:"))
@@ -100,7 +103,7 @@ def read_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     run.report.effects.add("file-read")
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
-    name = path.text or ""
+    name = (path.text or path.prefix).replace("\ufffc", "x")
     if places.is_sensitive(name):
         run.harm("reads-sensitive-file", line)
     kind = "secret" if places.is_sensitive(name) or places.is_local_secret(name) else "file"
@@ -224,6 +227,34 @@ def pattern(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
+def serve_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    """`res.sendFile(path)`; with a root given, the framework keeps the path below it."""
+    run.report.effects.add("file-read")
+    if args and "root" not in run.line_text(line):
+        _judge_path(run, args[0], line)
+    return None
+
+
+def share_with_origins(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    text = run.line_text(line)
+    everyone = re.search(r"origin['\"]?\s*:\s*(?:['\"]\*['\"]|true)", text)
+    if everyone and re.search(r"credentials['\"]?\s*:\s*true", text):
+        run.harm("permissive-cors", line)
+    return None
+
+
+def sign_token(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    if len(args) > 1 and args[1].text:
+        run.harm("hard-coded-secret", line)
+    return None
+
+
+def verify_token(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    if re.search(r"algorithms?['\"]?\s*:\s*\[?[^\]]*['\"]none['\"]", run.line_text(line), re.I):
+        run.harm("unverified-token", line)
+    return None
+
+
 def merge_objects(run: Evaluator, args: list[Value], line: int) -> Value | None:
     taint = _kinds(args[-1], "remote") if len(args) > 1 else ()
     if taint:
@@ -289,6 +320,9 @@ CALLS: Final[dict[str, Rule]] = {
     **_names("", "node-serialize.unserialize serialize.unserialize", deserialize),
     **_names("process.", "binding dlopen _linkedBinding", native),
     "RegExp": pattern,
+    "cors": share_with_origins,
+    **_names("", "jsonwebtoken.sign jwt.sign", sign_token),
+    **_names("", "jsonwebtoken.verify jwt.verify", verify_token),
     **_names(
         "", "Object.assign _.merge lodash.merge _.defaultsDeep lodash.defaultsDeep $.extend", merge_objects
     ),
@@ -298,7 +332,15 @@ METHODS: Final[dict[str, Rule]] = {
     "execute": query,
     "raw": query,
     "insertAdjacentHTML": page_text,
+    **_names("", "html append prepend after before", page_text),
+    **_names("", "sendFile sendfile", serve_file),
 }
+_SETTINGS: Final = (
+    (re.compile(r"rejectUnauthorized['\"]?\s*:\s*false"), "rejectUnauthorized", "tls-verification-off"),
+    (re.compile(r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"), "httpOnly", "insecure-cookie"),
+    (re.compile(r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"), "secure", "insecure-cookie"),
+    (re.compile(r"\bnoent['\"]?\s*:\s*true"), "noent", "xml-external-entities"),
+)
 PURE_CALLS: Final = re.compile(
     r"^(?:Math|JSON|Object|Array|String|Number|Boolean|BigInt|Symbol|Map|Set|Date\.UTC|parseInt|parseFloat|isNaN|"
     r"isFinite|console\.(?:log|info|warn|error)|encodeURIComponent|decodeURIComponent|structuredClone|"
@@ -334,12 +376,16 @@ class Rules:
         spelled = value.text is not None and not value.number and len(value.text) > 3
         if spelled and _SECRET_NAME.search(name) and not _NOT_A_SECRET.search(value.text or ""):
             run.harm("hard-coded-secret", line)
-        if value.path == "Math.random()" and _SECRET_PURPOSE.search(name):
+        made_at_random = value.path.startswith("Math.random()") or (
+            value.text is None and "Math.random()" in run.line_text(line)
+        )
+        if made_at_random and _SECRET_PURPOSE.search(name):
             run.harm("weak-randomness", line)
-        if name == "rejectUnauthorized" and value.path == "":
-            text = run.line_text(line)
-            if re.search(r"rejectUnauthorized['\"]?\s*:\s*false", text):
-                run.harm("tls-verification-off", line)
+        if name == "$where" and value.taint:
+            run.harm("code-injection", line, value.taint)
+        for written, setting, rule in _SETTINGS:
+            if name == setting and value.path == "" and written.search(run.line_text(line)):
+                run.harm(rule, line)
 
     def stored(
         self, run: Evaluator, owner: Value, name: str | None, index: Value, value: Value, line: int
