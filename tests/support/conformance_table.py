@@ -108,13 +108,26 @@ def _sum(rows: list[Row]) -> Row:
     )
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    stats = terminalreporter.stats
-    reports = [
+def _reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    return [
         report
         for outcome in ("passed", "failed", "error", "skipped")
-        for report in stats.get(outcome, ())
+        for report in reporter.stats.get(outcome, ())
         if isinstance(report, pytest.TestReport)
     ]
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What was left out did not conform: vectors that are not there are no success."""
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    left_out = any(row.skipped for row in rows_of(_reports(reporter)).values() if not row.optional)
+    if left_out and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    rows = rows_of(_reports(terminalreporter))
     terminalreporter.section("conformance")
-    terminalreporter.write_line(table(rows_of(reports)))
+    terminalreporter.write_line(table(rows))
+    if any(row.skipped for row in rows.values() if not row.optional):
+        terminalreporter.write_line("NOT ALL OF IT WAS RUN: what was skipped is no success", red=True)

@@ -1,7 +1,11 @@
 """The table of `make conformance` counts what was run, and hides nothing that failed."""
 
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from tests.support.conformance_table import rows_of, table
 
 
@@ -63,3 +67,22 @@ def test_what_failed_is_marked_and_what_is_optional_is_counted_apart():
     assert next(line for line in shown.splitlines() if line.endswith("FAILED")).split()[0] == "snippets/a"
     assert shown.splitlines()[-1].split()[-4:] == ["4", "1", "3", "0"]
     assert shown.splitlines()[-2].split() == ["required", "1", "0", "1", "0", "FAILED"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [("pass", 0), ("assert False", 1), ("import pytest; pytest.skip('the vectors are not here')", 1)],
+    ids=["held", "failed", "left out"],
+)
+def test_what_failed_and_what_was_left_out_fail_the_run(tmp_path, body, status):
+    (tmp_path / "test_jcs_vectors.py").write_text(f"def test_it():\n    {body}\n")
+    command = [sys.executable, "-m", "pytest", str(tmp_path), "-q", "--rootdir", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "-p", "tests.support.conformance_table", "-p", "no:cacheprovider"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == status, done.stdout + done.stderr
+    assert ("NOT ALL OF IT WAS RUN" in done.stdout) == ("skip" in body)
