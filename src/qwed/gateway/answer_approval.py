@@ -54,8 +54,11 @@ BROKE_SPECIFICATION: Final = "it broke its behaviour specification"
 
 
 class VoteBody(msgspec.Struct, forbid_unknown_fields=True):
+    """`action_hash` is of the action that was looked at, `action` what shall be granted in its place."""
+
     note: str | None = None
     action: Any = None
+    action_hash: str | None = None
 
 
 class RedeemBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,6 +81,9 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
     approval = await visible_approval(services, caller, approval_id)
+    if approves and body.action_hash not in (None, approval.action_hash):
+        # Where several have to agree, the first may have edited it while the next one was reading.
+        raise refuse(Code.APPROVAL_MISMATCH, "the action is another one by now: look at it again")
     vote = Vote(caller.name, approves, services.clock.now_ms(), shown(body.note))
     # A vote can change its agent's trust, so it takes its turn among the changes of that agent.
     async with services.turns.turn(approval.agent_id):

@@ -225,6 +225,20 @@ def test_a_quorum_needs_as_many_different_people(gateway: Gateway) -> None:
     assert second.body["status"] == "approved"
 
 
+def test_nobody_approves_what_was_edited_while_they_were_reading(gateway: Gateway) -> None:
+    gateway.services = services = with_rules(gateway, approvers=2)
+    _, approval_id = pending(gateway)
+    seen = gateway.get_approval(approval_id)["action_hash"]
+    edited = {"type": "send_email", "parameters": {**READ["parameters"], "subject": "another"}}
+    changed = run(approve(services, PERSON, approval_id, {"action": edited, "action_hash": seen})).body
+    stale = refused(approve(services, ANOTHER, approval_id, {"action_hash": seen}))
+    agreed = run(approve(services, ANOTHER, approval_id, {"action_hash": changed["action_hash"]}))
+
+    assert changed["status"] == "open"
+    assert stale == "QWED-APPROVAL-004"
+    assert agreed.body["status"] == "approved"
+
+
 def test_a_required_role_is_required(gateway: Gateway) -> None:
     gateway.services = with_rules(gateway, role="operator:security")
     _, approval_id = pending(gateway)

@@ -20,6 +20,9 @@ const note = () => el("textarea", { name: "note", rows: "2", maxlength: "2000", 
 
 const answered = (approval, what) => toast(`${approval.action?.type ?? "The request"}: ${what}.`, what === "denied" ? "denied" : "approved");
 
+// The hash says which action was on the screen: another may have taken its place.
+const seen = (approval, said) => ({ action_hash: approval.action_hash, ...(said.value ? { note: said.value } : {}) });
+
 const approve = (approval) => {
   const said = note();
   return ask({
@@ -28,7 +31,7 @@ const approve = (approval) => {
     confirm: "Approve",
     kind: "good",
     attempt: async () => {
-      await post(`/approvals/${segment(approval.id)}/approve`, said.value ? { note: said.value } : {});
+      await post(`/approvals/${segment(approval.id)}/approve`, seen(approval, said));
       answered(approval, "approved");
       return true;
     },
@@ -70,7 +73,7 @@ const edit = (approval) => {
       } catch (problem) {
         throw new Error(`This is not JSON: ${problem.message}`);
       }
-      await post(`/approvals/${segment(approval.id)}/approve`, said.value ? { action, note: said.value } : { action });
+      await post(`/approvals/${segment(approval.id)}/approve`, { action, ...seen(approval, said) });
       answered(approval, "approved with changes");
       return true;
     },
