@@ -187,9 +187,14 @@ def verify_tool(
     parts = {"parameters": parameters or {}, "justification": justification, "context": context}
     body = {name: value for name, value in parts.items() if value is not None}
     path = f"/agents/{segment(agent_id)}/tools/{segment(tool_name)}"
-    # Without a context a repeat is only advice asked for twice; with one it would be a replay.
     return Call(
-        "POST", path, read_decision(ToolDecision), body, agent_id=agent_id, may_repeat=context is None
+        "POST",
+        path,
+        read_decision(ToolDecision),
+        body,
+        headers={"Idempotency-Key": secrets.token_hex(16)},
+        agent_id=agent_id,
+        may_repeat=True,
     )
 
 

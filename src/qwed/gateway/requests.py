@@ -107,6 +107,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
     usage: Usage
     justification: str | None = None
     presented: tuple[str, ...] = ()
+    idempotency: bytes | None = None
 
 
 def convert(raw: Any, kind: type[T]) -> T:
@@ -179,7 +180,9 @@ def _action_type(action: ActionBody) -> str:
     return name
 
 
-def read_tool(tool_name: Any, raw: Any, presented: tuple[str, ...] = ()) -> ToolRequest:
+def read_tool(
+    tool_name: Any, raw: Any, idempotency: bytes | None = None, presented: tuple[str, ...] = ()
+) -> ToolRequest:
     """The tool's name comes with the address of its door, the rest with the body (which may be absent)."""
     _check_text("tool_name", tool_name, MAX_NAME)
     body = convert({} if raw is None else raw, ToolBody)
@@ -200,6 +203,7 @@ def read_tool(tool_name: Any, raw: Any, presented: tuple[str, ...] = ()) -> Tool
         read_usage(body.usage),
         body.justification,
         presented,
+        idempotency,
     )
 
 

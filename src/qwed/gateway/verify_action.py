@@ -3,6 +3,7 @@
 Check 1 (the credential) has been made by the caller of this module: see `authenticate.py`.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from qwed.assurance.in_force import InForce
@@ -50,20 +51,23 @@ async def verify_action(
         return denied_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
     if request.idempotency is None:
         return await _verify(services, caller, agent, request)
-    key = (agent_id, request.idempotency)
-    return await services.repeats.do(key, lambda: _verify_once(services, caller, agent, request))
+    return await decided_once(
+        services, agent, request.idempotency, lambda: _verify(services, caller, agent, request)
+    )
 
 
-async def _verify_once(
-    services: Services, caller: Caller, agent: Agent, request: VerifyRequest
+async def decided_once(
+    services: Services, agent: Agent, key: bytes, decide: Callable[[], Awaitable[Answer]]
 ) -> Answer | Remembered:
     """A request repeated under its key gets the recorded answer (looked up before check 4)."""
-    assert request.idempotency is not None
-    now_ms = services.clock.now_ms()
-    recorded = await services.store.recall(agent.agent_id, request.idempotency, now_ms)
-    if recorded is not None and agent.status is AgentStatus.ACTIVE:
-        return recorded
-    return await _verify(services, caller, agent, request)
+
+    async def recalled_or_decided() -> Answer | Remembered:
+        recorded = await services.store.recall(agent.agent_id, key, services.clock.now_ms())
+        if recorded is not None and agent.status is AgentStatus.ACTIVE:
+            return recorded
+        return await decide()
+
+    return await services.repeats.do((agent.agent_id, key), recalled_or_decided)
 
 
 async def _verify(services: Services, caller: Caller, agent: Agent, request: VerifyRequest) -> Answer:

@@ -33,10 +33,12 @@ from qwed.gateway.proposals import (
     propose,
     with_execution_context,
 )
+from qwed.gateway.records import Remembered
 from qwed.gateway.requests import ToolRequest
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
     UNKNOWN_TOOL,
+    decided_once,
     decision_of,
     denied_unrecorded,
     examine,
@@ -48,10 +50,20 @@ from qwed.gateway.walls import visible_agent
 from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
 
-async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, request: ToolRequest) -> Answer:
+async def verify_tool(
+    services: Services, caller: Caller, agent_id: AgentId, request: ToolRequest
+) -> Answer | Remembered:
     agent = await visible_agent(services, caller, agent_id)
     if agent is None:  # 2
         return denied_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
+    if request.idempotency is None:
+        return await _verify(services, caller, agent, request)
+    return await decided_once(
+        services, agent, request.idempotency, lambda: _verify(services, caller, agent, request)
+    )
+
+
+async def _verify(services: Services, caller: Caller, agent: Agent, request: ToolRequest) -> Answer:
     parameters = request.parameters if isinstance(request.parameters, Mapping) else {}
     proposal = propose(
         services,
@@ -62,6 +74,7 @@ async def verify_tool(services: Services, caller: Caller, agent_id: AgentId, req
         context=_with_justification(request),
         usage=request.usage,
         now_ms=services.clock.now_ms(),
+        idempotency=request.idempotency,
     )
     assessment = _assess(services, agent, request.tool_name, parameters)
     call = _Call(proposal, assessment, advisory=request.context is None)

@@ -560,15 +560,12 @@ _QUERY: Final[dict[str, Any]] = {
     "status": {"type": "string", "enum": list(ApprovalStatus)},
     "format": {"type": "string", "enum": list(ReportFormat), "default": ReportFormat.JSON},
 }
-_HEADERS: Final = {
-    "verify": (
-        (
-            "Idempotency-Key",
-            "The same key with the same body gets the recorded answer, for 60 seconds",
-            {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY},
-        ),
-    )
-}
+_IDEMPOTENCY: Final = (
+    "Idempotency-Key",
+    "The same key with the same body gets the recorded answer, for 60 seconds",
+    {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY},
+)
+_HEADERS: Final = {"verify": (_IDEMPOTENCY,), "verify_tool": (_IDEMPOTENCY,)}
 
 
 def describe(version: str) -> bytes:

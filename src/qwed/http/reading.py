@@ -161,11 +161,14 @@ def _peer(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
-def idempotency_of(request: Request, raw: bytes) -> bytes | None:
-    """One name for the caller's key and the exact body it came with."""
+def idempotency_of(request: Request, raw: bytes, tool: str = "") -> bytes | None:
+    """One name for the caller's key and what exactly it came with: the body, and the tool in the path."""
     key = next((v for name, v in request.scope["headers"] if name == b"idempotency-key"), None)
     if key is None:
         return None
     if not 0 < len(key) <= MAX_IDEMPOTENCY_KEY:
         raise malformed("Idempotency-Key", f"has 1 to {MAX_IDEMPOTENCY_KEY} characters")
-    return hashlib.sha256(hashlib.sha256(raw).digest() + key).digest()
+    asked = hashlib.sha256(raw).digest()
+    if tool:
+        asked += hashlib.sha256(tool.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(asked + key).digest()

@@ -111,9 +111,10 @@ class Api:
         acting = await self._acting(request, agent_id, body_optional=True)
         if isinstance(acting, Answer):
             return self._decided(request, acting)
-        asked = read_tool(tool, acting.body, execution_context_of(request))
+        key = idempotency_of(request, acting.raw, tool)
+        asked = read_tool(tool, acting.body, key, execution_context_of(request))
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
-        return self._decided(request, answer)
+        return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
     async def _acting(
         self, request: Request, agent_id: AgentId, *, body_optional: bool = False

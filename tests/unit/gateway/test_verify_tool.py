@@ -38,6 +38,23 @@ def test_a_tool_without_arguments_needs_no_body(world):
     assert without_credential.status_code == 401
 
 
+def test_a_call_repeated_under_its_key_gets_the_recorded_answer(world):
+    agent = world.register()
+
+    def ask(tool, key):
+        path = f"/agents/{agent['agent_id']}/tools/{tool}"
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return world.call("POST", path, json={"context": CONTEXT}, headers=headers).json()
+
+    first = ask("get_weather", "k")
+
+    assert first["approved"] is True
+    assert ask("get_weather", "k") == first
+    assert code_of(ask("get_weather", "another")) == "QWED-AGENT-LOOP-002"
+    assert code_of(ask("get_weather", None)) == "QWED-AGENT-LOOP-002"
+    assert code_of(ask("search_web", "k")) == "QWED-AGENT-LOOP-002"
+
+
 def test_a_supervised_agents_email_waits_for_a_person(world):
     answer = call(world, world.register(type="supervised"), "send_email")
 

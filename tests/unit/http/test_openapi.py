@@ -51,7 +51,8 @@ def test_money_is_a_number_there_too():
     assert SCHEMAS["UsageBody"]["properties"]["cost_usd"]["type"] == ["number", "null"]
 
 
-def test_a_repeated_request_has_a_header_that_the_description_names():
-    parameters = DESCRIPTION["paths"]["/agents/{agent_id}/verify"]["post"]["parameters"]
+@pytest.mark.parametrize("door", ["verify", "tools/{tool}"])
+def test_a_repeated_request_has_a_header_that_the_description_names(door):
+    parameters = DESCRIPTION["paths"][f"/agents/{{agent_id}}/{door}"]["post"]["parameters"]
 
     assert [one["name"] for one in parameters if one["in"] == "header"] == ["Idempotency-Key"]

@@ -75,6 +75,22 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
     assert keys[0] == keys[1]
 
 
+def test_a_lost_answer_about_a_tool_is_asked_for_again_under_the_same_key() -> None:
+    keys = []
+
+    def flaky(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) == 1:
+            raise httpx2.ReadTimeout("lost")
+        return httpx2.Response(200, json={"decision": "APPROVED", "approved": True})
+
+    with client(flaky) as qwed:
+        answer = qwed.verify_tool("agent_1", "get_weather", context=CONTEXT)
+
+    assert answer.approved
+    assert keys[0] == keys[1]
+
+
 def test_every_verification_has_a_key_of_its_own() -> None:
     keys = []
 
