@@ -6,7 +6,7 @@ from tests.corpora import sql_injection
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk
-from qwed.engines.sql import SqlEngine, SqlRules
+from qwed.engines.sql import SqlEngine, SqlRules, inspect_sql
 
 ENGINE = SqlEngine()
 
@@ -321,3 +321,54 @@ def test_ways_around_are_closed(query: str) -> None:
 @pytest.mark.parametrize("name", ["to_archive", "date_purge", "summon", "json2disk", "listing_cleanup"])
 def test_a_function_is_not_harmless_because_its_name_begins_like_one_that_is(name: str) -> None:
     assert verify(f"SELECT {name}(id) FROM t").status is Status.UNCERTAIN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, title FROM notes WHERE id = 7 UNION SELECT * FROM invoices",
+        "SELECT * FROM notes WHERE id = -7 UNION ALL SELECT * FROM site_admins",
+        "SELECT a FROM notes WHERE b = '' || (SELECT c FROM d) || ''",
+    ],
+)
+def test_another_table_is_not_taken_whole_nor_spliced_in(text: str) -> None:
+    assert inspect_sql(text).failure is Failure.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM orders_2023 UNION ALL SELECT * FROM orders_2024",
+        "SELECT email FROM customers UNION SELECT email FROM admins",
+        "SELECT first || ' ' || last FROM people WHERE first || last <> ''",
+    ],
+)
+def test_a_union_of_like_tables_is_a_read(text: str) -> None:
+    assert inspect_sql(text).failure is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x' waitfor delay '0:0:9'--",
+        "x' into outfile '/srv/a.txt'--",
+        "7 procedure analyse()",
+        "x' or 7=7/*",
+        "7) or (7=7",
+        "x'%20or%207=7--",
+    ],
+)
+def test_a_value_meant_for_one_database_only_is_refused_too(value: str) -> None:
+    for parameters in ({"name": value}, {"values": [value]}):
+        finding = SqlEngine().verify(
+            Action("execute_sql", "SELECT a FROM t WHERE b = '{}'", parameters=parameters)
+        )
+
+        assert finding.failure is Failure.FORBIDDEN or finding.failure is Failure.MALFORMED
+
+
+@pytest.mark.parametrize("value", ["O'Brien", "50% off", "it's /* half */ done", "the delay is 7", "A/B"])
+def test_ordinary_values_beside_a_statement_raise_no_alarm(value: str) -> None:
+    finding = SqlEngine().verify(Action("execute_sql", "SELECT a FROM t", parameters={"name": value}))
+
+    assert finding.status is Status.VERIFIED

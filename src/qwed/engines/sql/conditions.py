@@ -195,6 +195,8 @@ def check_concatenation(node: exp.Expr, notes: Notes) -> None:
     numbers = any(map(is_number, terms)) and all(type(term) is exp.Literal for term in terms)
     if numbers or any(type(unwrapped(term)) in _OUTCOMES for term in terms):
         notes.forbidden("tautology", "what is no text is joined as if by OR", node)
+    if _is_blank(terms[0]) and _is_blank(terms[-1]) and any(term.find(exp.Select) for term in terms[1:-1]):
+        notes.forbidden("blind_probe", "a query is spliced into an empty value", node)
     if sum(type(term) is exp.Chr for term in terms) >= _SPELLED_OUT:
         notes.forbidden("obfuscation", "a string is spelled out by character codes", node)
 

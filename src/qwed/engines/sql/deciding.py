@@ -1,7 +1,9 @@
 """From what was found in the SQL to the engine's answer."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
+from urllib.parse import unquote
 
 import msgspec
 from sqlglot import exp
@@ -99,13 +101,43 @@ def _with_values(
 def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | None:
     if value.isalnum() or len(value) > _MAX_VALUE_LENGTH:
         return None
-    for template in ("SELECT a FROM t WHERE b = '{}'", "SELECT a FROM t WHERE b = {}"):
-        verdict = inspect(template.replace("{}", value), dialect, rules)
-        for problem in verdict.problems:
-            if problem.failure is Failure.FORBIDDEN and problem.rule != "system_catalog":
-                message = f"a value that nothing binds would change the statement ({problem.rule})"
-                return Problem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
+    for spelling in _spellings(value):
+        for template in _PLACES:
+            verdict = inspect(template.replace("{}", spelling), dialect, rules)
+            for problem in verdict.problems:
+                if problem.failure is Failure.FORBIDDEN and problem.rule != "system_catalog":
+                    return _injected_value(value, problem.rule)
+        if _LEAVES_THE_QUOTES.search(spelling):
+            return _injected_value(value, "outside the quotation marks")
     return None
+
+
+def _injected_value(value: str, why: str) -> Problem:
+    message = f"a value that nothing binds would change the statement ({why})"
+    return Problem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
+
+
+_PLACES: Final = (
+    "SELECT a FROM t WHERE b = '{}'",
+    "SELECT a FROM t WHERE b = {}",
+    "SELECT a FROM t WHERE (b = '{}')",
+    "SELECT a FROM t WHERE (b = {})",
+)
+# Valid in one database only, and nothing that follows a quotation mark in honest text.
+_LEAVES_THE_QUOTES: Final = re.compile(
+    r"(?:['\"]|^\s*-?\d+)[\s;)]*(?:.*\s)?(?:waitfor\s+delay\b|into\s+(?:out|dump)file\b"
+    r"|procedure\s+analyse\s*\(|/\*!\d*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """As it is; with its open comment closed by the end of the line; percent-decoded."""
+    yield value
+    if value.count("/*") > value.count("*/"):
+        yield value.rpartition("/*")[0] + "-- "
+    if "%" in value and (decoded := unquote(value)) != value:
+        yield decoded
 
 
 def _finding(verdict: SqlVerdict, request: SqlRequest, rules: SqlRules) -> Finding:

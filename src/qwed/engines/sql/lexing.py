@@ -48,7 +48,8 @@ def _lexemes(dialect: str) -> re.Pattern[str]:
         line += r"|\#[^\n]*"
     return re.compile(
         rf"(?P<string>{string}|`[^`]*+`?|{_DOLLAR_QUOTED})|(?P<line>{line})|(?P<block>{_BLOCK})"
-        rf"|(?P<open>[(\[{{])|(?P<close>[)\]}}])|(?P<word>{_WORDS})|(?P<sign>[-+~!])|(?P<other>[^\s\w'\"`$]|\w+)",
+        rf"|(?P<open>[(\[{{])|(?P<close>[)\]}}])|(?P<word>{_WORDS})|(?P<sign>[-+~!])"
+        rf"|(?P<other>[^\s\w'\"`$]|\w+)",
         re.DOTALL,
     )
 

@@ -84,7 +84,16 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
         value = values.get(name)
         return match.group() if value is None or isinstance(value, Mapping | list) else str(value)
 
-    return _TEMPLATE.sub(fill, text)
+    return _TEMPLATE.sub(fill, _filled_in_order(text, values))
+
+
+def _filled_in_order(text: str, values: Mapping[str, Any]) -> str:
+    """`{}` without a name takes the values one after the other, where there are as many."""
+    given = [str(value) for value in values.values() if isinstance(value, str | int | float)]
+    if "{}" not in text or text.count("{}") != len(given):
+        return text
+    pieces = text.split("{}")
+    return pieces[0] + "".join(value + rest for value, rest in zip(given, pieces[1:], strict=True))
 
 
 def _takes_values(text: str) -> bool:

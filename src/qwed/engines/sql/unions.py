@@ -1,5 +1,6 @@
 """Arms of a union that are no query of their own."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -42,6 +43,8 @@ def _smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
     if any(is_server_fact(node) for item in shown for node in descendants(item)):
         return "the arm tells facts about the server"
     expected = first.expressions
+    if has_source and _takes_everything(expected, shown, arm):
+        return "the arm takes every column of another table"
     if has_source and is_numbered(arm.expressions, expected):
         return "the arm is filled up with numbers to fit the number of columns"
     wanted = {column.name.lower() for item in expected for column in item.find_all(exp.Column)}
@@ -50,6 +53,22 @@ def _smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
             if is_credential(column.name) and column.name.lower() not in wanted:
                 return f"the arm adds the credential column {column.name[:60]!r}"
     return None
+
+
+_GUARDED_TABLE: Final = re.compile(
+    r"(?:^|_)(?:admins?|administrators?|credentials?|passwords?|passwd|secrets?|api_?keys?|tokens?"
+    r"|sessions?|auth_users?)$",
+    re.IGNORECASE,
+)
+
+
+def _takes_everything(expected: list[exp.Expr], shown: list[exp.Expr], arm: exp.Expr) -> bool:
+    """`*` beside columns that somebody chose, or `*` of a table that others must not see."""
+    if not any(type(item) is exp.Star for item in shown):
+        return False
+    chosen = not any(item.find(exp.Star) for item in expected)
+    source = arm.args["from_"].this
+    return chosen or (type(source) is exp.Table and _GUARDED_TABLE.search(source.name) is not None)
 
 
 def _is_padding(shown: list[exp.Expr]) -> bool:
