@@ -1206,8 +1206,6 @@ def _connect_writer(path: Path) -> sqlite3.Connection:
     # What is erased is overwritten, not only unlinked.
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("PRAGMA cache_size = -16384")
-    # Pages that every group touches are copied into the file once for many groups.
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
     connection.execute("PRAGMA journal_size_limit = 67108864")
     return connection
 
