@@ -8,7 +8,9 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.gateway import BARE, BARE_ANSWER, Figure, _disk, verify_body
 from bench.load import Load, post, run_load
@@ -21,33 +23,31 @@ KEY = "qwed_live_benchmark_operator_key_0123456789"
 
 
 def figures() -> list[Figure]:
+    with tempfile.TemporaryDirectory(dir=_disk()) as name, servers(Path(name)) as (postgres, redis):
+        return _measured(Path(name), postgres, redis)
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[tuple[Any, Any]]:
+    """PostgreSQL and Redis as they would be run: every commit reaches the disk."""
     from tests.support.postgres import PostgresServer
     from tests.support.redis import RedisServer
 
-    with tempfile.TemporaryDirectory(dir=_disk()) as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        # As it would be run: every commit reaches the disk.
-        postgres = PostgresServer(
-            folder / "postgres", durable=True, settings={"shared_buffers": "256MB"}
-        ).start()
-        redis = RedisServer(folder / "redis").start()
-        try:
-            return _measured(folder, postgres, redis)
-        finally:
-            redis.stop()
-            postgres.stop()
+    folder.chmod(0o755)
+    postgres = PostgresServer(folder / "postgres", durable=True, settings={"shared_buffers": "256MB"}).start()
+    redis = RedisServer(folder / "redis").start()
+    try:
+        yield postgres, redis
+    finally:
+        redis.stop()
+        postgres.stop()
 
 
-def _measured(folder: Path, postgres: object, redis: object) -> list[Figure]:
-    from tests.support.postgres import PostgresServer
-    from tests.support.redis import RedisServer
-
-    assert isinstance(postgres, PostgresServer) and isinstance(redis, RedisServer)
+def _measured(folder: Path, postgres: Any, redis: Any) -> list[Figure]:
     database = postgres.create_database("bench")
     rates: dict[int, list[tuple[Load, float]]] = {}
     for workers in (1, 2):
-        gateway = _Workers(folder / f"w{workers}", workers, database, redis.url)
+        gateway = Workers(folder / f"w{workers}", workers, database, redis.url)
         try:
             gateway.load("warm", 2.0)
             rates[workers] = [gateway.load(f"w{workers}r{n}", SECONDS) for n in range(ROUNDS)]
@@ -75,7 +75,7 @@ def _measured(folder: Path, postgres: object, redis: object) -> list[Figure]:
     ]
 
 
-class _Workers:
+class Workers:
     def __init__(self, folder: Path, workers: int, database: str, redis: str) -> None:
         folder.mkdir()
         self._log = (folder / "log").open("ab")
@@ -91,7 +91,7 @@ class _Workers:
             if "http://127.0.0.1:" in line:
                 self.port = int(line.rsplit(":", 1)[1].split("/")[0])
                 break
-        self._agents = [self._register() for _ in range(AGENTS)]
+        self.agents = [self._register() for _ in range(AGENTS)]
 
     def _register(self) -> tuple[str, str]:
         budget = {"max_daily_cost_usd": None, "max_requests_per_hour": None, "max_requests_per_day": None}
@@ -109,6 +109,11 @@ class _Workers:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [self.process.pid, *map(int, children)]
 
+    def rss_kb(self) -> int:
+        """Of all processes together."""
+        texts = [Path(f"/proc/{pid}/status").read_text() for pid in self._pids()]
+        return sum(int(text.split("VmRSS:")[1].split()[0]) for text in texts)
+
     def _cpu(self) -> float:
         ticks = 0
         for pid in self._pids():
@@ -117,7 +122,7 @@ class _Workers:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def _requests(self, number: int, name: str) -> Iterator[bytes]:
-        agent, token = self._agents[number % AGENTS]
+        agent, token = self.agents[number % AGENTS]
         headers = {"Authorization": f"Bearer {token}"}
         count = 0
         while True:
@@ -168,10 +173,9 @@ COMMIT;
 """
 
 
-def _pgbench(postgres: object, folder: Path) -> float:
-    from tests.support.postgres import PostgresServer, binaries
+def _pgbench(postgres: Any, folder: Path) -> float:
+    from tests.support.postgres import binaries
 
-    assert isinstance(postgres, PostgresServer)
     postgres.create_database("pgbench")
     postgres.sql("CREATE TABLE bench_rows (id bigserial PRIMARY KEY, agent int, payload text)", "pgbench")
     postgres.sql("CREATE TABLE bench_counters (agent int PRIMARY KEY, used bigint)", "pgbench")

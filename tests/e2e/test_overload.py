@@ -14,25 +14,16 @@ pytestmark = pytest.mark.xdist_group("crash")
 OFFERED_PER_SECOND = 3_000
 
 
-class Target:
-    """What a flood needs to know of a server."""
-
-    def __init__(self, server: Server) -> None:
-        self.port = int(server.base_url.rsplit(":", 1)[1])
-        self.agent = server.register(budget=UNLIMITED)["agent_id"]
-        self.token = OPERATOR_KEY
-
-
 def test_what_is_too_much_is_refused_with_a_time_to_retry_and_the_rest_is_decided(tmp_path):
     with Server(tmp_path) as server:
-        target = Target(server)
+        agent = server.register(budget=UNLIMITED)["agent_id"]
         # Engines and parsers are loaded by the first that need them.
-        server.together([verify_request({"agent_id": target.agent}, "1+1", 1, "warm")])
+        server.together([verify_request({"agent_id": agent}, "1+1", 1, "warm")])
         # Once is enough, but for a machine that has other things to do.
-        floods = [flooded(target)]
+        floods = [flooded(server, agent)]
         while len(floods) < 6 and not {200, 503} <= set(floods[-1].statuses):
-            floods.append(flooded(target))
-        calm = server.call("GET", f"/agents/{target.agent}/activity").json()["summary"]
+            floods.append(flooded(server, agent))
+        calm = server.call("GET", f"/agents/{agent}/activity").json()["summary"]
         metrics = server.call("GET", "/metrics").text
 
     statuses = sum((flood.statuses for flood in floods), Counter())
@@ -44,7 +35,8 @@ def test_what_is_too_much_is_refused_with_a_time_to_retry_and_the_rest_is_decide
     assert "qwed_shed_requests" in metrics
 
 
-def flooded(target: Target) -> Flood:
-    flood = Flood(target, OFFERED_PER_SECOND, connections=900)
+def flooded(server: Server, agent: str) -> Flood:
+    port = int(server.base_url.rsplit(":", 1)[1])
+    flood = Flood(port, [(agent, OPERATOR_KEY)], OFFERED_PER_SECOND, connections=900)
     flood.run(4.0)
     return flood
