@@ -391,6 +391,20 @@ def test_metrics_count_decisions_by_outcome_and_code(server, http):
     assert "nonsense" not in text
 
 
+def test_head_is_get_without_a_body(server):
+    for path, key in (
+        ("/health", None),
+        ("/openapi.json", None),
+        ("/agents", OPERATOR_KEY),
+        ("/agents", None),
+    ):
+        told, asked = (server.call(method, path, key=key) for method in ("GET", "HEAD"))
+
+        assert (asked.status_code, asked.content) == (told.status_code, b"")
+        assert asked.headers["content-length"] == told.headers["content-length"]
+    assert server.call("HEAD", "/events").status_code == 405
+
+
 def test_the_description_lists_every_endpoint_and_the_docs_page_shows_it(server):
     document = server.call("GET", "/openapi.json", key=None).json()
     page = server.call("GET", "/docs", key=None)

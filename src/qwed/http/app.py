@@ -80,7 +80,8 @@ class Application:
         self.gate = Gate()
         self._tracing = Tracing(__version__)
         metrics.watch(self.gate)
-        self._router = Router([*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES])
+        routes = [*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES]
+        self._router = Router([*routes, *_heads(routes, api)])
 
     def stop(self) -> None:
         """Let streams end by themselves; called when the server is told to stop."""
@@ -190,6 +191,15 @@ def _places(error: Exception) -> list[str]:
 def _operations(api: Api) -> list[tuple[str, str, Endpoint]]:
     """The operations of the OpenAPI document are the routes: there is no second list."""
     return [(operation.method, operation.path, getattr(api, operation.name)) for operation in OPERATIONS]
+
+
+def _heads(routes: list[tuple[str, str, Endpoint]], api: Api) -> list[tuple[str, str, Endpoint]]:
+    """HEAD is GET without what it says; of a stream nothing would be left but an open connection."""
+    return [
+        ("HEAD", pattern, endpoint)
+        for method, pattern, endpoint in routes
+        if method == "GET" and endpoint != api.events
+    ]
 
 
 def _openapi() -> Endpoint:
