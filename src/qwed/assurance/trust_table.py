@@ -45,7 +45,9 @@ RESULT: Final = "apae.result"
 DECISION: Final = "qwed.decision"
 _LETS_ACT: Final = ("APPROVED", "CORRECTED")
 _RESULTS: Final = {"success": Event.TASK_SUCCESS, "partial": Event.TASK_PARTIAL}
-#: Beside events, which count once per task: evidence counts once, and a spoilt task succeeds no more.
+#: Beside events, which count once per task (the two ways to succeed are one): evidence counts once, and a
+#: spoilt task succeeds no more.
+_SUCCESS: Final = Event.TASK_SUCCESS.value
 _EVIDENCE: Final = "evidence"
 _SPOILT: Final = "spoilt"
 
@@ -212,7 +214,7 @@ class TrustTable:
         moment = self._advance(self._at(at))
         known = self._peer(peer)
         self._settle(peer, known, moment)
-        if evidence is not None and self._memory.has_counted(peer, _EVIDENCE, evidence):
+        if evidence is not None and self._memory.has_counted((peer, _EVIDENCE, evidence)):
             return None
         return self._count(peer, known, kind, evidence, task, moment)
 
@@ -259,7 +261,9 @@ class TrustTable:
         settled: list[Change] = []
         while self._due and self._due[0][0] <= moment:
             _, peer = self._due.popleft()
-            settled += self._settle(peer, self._peers[peer], moment)
+            known = self._peers[peer]
+            if known.pending:
+                settled += self._settle(peer, known, moment)
         return tuple(settled)
 
     def reinstate(self, peer: str) -> bool:
@@ -305,7 +309,7 @@ class TrustTable:
         self._due.append((due, peer))
 
     def _is_spoilt(self, peer: str, task: str) -> bool:
-        return self._memory.has_counted(peer, _SPOILT, task)
+        return self._memory.has_counted((peer, _SPOILT, task))
 
     def _accuse(self, claims: Claims, at: int) -> Iterator[Change]:
         for accusation in accusations(claims, self.observer, self._verifiers, self._memory.seen):
@@ -313,7 +317,7 @@ class TrustTable:
                 continue
             known = self._peer(accusation.peer)
             yield from self._settle(accusation.peer, known, at)
-            if not self._memory.has_counted(accusation.peer, _EVIDENCE, claims.jti):
+            if not self._memory.has_counted((accusation.peer, _EVIDENCE, claims.jti)):
                 change = self._count(
                     accusation.peer, known, accusation.event, claims.jti, accusation.task, at
                 )
@@ -347,16 +351,16 @@ class TrustTable:
         """Each (task, event) once; the two ways to succeed are one; a negative spoils the task."""
         memory = self._memory
         if task is not None:
-            task = memory.answered(task) or task
-            kind = Event.TASK_SUCCESS if event.is_positive else event
-            if memory.has_counted(peer, kind, task) or (event.is_positive and self._is_spoilt(peer, task)):
+            task, is_positive = memory.answered(task) or task, event.is_positive
+            mark = peer, _SUCCESS if is_positive else event.value, task
+            if memory.has_counted(mark) or (is_positive and self._is_spoilt(peer, task)):
                 return None
-            memory.count(peer, kind, task)
-            if not event.is_positive:
-                memory.count(peer, _SPOILT, task)
+            memory.count(mark)
+            if not is_positive:
+                memory.count((peer, _SPOILT, task))
                 known.pending = deque(item for item in known.pending if item.task != task)
         if evidence is not None:
-            memory.count(peer, _EVIDENCE, evidence)
+            memory.count((peer, _EVIDENCE, evidence))
         return self._write(peer, known, event, evidence, at)
 
     def _settle(self, peer: str, known: _Peer, now: int) -> list[Change]:
@@ -372,7 +376,7 @@ class TrustTable:
         before = self.rules.decayed(known.score, at - known.at)
         known.score, known.at = self.rules.after(before, event), at
         known.interactions += 1
-        revokes = not event.is_positive and not known.is_revoked and known.score < self.rules.floor
+        revokes = known.score < self.rules.floor and not known.is_revoked and not event.is_positive
         known.is_revoked = known.is_revoked or revokes
         change = Change(peer, event, evidence, before, known.score, at, revokes)
         known.changes.append(change)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.assurance.accusations import Seen
-from qwed.assurance.trust_memory import Task, TrustMemoryLost
+from qwed.assurance.trust_memory import Mark, Task, TrustMemoryLost
 
 #: Of each of two generations in memory; the older one goes to the file as a whole.
 GENERATION: Final = 50_000
@@ -54,14 +54,15 @@ class SqliteTrustMemory:
     def answers(self, jti: str, task: str) -> None:
         self._shelf.put(f"answer {jti}", task)
 
-    def has_counted(self, peer: str, kind: str, name: str) -> bool:
-        return self._shelf.get(f"{self._number(peer)} {kind} {name}") is not None
+    def has_counted(self, mark: Mark) -> bool:
+        return self._shelf.get(self._key(mark)) is not None
 
-    def count(self, peer: str, kind: str, name: str) -> None:
-        self._shelf.put(f"{self._number(peer)} {kind} {name}", _COUNTED)
+    def count(self, mark: Mark) -> None:
+        self._shelf.put(self._key(mark), _COUNTED)
 
-    def _number(self, peer: str) -> int:
-        return self._numbers.setdefault(peer, len(self._numbers))
+    def _key(self, mark: Mark) -> str:
+        peer, kind, name = mark
+        return f"{self._numbers.setdefault(peer, len(self._numbers))} {kind} {name}"
 
 
 class _Shelf:

@@ -256,7 +256,11 @@ def test_once_its_memory_is_lost_a_keeper_tells_nothing_more(world, agent):
 
 
 class Forgetful(InProcess):
-    def see(self, jti, seen):
+    def __init__(self):
+        super().__init__()
+        self.see = self._fail
+
+    def _fail(self, jti, seen):
         raise TrustMemoryLost("the disk is full")
 
 
