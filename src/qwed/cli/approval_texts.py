@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from qwed.cli.shared import printable
+from qwed.cli.shared import printable, shown
 
 
 def said(action: Mapping[str, Any]) -> str:
     text = action.get("query") or action.get("code") or action.get("target") or action.get("parameters") or ""
-    return printable(f"{action['type']} {text}"[:80])
+    return printable(f"{action['type']} {text if isinstance(text, str) else shown(text)}"[:80])
 
 
 def standing(approval: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from rich import box
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -23,6 +24,9 @@ RISK_STYLES: Final = {"low": "green", "medium": "yellow", "high": "red", "critic
 _UP: Final = ("k", "\x1b[A", "\x1bOA")
 _DOWN: Final = ("j", "\x1b[B", "\x1bOB")
 _VERBS: Final = {"a": "approve", "d": "deny"}
+
+
+COLUMN_WIDTHS: Final = {"": 1, "expires in": 10, "risk": 8, "agent": 22}
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -102,9 +106,13 @@ def _table(inbox: Inbox, now: datetime.datetime) -> RenderableType:
     if not inbox.waiting:
         return Text("nothing waits for you", style="green")
     count = f"{len(inbox.waiting)}{' and more' if inbox.has_more else ''}"
-    table = Table(title=f"{count} waiting", title_justify="left", header_style="bold", expand=True)
-    for column in ("", "expires in", "risk", "agent", "action"):
-        table.add_column(column, no_wrap=True)
+    table = Table(
+        title=f"{count} waiting", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD, expand=True
+    )
+    for column, width in COLUMN_WIDTHS.items():
+        table.add_column(column, width=width, no_wrap=True)
+    # Whatever is too long, it is the action that is cut: all of it stands below.
+    table.add_column("action", ratio=1, no_wrap=True, overflow="ellipsis")
     ids = [approval["id"] for approval in inbox.waiting]
     place = ids.index(inbox.chosen) if inbox.chosen in ids else 0
     first = max(0, min(place - MAX_ROWS // 2, len(ids) - MAX_ROWS))

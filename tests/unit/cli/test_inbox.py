@@ -107,3 +107,15 @@ def test_a_long_list_shows_the_part_around_the_choice():
 
 def test_q_leaves():
     assert pressed(inbox(approval("apr_a")), "q")[0].is_over
+
+
+def test_in_a_narrow_terminal_the_action_is_cut_and_nothing_else():
+    agent, query = "agent_c6c3fdf0e4b63222", "UPDATE customers SET city = 'Utrecht' WHERE id = 7 AND " * 3
+    waiting = inbox(approval("apr_1", agent_id=agent, action={"type": "execute_sql", "query": query}))
+    console = Console(width=80, file=io.StringIO())
+    console.print(view(waiting, NOW))
+    row = next(line for line in console.file.getvalue().splitlines() if "▶" in line)
+
+    assert row.split()[:4] == ["▶", "10:00", "high", agent]
+    assert "execute_sql" in row
+    assert "…" in row
