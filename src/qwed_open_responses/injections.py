@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed.domain.skeleton import look_alikes
+from qwed.domain.skeleton import with_look_alikes
 
 # Whether what matched line[start:end] is meant.
 Accept = Callable[[str, int, int], bool]
@@ -612,7 +612,8 @@ SIGNALS: Final = {
     r"|\p{So}\p{So}",
 }
 
-_LEET: Final = str.maketrans("013457@$!|", "oieastasil")
+_LEET: Final = {ord(sign): letter for sign, letter in zip("013457@$!|", "oieastasil", strict=True)}
+_AS_LETTERS: Final = with_look_alikes(_LEET)
 # In a text without spaces these occur only where somebody wrote them apart or disguised.
 _STRIPPED_ORDERS = lazy_pattern(
     r"(?:ignore|disregard|forget|override|bypass)(?:all|any|the|your|of|every|my){0,3}"
@@ -626,7 +627,7 @@ _STRIPPED_ORDERS = lazy_pattern(
 
 def hides_an_order(value: str) -> bool:
     """Whether the letters alone spell an order that the text as written does not."""
-    letters = _NOT_LETTERS.sub("", look_alikes(value.translate(_LEET)).lower())
+    letters = _NOT_LETTERS.sub("", value.translate(_AS_LETTERS).lower())
     return _STRIPPED_ORDERS.search(letters) is not None
 
 

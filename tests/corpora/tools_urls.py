@@ -155,6 +155,7 @@ INTERNAL_NAMES = (
     "nas.home",
     "nas.home.arpa",
     "kubernetes.default.svc",
+    "consul.service.consul",
     "kubernetes.default.svc.cluster.local",
     "host.docker.internal",
     "ip-10-0-0-1.ec2.internal",

@@ -105,7 +105,7 @@ class _Vendor(msgspec.Struct, frozen=True):
 
 def _vendor(kind: str, marker: str, pattern: str, accept: _Check = _is_lively) -> _Vendor:
     # A pattern that begins with a literal is found by plain search; its boundary is looked at afterwards.
-    boundary = "" if pattern[0].isalpha() else r"(?<![A-Za-z0-9])"
+    boundary = r"(?<![A-Za-z0-9])" if pattern[0] in "([" else ""
     return _Vendor(kind, marker, lazy_pattern(boundary + pattern), accept)
 
 
@@ -126,8 +126,16 @@ _VENDORS: Final = (
         _always,
     ),
     _vendor("discord_webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[\w-]{20,}"),
-    _vendor("discord_token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
-    _vendor("stripe_key", "k_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
+    *(
+        _vendor(
+            "discord_token",
+            ".",
+            rf"{first}[A-Za-z0-9_-]{{23,25}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}",
+        )
+        for first in "MNO"
+    ),
+    _vendor("stripe_key", "sk_", r"sk_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
+    _vendor("stripe_key", "rk_", r"rk_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
     _vendor("stripe_key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
     _vendor("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
     _vendor("openai_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_-]{16,}"),
@@ -148,7 +156,7 @@ _VENDORS: Final = (
     _vendor("databricks_token", "dapi", r"dapi[0-9a-f]{32}"),
     _vendor("vault_token", "hv", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
     _vendor("age_key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _vendor("telegram_token", ":", r"[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    _vendor("telegram_token", ":A", r":(?<=[0-9]{8}:)A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),
     _vendor("azure_storage_key", "Key=", r"(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
     _vendor("azure_sas_token", "sig=", r"sig=[A-Za-z0-9%+/]{40,}(?:=|%3[dD])*"),
     _vendor("atlassian_token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{50,}"),
@@ -176,7 +184,11 @@ _VENDORS: Final = (
     _vendor("alibaba_access_key", "LTAI", r"LTAI[A-Za-z0-9]{12,24}(?![A-Za-z0-9])"),
     _vendor("artifactory_key", "AKCp", r"AKCp[A-Za-z0-9]{60,}"),
     _vendor("artifactory_key", "cmVmd", r"cmVmd[A-Za-z0-9]{59}(?![A-Za-z0-9])"),
-    _vendor("azure_client_secret", "Q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"),
+    _vendor(
+        "azure_client_secret",
+        "Q~",
+        r"~(?<=[A-Za-z0-9_~.]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])",
+    ),
     _vendor("brevo_key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),
     _vendor("buildkite_token", "bkua_", r"bkua_[0-9a-f]{40}"),
     _vendor("circleci_token", "CCIPAT_", r"CCIPAT_[A-Za-z0-9_]{40,}"),
@@ -200,7 +212,14 @@ _VENDORS: Final = (
     _vendor("jina_key", "jina_", r"jina_[0-9a-f]{32}[A-Za-z0-9_-]{20,}"),
     _vendor("langchain_key", "lsv2_", r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     _vendor("mailersend_token", "mlsn.", r"mlsn\.[0-9a-f]{64}"),
-    _vendor("mapbox_token", "k.", r"[ps]k\.(?:eyJ[A-Za-z0-9_-]{40,}|[a-z0-9]{60})\.[A-Za-z0-9_-]{20,24}"),
+    *(
+        _vendor(
+            "mapbox_token",
+            f"{first}k.",
+            rf"{first}k\.(?:eyJ[A-Za-z0-9_-]{{40,}}|[a-z0-9]{{60}})\.[A-Za-z0-9_-]{{20,24}}",
+        )
+        for first in "ps"
+    ),
     _vendor("maxmind_key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])"),
     _vendor("netlify_token", "nfp_", r"nfp_[A-Za-z0-9]{36,}"),
     _vendor("newrelic_key", "NR", r"NR(?:II|AL|JS|RA)-[A-Za-z0-9_-]{19,}"),
@@ -250,6 +269,9 @@ def vendor_keys(text: str) -> Iterator[tuple[str, int, int]]:
         if vendor.marker not in text:
             continue
         for match in vendor.pattern.finditer(text):
-            starts_inside = match.start() > 0 and text[match.start() - 1].isalnum()
-            if not starts_inside and vendor.accept(match.group()):
+            if not _starts_inside_a_word(text, match.start()) and vendor.accept(match.group()):
                 yield vendor.kind, match.start(), match.end()
+
+
+def _starts_inside_a_word(text: str, start: int) -> bool:
+    return start > 0 and text[start].isalnum() and text[start - 1].isalnum()

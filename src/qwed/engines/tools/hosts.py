@@ -90,6 +90,9 @@ _INTERNAL_SUFFIXES: Final = frozenset(
         "private",
         "localdomain",
         "svc",
+        "consul",
+        "nomad",
+        "mesh",
         "home.arpa",
     }
 )
