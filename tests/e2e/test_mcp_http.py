@@ -241,9 +241,10 @@ def test_the_server_ends_with_its_session_and_sees_no_secret_of_ours(stage: Stag
         os.kill(int(pid_file.read_text()), 0)
 
 
-def test_without_pipes_it_says_so(stage: Stage):
+@pytest.mark.parametrize("source", ["empty", os.devnull])
+def test_without_pipes_it_says_so_in_one_line(stage: Stage, source: str):
     (stage.folder / "empty").touch()
-    with (stage.folder / "empty").open() as stdin:
+    with (stage.folder / source).open() as stdin:
         refused = subprocess.run(
             stage.command(),
             env=stage.environment,
@@ -256,3 +257,4 @@ def test_without_pipes_it_says_so(stage: Stage):
 
     assert refused.returncode == 1
     assert "over pipes" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

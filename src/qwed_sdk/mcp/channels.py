@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import selectors
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -68,6 +69,9 @@ async def own_stdio(max_bytes: int) -> AsyncIterator[LineChannel]:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=max_bytes)
     try:
+        # What cannot be waited for (a file, /dev/null) asyncio would notice only after it said yes.
+        with selectors.DefaultSelector() as probe:
+            probe.register(sys.stdin.buffer, selectors.EVENT_READ)
         arriving, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
         )
