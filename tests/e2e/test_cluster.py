@@ -58,12 +58,18 @@ def test_what_one_worker_changes_all_of_them_know(cluster):
     key_id = next(each["key_id"] for each in reversed(listed) if each["principal_id"] == "acme")
     cluster.call("POST", f"/agents/{agent['agent_id']}/suspend", json={"reason": "test"})
     cluster.call("DELETE", f"/keys/{key_id}")
-    time.sleep(0.5)
 
+    # None of them acts on what was, not even before it has heard.
     answers = cluster.together([verify_request(agent, "1+1", 1, f"s{n}") for n in range(24)])
     assert {answer.json()["error"]["code"] for answer in answers} == {"QWED-AGENT-003"}
-    statuses = {cluster.call("GET", f"/agents/{agent['agent_id']}", key=key).status_code for _ in range(12)}
+    end = time.monotonic() + 10
+    while (statuses := statuses_with(cluster, key, agent)) != {401} and time.monotonic() < end:
+        time.sleep(0.1)
     assert statuses == {401}
+
+
+def statuses_with(cluster, key, agent):
+    return {cluster.call("GET", f"/agents/{agent['agent_id']}", key=key).status_code for _ in range(12)}
 
 
 def test_who_signs_out_at_one_worker_is_signed_out_at_all_of_them(cluster):
@@ -85,10 +91,12 @@ def test_who_signs_out_at_one_worker_is_signed_out_at_all_of_them(cluster):
 
 def test_failed_authentications_are_counted_by_all_workers_together(cluster):
     wrong = [{"method": "GET", "url": "/agents"} for _ in range(60)]
+    began = time.monotonic()
     answers = Counter(answer.status_code for answer in cluster.together(wrong, key="qwed_live_wrong"))
+    windows = 1 + int((time.monotonic() - began) // 10)
 
     # Four local limiters would have let four times twenty fail.
-    assert set(answers) <= {401, 429} and answers[401] <= 20 and answers[429] >= 40
+    assert set(answers) <= {401, 429} and answers[401] <= 20 * windows
     assert cluster.call("GET", "/agents").status_code == 200
 
 
@@ -113,7 +121,7 @@ def test_an_event_of_one_worker_is_heard_at_the_others(cluster):
     connected.wait(20)
     cluster.together([verify_request(agent, "1+1", 1, "heard")])
     for listener in listeners:
-        listener.join(10)
+        listener.join(30)
 
     assert len(heard) == 4
 

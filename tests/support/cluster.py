@@ -34,12 +34,19 @@ class Cluster(Server):
 
     def await_ready(self, seconds: float = 30) -> float:
         """How long until every one of a row of new connections finds a ready gateway."""
+        return self._await_status(200, seconds)
+
+    def await_not_ready(self, seconds: float = 30) -> float:
+        """As `await_ready`, for the opposite."""
+        return self._await_status(503, seconds)
+
+    def _await_status(self, status: int, seconds: float) -> float:
         started, good = time.monotonic(), 0
         while good < 3 * self.count:
             if time.monotonic() - started > seconds:
-                raise TimeoutError(f"not ready after {seconds} s: {self.log()[-2000:]}")
+                raise TimeoutError(f"/ready is not {status} after {seconds} s: {self.log()[-2000:]}")
             try:
-                good = good + 1 if self.call("GET", "/ready", key=None).status_code == 200 else 0
+                good = good + 1 if self.call("GET", "/ready", key=None).status_code == status else 0
             except httpx2.HTTPError:
                 good = 0
             if not good:
