@@ -189,6 +189,12 @@ def test_a_syntax_error_is_malformed_and_says_where():
         ),
         ("from pynput import keyboard\nkeyboard.Listener(on_press=print).start()", "records-keystrokes"),
         ("import logging.config\nlogging.config.listen(9030)", "code-injection"),
+        ("CLOUD_ACCESS_KEY = 'k9Q2mN8vR4tY7uW1zK3p'", "hard-coded-secret"),
+        ("import glob\nkeys = glob.glob('/home/*/.ssh/id_rsa')", "reads-sensitive-file"),
+        (
+            "import winreg\nwinreg.CreateKey(winreg.HKEY_CURRENT_USER, r'Software\\A\\CurrentVersion\\Run')",
+            "persistence",
+        ),
         (
             "from cryptography.hazmat.primitives.asymmetric import ec\n"
             "ec.generate_private_key(ec.SECT163K1())",

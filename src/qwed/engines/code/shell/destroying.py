@@ -180,7 +180,7 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     """What reaches a cluster or cloud: deleting there is for a person to decide."""
     run.report.effects.update({"process", "network"})
     args = [words.plain(arg) for arg in argv[1:]]
-    local = argv[0] in ("docker", "podman")
+    local = argv[0] in ("docker", "podman", "nerdctl")
     if _DELETING & set(args) and not (local and "prune" not in args):
         run.doubt("deletes-shared-resources", line)
     if "exec" in args or (local and "run" in args):
@@ -295,14 +295,20 @@ COMMANDS: Final[dict[str, Rule]] = {
     "kill": kill,
     **rules("killall pkill skill", kill_by_name),
     "git": git,
-    **rules("kubectl terraform aws gcloud az docker podman helm heroku doctl pulumi", infrastructure),
+    **rules(
+        "kubectl terraform aws gcloud az docker podman nerdctl crictl ctr lxc helm heroku doctl pulumi",
+        infrastructure,
+    ),
     **rules("mysql psql sqlite3 mongo mongosh redis-cli mariadb sqlcmd", database),
     "crontab": crontab,
     **rules("systemctl service launchctl rc-service", services),
     **rules("schtasks at batch update-rc.d chkconfig ssh-copy-id rc-update", stay_behind),
     **rules("useradd adduser usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
+    **rules("setfacl gcore", take_over),
     **rules("ip route ifconfig brctl nmcli", network_settings),
-    **rules("vipw chsh newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapoff", take_over),
+    **rules(
+        "vipw chsh newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapon swapoff", take_over
+    ),
     **rules("iptables ip6tables nft ufw setenforce auditctl firewall-cmd apparmor_parser", protection),
     **rules("pfctl spctl csrutil", protection),
 }

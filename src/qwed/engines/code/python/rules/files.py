@@ -1,6 +1,7 @@
 """Files: what is read, written and deleted, and whose name a client may choose."""
 
 import ast
+import re
 from typing import Final
 
 from qwed.engines.code import places
@@ -269,6 +270,23 @@ def walked(run: Interpreter, iterable: Ref) -> Value | None:
     return inner if iterable.path.startswith("glob") else Ref(_PATH, (), (inner,))
 
 
+def look_for_files(run: Interpreter, call: Call) -> Value | None:
+    """`glob.glob("/home/*/.ssh/id_rsa")` says what it is after."""
+    if any(places.is_sensitive(name.replace("*", "x")) for name in known_names(call.argument(0))):
+        run.harm("reads-sensitive-file", call.line)
+    return None
+
+
+_STARTED_WITH_WINDOWS: Final = re.compile(r"\\CurrentVersion\\Run(?:Once)?$", re.I)
+
+
+def open_registry_key(run: Interpreter, call: Call) -> Value | None:
+    for name in (name for argument in call.everything for name in known_names(argument)):
+        if _STARTED_WITH_WINDOWS.search(name):
+            run.harm("persistence", call.line)
+    return None
+
+
 def extract_archive(run: Interpreter, call: Call) -> Value | None:
     """`TarFile.extractall` writes where the archive says, unless a filter is given."""
     receiver = call.receiver
@@ -299,6 +317,9 @@ CALLS: dict[str, Rule] = {
     "os.truncate": write_target,
     "os.makedirs": write_target,
     "os.mkdir": write_target,
+    "glob.glob": look_for_files,
+    "glob.iglob": look_for_files,
+    **dict.fromkeys(("winreg.OpenKey", "winreg.OpenKeyEx", "winreg.CreateKey"), open_registry_key),
     "os.path.join": join_path,
     "os.path.expanduser": same_path,
     "os.path.expandvars": same_path,

@@ -10,7 +10,7 @@ from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
 from qwed.engines.code.python.values import Const, Items, Origin, Ref, Table, Text, Unknown, Value
 
 _SECRET_NAME: Final = re.compile(
-    r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|api_?key|auth_?token|access_?token"
+    r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|access_?key|api_?key|auth_?token|access_?token"
     r"|token|"
     r"private_?key|credentials?|encryption_?key|signing_?key|jwt_?secret|client_?secret|db_?pass)$",
     re.I,
