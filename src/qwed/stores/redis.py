@@ -146,6 +146,9 @@ class RedisCommons:
                     await pubsub.aclose()
 
     def _heard(self, data: bytes) -> None:
+        # Where nobody listens, nobody has to read what the others say.
+        if not self.events.is_heard_here:
+            return
         try:
             news = _decode(data)
         except msgspec.MsgspecError:
@@ -195,6 +198,10 @@ class SharedHub(EventHub):
     def is_heard(self) -> bool:
         # Nobody knows who listens elsewhere.
         return True
+
+    @property
+    def is_heard_here(self) -> bool:
+        return super().is_heard
 
     def publish(self, event: Event) -> None:
         self.offer(event)
