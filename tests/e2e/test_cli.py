@@ -317,7 +317,9 @@ def test_an_entry_is_proven_on_the_command_line(call, database):
 
     assert named == found
     assert found["size"] == 3
-    assert call("ledger", "prove", "99").code == 2
+    for seq in ("0", "99"):
+        missing = call("ledger", "prove", seq)
+        assert (missing.code, f"there is no entry {seq}" in missing.err) == (2, True)
     assert call("ledger", "prove", "act_none").code == 2
 
 

@@ -147,8 +147,8 @@ def prove(subject: str, database: str | None, as_json: bool) -> int:
             raise CannotRun(f"the ledger has no entry about {subject!r}; qwed activity list AGENT shows ids")
         try:
             proof = stored.inclusion(seq, signed.size)
-        except NoSuchProof as error:
-            raise CannotRun(str(error)) from None
+        except NoSuchProof:
+            raise CannotRun(f"there is no entry {seq}: the signed ledger has 1 to {signed.size}") from None
         (entry,) = stored.entries(seq - 1, 1)
     answer: dict[str, Any] = {
         "seq": seq,
