@@ -21,14 +21,6 @@ from tests.support.protected import Protected
 pytestmark = pytest.mark.xdist_group("mcp-http")
 
 
-@pytest.fixture(scope="module")
-def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
-    made = Protected(tmp_path_factory.mktemp("gateway"))
-    made.start()
-    yield made
-    made.stop()
-
-
 @pytest.fixture
 def stage(tmp_path: Path, protected: Protected) -> Stage:
     return Stage(tmp_path / "stage", protected)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,6 @@ from tests.support.mcp_session import Stage, said
 from tests.support.protected import Protected
 
 pytestmark = pytest.mark.xdist_group("mcp-pins")
-
-
-@pytest.fixture(scope="module")
-def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
-    made = Protected(tmp_path_factory.mktemp("gateway"))
-    made.start()
-    yield made
-    made.stop()
 
 
 @pytest.fixture

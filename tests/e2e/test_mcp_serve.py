@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,6 @@ from tests.support.protected import Protected
 from tests.support.server import OPERATOR_KEY, clean_environment
 
 pytestmark = pytest.mark.xdist_group("mcp-serve")
-
-
-@pytest.fixture(scope="module")
-def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
-    made = Protected(tmp_path_factory.mktemp("gateway"))
-    made.start()
-    yield made
-    made.stop()
 
 
 def environment(protected: Protected, **credential: str) -> dict[str, str]:
@@ -168,6 +160,7 @@ def test_without_a_credential_or_a_server_nothing_starts(protected: Protected):
         done = subprocess.run(
             [sys.executable, "-m", "qwed", "mcp", *arguments],
             env=environment(protected, **credential),
+            input="",
             capture_output=True,
             text=True,
             timeout=60,

@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Iterator
 
 import pytest
 from tests.support.protected import Protected
@@ -14,20 +13,6 @@ from qwed_sdk import ActionDenied, AsyncQWEDClient, QWEDClient, RequestRefused
 pytestmark = pytest.mark.xdist_group("sdk")
 
 PUBLISH = {"type": "publish_page", "parameters": {"title": "x"}}
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
-    protected = Protected(tmp_path_factory.mktemp("people"))
-    protected.start()
-    yield protected
-    protected.stop()
-
-
-@pytest.fixture
-def world(running: Protected) -> Protected:
-    running.new_agent()
-    return running
 
 
 def test_both_clients_offer_the_same() -> None:

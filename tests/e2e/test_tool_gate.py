@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,20 +28,6 @@ class Tool:
 
     async def arun(self, arguments: dict[str, Any]) -> str:
         return self(arguments)
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
-    protected = Protected(tmp_path_factory.mktemp("gate"))
-    protected.start()
-    yield protected
-    protected.stop()
-
-
-@pytest.fixture
-def world(running: Protected) -> Protected:
-    running.new_agent()
-    return running
 
 
 def test_an_approved_call_runs_once_and_its_outcome_is_recorded(world: Protected) -> None:

@@ -21,3 +21,14 @@ def parse_all(parser: Any, source: bytes) -> Any:
         if time.thread_time() - started > _MAX_SECONDS:
             raise TooSlow
     return parser.parse(source)
+
+
+def error_in(root: Any) -> str:
+    """Where a tree with errors first stops making sense."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "ERROR" or node.is_missing:
+            return f"line {node.start_point[0] + 1}: unexpected text"
+        waiting.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
+    return "line 1: unexpected text"

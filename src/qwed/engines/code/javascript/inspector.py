@@ -1,10 +1,10 @@
 """JavaScript text in, verdict out."""
 
-from typing import Any, Final
+from typing import Final
 
 from qwed.engines.code.javascript.evaluator import Evaluator, Nested, OutOfSteps, parse
 from qwed.engines.code.javascript.rules import PURE_CALLS, Rules
-from qwed.engines.code.parsing import TooSlow
+from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "javascript"
@@ -16,7 +16,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         tree = parse(source)
     except TooSlow:
         return too_slow(LANGUAGE)
-    malformed = _error_in(tree.root_node) if tree.root_node.has_error or "\x00" in text else None
+    malformed = error_in(tree.root_node) if tree.root_node.has_error or "\x00" in text else None
     report = Report()
     run = Evaluator(source, report, depth, nested, Rules())
     try:
@@ -25,16 +25,6 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
     pure, purity = (False, "does not parse") if malformed is not None else _purity(run, report)
     return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity, malformed)
-
-
-def _error_in(root: Any) -> str:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type == "ERROR" or node.is_missing:
-            return f"line {node.start_point[0] + 1}: unexpected text"
-        waiting.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
-    return "line 1: unexpected text"
 
 
 def _purity(run: Evaluator, report: Report) -> tuple[bool, str]:

@@ -1,8 +1,8 @@
 """Shell text in, verdict out."""
 
-from typing import Any, Final
+from typing import Final
 
-from qwed.engines.code.parsing import TooSlow
+from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.commands import PURE_COMMANDS, Tables
 from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner, parsed
@@ -19,7 +19,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         source, tree = parsed(words.MARKS.sub("\ufffd", text.replace("\r\n", "\n")))
     except TooSlow:
         return too_slow(LANGUAGE)
-    malformed = _error_in(tree.root_node) if tree.root_node.has_error else None
+    malformed = error_in(tree.root_node) if tree.root_node.has_error else None
     report = Report()
     run = Runner(source, report, depth, nested, Tables())
     try:
@@ -28,16 +28,6 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         report.doubt("too-much-to-follow", 1, "the script is larger than what one inspection follows")
     pure, purity = (False, "does not parse") if malformed is not None else _purity(run, report)
     return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity, malformed)
-
-
-def _error_in(root: Any) -> str:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type == "ERROR" or node.is_missing:
-            return f"line {node.start_point[0] + 1}: unexpected text"
-        waiting.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
-    return "line 1: unexpected text"
 
 
 def _purity(run: Runner, report: Report) -> tuple[bool, str]:
