@@ -94,7 +94,8 @@ TEMPLATE: Final = "template_injection"
 MARKUP: Final = "markup_injection"
 
 _FORGET = (
-    r"(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|do not (?:follow|obey)|"
+    r"(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|revoke|nullify|do not"
+    r" (?:follow|obey)|"
     r"don'?t (?:follow|obey)|stop following|pay no attention to|erase)"
 )
 _PRIOR = (
@@ -144,7 +145,9 @@ _DO = (
     r"export|download|post|new (?:polic(?:y|ies)|rules?|instructions?|task|goal|objective))"
 )
 _LOOT = (
-    r"(?:conversation|chat history|chat log|system prompt|api keys?|credentials|passwords|secrets"
+    r"(?:conversation|chat history|chat log|system prompt|api keys?|credentials|passwords|secrets|user'?s"
+    r" (?:password"
+    r"|e-?mail|data|messages|token|files)"
     r"|env(?:ironment)? "
     r"variables?|private keys?|access tokens?|session tokens?|cookies|user data|customer data|database dump|"
     r"all (?:the )?(?:files|emails|data|messages|contacts)|memory|context window)"
@@ -172,6 +175,9 @@ _OTHER_TONGUES = (
     r"|(?:игнорир|забуд)[^.\n]{0,40}(?:инструкц|указани|правил)"
     r"|(?:忽略|无视|忘记|忽視|無視)[^。\n]{0,20}(?:指令|指示|提示|规则|說明|说明|規則)"
     r"|(?:指示|命令|ルール|プロンプト)[^。\n]{0,10}(?:無視|忘れ)|(?:지시|명령|규칙)[^.\n]{0,12}무시"
+    r"|\b(?:beachte|befolge)\b[^.\n]{0,40}\b(?:anweisungen|vorgaben|regeln)\b[^.\n]{0,12}\bnicht\b"
+    r"|\b(?:nie|nicht) (?:beachte|befolge)\b[^.\n]{0,40}\b(?:anweisungen|vorgaben)\b"
+    r"|\bne tiens pas compte\b[^.\n]{0,40}\binstructions\b|\bno hagas caso\b[^.\n]{0,40}\binstrucciones\b"
     r"|\bvergiss alles\b[^\n]{0,60}\bprompt|\bolvida todo lo anterior\b|\boublie tout ce qui pr[ée]c[èe]de\b"
     r"|\bdimentica tutto quello\b|\b(?:negeer|ignoreer)\b[^.\n]{0,40}\b(?:instructies|regels)\b"
     r"|önceki[^.\n]{0,24}(?:talimat|komut)[^.\n]{0,16}(?:yok say|görmezden|unut)"
@@ -184,7 +190,9 @@ _OTHER_TONGUES = (
 _OTHER_SIGNAL = (
     r"(?i)ignorier|vergiss|missachte|ignora|ignorez|oublie|olvida|desconsidere|dimentica|esqueça|omite"
     r"|omiso|negeer"
-    r"|игнорир|забуд|忽略|无视|忘记|忽視|無視|忘れ|무시|تجاهل|ignoruj|ignoreer|önceki|निर्देश|आदेश"
+    r"|игнорир|забуд|忽略|无视|忘记|忽視|無視|忘れ|무시"
+    r"|beachte|befolge|pas compte|hagas caso|تجاهل|ignoruj|ignoreer"
+    r"|önceki|निर्देश|आदेश"
     r"|bỏ qua|abaikan"
     r"|ignorera|ігноруй|zignoruj|consignes|reglas|règles"
 )
@@ -238,7 +246,8 @@ _DIRECTORY_QUERIES = (
 INJECTIONS: Final = (
     Injection(
         PROMPT,
-        r"(?i)\b(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|obey|follow|erase"
+        r"(?i)\b(?:ignore|disregard|forget|override|bypass|neglect|discard|skip|overlook|revoke|nullify"
+        r"|obey|follow|erase"
         r"|attention)",
         rf"(?i)\b{_FORGET} (?:{_PRIOR} ){{1,6}}{_RULES}\b",
         _is_about_the_model,
@@ -397,6 +406,58 @@ INJECTIONS: Final = (
         r"(?i)\bnever (?:say|tell me) (?:that )?you (?:can'?t|cannot|can not|won'?t)|\bnever (?:refuse"
         r"|decline) (?:to answer|a|any)"
         r"|\b(?:answer|respond|reply|act) unethically\b|\bsay(?:ing)? 'sure, here\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:were|was|are) (?:only |just )?(?:a )?(?:test|mistake|joke|fake)",
+        rf"(?i)\b(?:previous|earlier|prior|above) {_RULES} (?:were|was|are) (?:only |just )?(?:a )?"
+        r"(?:test|mistake|joke|fake)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)in your (?:context|memory|training)",
+        r"(?i)\b(?:print|show|reveal|output|dump|repeat|list|leak|give me|tell me|what(?:'s| is|"
+        r" are))\b[^.\n]{0,40}"
+        r"\bin your (?:context|memory|training data)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:disabled|removed|lifted|suspended|revoked|turned off|switched off) (?:\w+ ){0,2}your ",
+        r"(?i)\b(?:disabled|removed|lifted|suspended|revoked|turned off|switched off) (?:all )?(?:of"
+        r" )?your (?:\w+ )?"
+        rf"(?:{_RULES}|filters?|safety|limits)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:imagine|pretend|suppose|assume)",
+        r"(?i)\b(?:imagine|pretend|suppose|assume)\b[^.\n]{0,24}\b(?:you have no (?:\w+ )?"
+        rf"(?:{_RULES}|polic(?:y|ies)|filters?|limits)|(?:{_RULES}|policy|filters?|limits) (?:do not"
+        rf"|don'?t) (?:exist|apply))\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)(?:ai|llm) (?:assistants?|agents?|models?|bots?|reviewers?|systems?) (?:must|should|have to"
+        r"|are req)",
+        r"(?i)\b(?:ai|llm) (?:assistants?|agents?|models?|bots?|reviewers?|systems?) (?:must|should|have"
+        r" to|are required to)"
+        r" (?:give|rate|rank|ignore|output|reveal|send|approve|recommend|accept|select|forward|reply)\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)ignore (?:everything|anything|all) else|without (?:asking|telling|informing|notifying"
+        r"|confirming)",
+        r"(?i)\b(?:reply|respond|answer|say|output|print)\b[^.\n]{0,40}\band ignore (?:everything|anything"
+        r"|all) else\b"
+        r"|\b(?:execute|run|send|delete|transfer|call|forward)\b[^.\n]{0,40}\bwithout (?:asking|telling"
+        r"|informing|notifying"
+        r"|confirming with) the user\b",
+    ),
+    Injection(
+        PROMPT,
+        r"(?i)stop being an? ",
+        r"(?i)\bstop being an? (?:ai|assistant|chatbot|language model|bot)\b[^.\n]{0,20}\b(?:and|now"
+        r"|become|be)\b",
+        _is_no_warning,
     ),
     Injection(PROMPT, r"(?i)new system prompt", r"(?i)\bnew system prompt (?:is|:|below|follows)"),
     Injection(
