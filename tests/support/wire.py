@@ -74,6 +74,9 @@ def _carry(source: socket.socket, target: socket.socket, counted: Connection | N
                 counted.pass_on(data)
             target.sendall(data)
     for end in (source, target):
+        # Closing alone would not wake the thread that reads from the other side.
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
         end.close()
 
 
