@@ -25,7 +25,7 @@ setup: $(READY)
 
 # uv fills the environment ten times faster than pip; where it cannot be had, pip does the same work.
 $(READY): pyproject.toml constraints.txt
-	@echo "building $(VENV) ..."
+	@echo "building $(VENV), once: about a minute ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check uv 2>/dev/null || true
 	@if $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; then :; else \
