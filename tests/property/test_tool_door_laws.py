@@ -4,7 +4,6 @@ import pytest
 
 from qwed import Gateway
 from qwed.domain.policy import DEFAULT_POLICY
-from qwed.domain.tools import Group, ToolApprovalSystem
 
 RANK = {"DENIED": 0, "PENDING": 1, "CORRECTED": 2, "APPROVED": 2}
 NAMES = [
@@ -53,16 +52,13 @@ def decided(gateway, level, permissions, name, arguments, door):
 @pytest.mark.parametrize("permissions", PERMISSIONS)
 def test_no_tool_call_gets_further_than_the_same_action(gateway, level, permissions):
     allowed = PERMISSIONS[permissions]
-    groups = ToolApprovalSystem()
     wider = []
     for name in NAMES:
         for arguments in ARGUMENTS:
             call, action = (
                 decided(gateway, level, allowed, name, arguments, door) for door in ("tool", "verify")
             )
-            # A look-alike of a dangerous name is put to a person as that name is; /verify does not know it.
-            disguised = groups.group_of(name) is Group.DANGEROUS and name not in DEFAULT_POLICY.actions
-            if RANK[call] > (1 if disguised else RANK[action]):
+            if RANK[call] > RANK[action]:
                 wider.append((name, arguments, action, call))
 
     assert wider == []

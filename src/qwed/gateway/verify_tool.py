@@ -37,7 +37,6 @@ from qwed.gateway.records import Remembered
 from qwed.gateway.requests import ToolRequest
 from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
-    UNKNOWN_TOOL,
     decided_once,
     decision_of,
     denied_unrecorded,
@@ -202,16 +201,26 @@ class _Call:
         return body
 
 
+def _unknown(assessment: ToolAssessment) -> str:
+    """A name that only looks like a dangerous one is known to nobody: no person is asked about it."""
+    if assessment.group is Group.DANGEROUS:
+        return f"Unknown tool '{assessment.tool_name[:100]}' looks like a dangerous one"
+    return assessment.blocked_reason or f"Unknown tool '{assessment.tool_name[:100]}'"
+
+
 async def _deliberate(call: _Call, agent: Agent) -> Answer:
     services, assessment, name = call.proposal.services, call.assessment, call.assessment.tool_name
     call.check("budget", True)
     if not call.check("not_blocked", assessment.group is not Group.BLOCKED):  # 16
         blocked = {BLOCKED_TOOL: name[:80]}
         return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or "", blocked))
-    if not call.check("known_tool", assessment.group is not Group.UNKNOWN):
-        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, assessment.blocked_reason or ""))
+    rule = rule_for(services.policy, agent, name)
+    if (
+        not call.check("known_tool", assessment.group is not Group.UNKNOWN and rule is not None)
+        or rule is None
+    ):
+        return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, _unknown(assessment)))
     is_dangerous = assessment.group is Group.DANGEROUS
-    rule = rule_for(services.policy, agent, name) or UNKNOWN_TOOL
     refusal = permission_refusal(agent, rule, name)
     if not call.check("allowed_engine", refusal is None) and refusal is not None:
         return await call.refuse(refusal)

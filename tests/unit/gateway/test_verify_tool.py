@@ -118,6 +118,13 @@ def test_a_look_alike_of_a_dangerous_name_is_dangerous_even_when_it_was_allowed(
     assert (answer["approved"], answer["decision"]) == (False, "PENDING")
 
 
+def test_a_look_alike_of_a_dangerous_name_that_nobody_allowed_is_unknown_at_every_trust(world):
+    answer = call(world, world.register(type="trusted"), "drоp_table")
+
+    assert (answer["approved"], answer["decision"], code_of(answer)) == (False, "DENIED", "QWED-AGENT-004")
+    assert "looks like a dangerous one" in answer["blocked_reason"]
+
+
 @pytest.mark.parametrize("written", ["get_weather", "GET_WEATHER", "gеt_weather"])
 def test_a_blocked_tool_stays_blocked_whoever_else_allows_it(world, written):
     agent = world.register(
