@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from playwright.sync_api import expect
 from tests.support.browser import CONTRAST, Visit, launched, visiting
-from tests.support.server import Server
+from tests.support.server import OPERATOR_KEY, Server
 
 from qwed_sdk import QWEDClient
 
@@ -684,6 +684,16 @@ def test_an_address_that_is_no_page_says_so(page, visit):
     page.goto(visit.url("/dashboard/nowhere"))
 
     expect(page.get_by_text("There is no such page")).to_be_visible()
+
+
+def test_an_operator_sees_an_agent_without_a_complaint_where_no_scores_are_kept(visit, server):
+    agent = server.register(principal_id="acme", name="Plain")
+    page = visit.signed_in(OPERATOR_KEY)
+    page.goto(visit.url(f"/dashboard/agents/{agent['agent_id']}"))
+
+    # That nothing failed on the way is looked at when the visit ends.
+    expect(page.get_by_role("heading", name="Plain")).to_be_visible()
+    expect(page.get_by_role("heading", name="Trust score")).to_have_count(0)
 
 
 def test_a_visit_notices_what_it_should(browser, server):

@@ -430,6 +430,7 @@ class Api:
             "label": key.label,
             "principal_id": key.principal_id,
             "is_operator": key.is_operator,
+            "sees_scores": key.is_operator and self._services.assurance.keeper is not None,
             "scopes": list(Scope) if key.is_operator else key.scopes,
             "roles": key.roles,
             "expires_at": iso(session.expires_ms),

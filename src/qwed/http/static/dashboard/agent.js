@@ -104,7 +104,7 @@ const trust = (agent, history) => {
     changes.length ? el("ol", { class: "rows changes" }, changes.map(trustChange)) : el("p", { class: "dim" }, "It has not changed since it was registered."));
 };
 
-// Told to operators only; for everybody else there is nothing to show.
+// Told to operators only, where scores are kept; else there is nothing to show.
 const score = (told) => {
   if (told === null) return null;
   const changes = told.changes.map((change) => ({ ...change, at: Number(change.at) * 1000 }));
@@ -173,7 +173,7 @@ export const agentPage = async ({ main, signal, parameters, query, live }) => {
   const build = async () => {
     const [agent, spent, history, talks, told] = await Promise.all([
       get(at), get(`${at}/budget`), get(`${at}/trust`, { limit: 100 }).catch(() => null), get(`${at}/conversations`),
-      session.is_operator ? get(`${at}/trust-score`).catch(() => null) : null]);
+      session.sees_scores ? get(`${at}/trust-score`).catch(() => null) : null]);
     document.title = `${agent.name} · QWED`;
     chosen ??= talks.conversations[0]?.conversation_id ?? null;
     return [head(agent, redraw),
