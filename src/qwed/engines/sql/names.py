@@ -6,6 +6,7 @@ since the database itself refuses a name that does not exist.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from sqlglot import exp
@@ -437,7 +438,8 @@ class Resolver:
 
     def _unqualified(self, node: exp.Expr, name: str, scope: Scope, *, visible: Mapping[str, Family]) -> None:
         for level in levels(scope):
-            holders = [source for source in level.sources.values() if name in source.columns]
+            # Whether there is a second is all that matters: the rest of a thousand tables is not looked at.
+            holders = list(islice((s for s in level.sources.values() if name in s.columns), 2))
             if len(holders) > 1 and name not in level.merged:
                 if name not in visible or level is not scope:
                     self.notes.incorrect("ambiguous_column", f"{name[:80]!r} is in more than one table", node)
