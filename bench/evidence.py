@@ -21,7 +21,7 @@ from qwed.ledger.memory import MemoryLedger
 from qwed.ledger.merkle import Edge, NodeMemory, Tree
 from qwed.stores.chaining import Growth
 from qwed.stores.sqlite import SqliteTables
-from qwed.stores.sqlite_ledger import Followed, SqliteLedger, verify_ledger
+from qwed.stores.sqlite.ledger import Followed, SqliteLedger, verify_ledger
 
 Figure = tuple[str, float, str, float | None]
 

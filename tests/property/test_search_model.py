@@ -11,8 +11,8 @@ from tests.support.records import RING, an_activity, an_agent
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.gateway.records import Record, SearchQuery
-from qwed.stores import sqlite
 from qwed.stores.memory import MemoryTables
+from qwed.stores.sqlite import SqliteTables, searching
 
 AGENTS = [an_agent(f"agent_{n:016x}", principal) for n, principal in enumerate(("acme", "acme", "globex"))]
 DECISIONS = ("APPROVED", "DENIED", "NOTED")
@@ -61,9 +61,9 @@ def test_a_search_in_steps_finds_what_a_filter_finds(written, asked, at_once):
     ]
     model = MemoryTables(RING)
     model.write(records)
-    before, sqlite.SEARCHED_AT_ONCE = sqlite.SEARCHED_AT_ONCE, at_once
+    before, searching.SEARCHED_AT_ONCE = searching.SEARCHED_AT_ONCE, at_once
     with tempfile.TemporaryDirectory() as folder:
-        tables = sqlite.SqliteTables(Path(folder) / "store.db", RING)
+        tables = SqliteTables(Path(folder) / "store.db", RING)
         try:
             if records:
                 tables.write(records)
@@ -71,5 +71,5 @@ def test_a_search_in_steps_finds_what_a_filter_finds(written, asked, at_once):
             for query in asked:
                 assert all_pages(tables, query) == all_pages(model, query)
         finally:
-            sqlite.SEARCHED_AT_ONCE = before
+            searching.SEARCHED_AT_ONCE = before
             tables.close()

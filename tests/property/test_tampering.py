@@ -22,7 +22,7 @@ from qwed.ledger.chain import BrokenChain
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.ledger.entries import Entry, entry_hash
 from qwed.stores.sqlite import SqliteTables
-from qwed.stores.sqlite_ledger import Followed, verify_ledger
+from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
 ENTRIES = 150
 AT_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyRing, node_issuer
 from qwed.ledger.audit import Tampering
 from qwed.ledger.chain import BrokenChain, Head
-from qwed.stores.sqlite_ledger import verify_ledger
+from qwed.stores.sqlite.ledger import verify_ledger
 
 
 def verified_head(database: Path, ring: KeyRing | None = None) -> Head:

@@ -167,7 +167,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
 def _existing_store(path: Path, settings: Settings) -> Iterator[Finding]:
     from qwed.cli.ledger import deployment_keys  # noqa: PLC0415
     from qwed.ledger.audit import Tampering  # noqa: PLC0415
-    from qwed.stores.sqlite_ledger import verify_ledger  # noqa: PLC0415
+    from qwed.stores.sqlite.ledger import verify_ledger  # noqa: PLC0415
 
     try:
         found = verify_ledger(path, deployment_keys(settings, path))

@@ -26,7 +26,7 @@ from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoin
 from qwed.ledger.merkle import NoSuchProof
 from qwed.settings import MEMORY, PostgresUrl, Settings, read_settings
 from qwed.stores import DatabaseUnusable
-from qwed.stores.sqlite_ledger import SqliteLedger, export_ledger, verify_ledger
+from qwed.stores.sqlite.ledger import SqliteLedger, export_ledger, verify_ledger
 
 _DATABASE = click.option(
     "--database", metavar="PATH", help="The store [qwed.db]; a running gateway may own it."

@@ -14,7 +14,7 @@ from qwed.ledger.audit import Tampering
 from qwed.settings import PostgresUrl, Settings, parse_database, read_settings
 from qwed.stores import DatabaseInUse, DatabaseUnusable
 from qwed.stores.sqlite import own_file
-from qwed.stores.sqlite_ledger import verify_ledger
+from qwed.stores.sqlite.ledger import verify_ledger
 
 
 @click.command()

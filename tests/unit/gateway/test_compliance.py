@@ -15,7 +15,8 @@ from qwed.domain.times import iso
 from qwed.ect.signatures import keys_of
 from qwed.gateway import compliance, counting
 from qwed.ledger.checkpoints import read_checkpoint
-from qwed.stores import memory, open_sqlite, sqlite
+from qwed.stores import memory, open_sqlite
+from qwed.stores.sqlite import writing
 
 
 def report_of(world, agent=None, key=None, **query):
@@ -306,7 +307,7 @@ def test_uncertain_and_unexamined_actions_are_said(world):
 
 
 def test_entries_removed_by_retention_are_counted_for_the_operator_and_said_to_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite, "_KEEP_EVERY", 1)
+    monkeypatch.setattr(writing, "_KEEP_EVERY", 1)
     policy = Policy(retention=Retention(activity_days=10))
     clock = FakeClock()
     store = open_sqlite(tmp_path / "q.db", policy, clock, RING)

@@ -23,7 +23,8 @@ from qwed.gateway.register_agent import register_agent
 from qwed.gateway.requests import read_verify
 from qwed.gateway.verify_action import verify_action
 from qwed.gateway.waiting import SingleFlight, run
-from qwed.stores.sqlite import DatabaseInUse, SqliteTables
+from qwed.stores import DatabaseInUse
+from qwed.stores.sqlite import SqliteTables
 
 EMAIL = {"type": "send_email", "parameters": {"to": "a@example.com", "body": "hello"}}
 SUM = {"type": "calculate", "query": "1+1"}

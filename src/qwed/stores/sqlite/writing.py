@@ -1,0 +1,481 @@
+"""One group of records: chained, signed and written in one transaction, on the one connection that writes."""
+
+import functools
+import itertools
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from qwed.domain.agents import AgentStatus
+from qwed.domain.deliveries import Claim, Delivery, claimed
+from qwed.domain.policy import Retention
+from qwed.ect.jws import InvalidToken
+from qwed.ect.keys import KeyRing
+from qwed.gateway.commitments import committed
+from qwed.gateway.records import (
+    Activity,
+    Booking,
+    CommittedStep,
+    Record,
+    ScoreChange,
+)
+from qwed.ledger.chain import BrokenChain, Entry, Head, verify
+from qwed.ledger.checkpoints import read_checkpoint
+from qwed.ledger.merkle import Edge, edge_of
+from qwed.stores.bodies import encode
+from qwed.stores.chaining import Growth, sealed
+from qwed.stores.sqlite.deliveries import (
+    DELIVERY,
+    DUE_DELIVERIES,
+    PUT_DELIVERY,
+    delivery_of,
+    delivery_row,
+    places,
+)
+from qwed.stores.sqlite.erasing import keep_house, redact
+from qwed.stores.sqlite.file import (
+    ledger_name,
+    unavailable,
+)
+from qwed.stores.sqlite.ledger import SqliteLedger
+from qwed.stores.sqlite.reading import SCORE
+from qwed.stores.sqlite.rows import Row
+from qwed.stores.tables import hour_keys
+
+_KEEP_EVERY: Final = 64
+_TAIL: Final = 1_000
+# One prepared statement per table and number of rows: all of them stay in the connection's cache.
+_MAX_ROWS: Final = 32
+_ADD_DAYS: Final = (
+    "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,"
+    " actions = actions + excluded.actions,"
+    # Bounded below 2^63, where SQLite would go on in floating point.
+    " cost_nano = min(4611686018427387904, max(0, cost_nano + excluded.cost_nano)),"
+    " tokens = min(4611686018427387904, max(0, tokens + excluded.tokens))"
+)
+_ADD_SECONDS: Final = "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests"
+_ADD_HOURS: Final = (
+    "ON CONFLICT DO UPDATE SET entries = entries + excluded.entries,"
+    " cost_nano = min(4611686018427387904, cost_nano + excluded.cost_nano)"
+)
+_KEEP_CHECKPOINT_MS: Final = 60_000
+
+
+class Writing:
+    """The writer's side of the tables; everything here runs on the writer's own thread."""
+
+    def __init__(
+        self,
+        writer: sqlite3.Connection,
+        ring: KeyRing,
+        retention: Retention,
+        on_removed: Callable[[], None],
+    ) -> None:
+        self._writer = writer
+        self._ring = ring
+        self._retention = retention
+        self._on_removed = on_removed
+        self._name = ledger_name(writer)
+        self._end: _End | None = self._verified_end()
+        self._groups = 0
+        self._has_removed = False
+        # A crash may have come between an erasure and the emptying of the log.
+        self._must_scrub = True
+        self._scrub()
+
+    def write(self, records: list[Record]) -> None:
+        with unavailable():
+            # Unknown until the group is written: after an error the end is read back first.
+            before, self._end = self._end or self._stored_end(), None
+            self._end = self._write(before, records)
+
+    def _write(self, before: "_End", records: list[Record]) -> "_End":
+        end: _End | None = None
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            end = self._insert(before, records)
+            self._groups += 1
+            if self._groups % _KEEP_EVERY == 0:
+                self._tidy(records[-1].activity.at_ms)
+            self._writer.execute("COMMIT")
+            if self._has_removed:
+                self._has_removed = False
+                self._on_removed()
+            if self._must_scrub:
+                self._scrub()
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            # A commit may fail after it was done: then the end of the chain is ours.
+            if end is not None and self._stored_head() == end.head:
+                return end
+            raise
+        return end
+
+    def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+        full = sorted(claim.full)
+        with unavailable(), self._transaction() as run:
+            candidates = run(
+                DUE_DELIVERIES.format(full=places(full)), (claim.now_ms, claim.per_webhook, *full)
+            ).fetchall()
+            taken = claim.chosen(candidates)
+            if not taken:
+                return []
+            rows = run(
+                f"SELECT {DELIVERY} FROM deliveries WHERE delivery_id IN ({places(taken)})",  # noqa: S608
+                taken,
+            ).fetchall()
+            found = [claimed(delivery_of(row), claim) for row in rows]
+            for delivery in found:
+                run(PUT_DELIVERY, delivery_row(delivery))
+        return found
+
+    def settle_delivery(self, delivery: Delivery) -> None:
+        with unavailable(), self._transaction() as run:
+            run(
+                "UPDATE deliveries SET state = ?, due_ms = ?, last_error = ? WHERE delivery_id = ?"
+                " AND state = 'pending' AND (attempts = ? OR ? = 'delivered')",
+                (
+                    delivery.state.value,
+                    delivery.due_ms,
+                    delivery.last_error,
+                    delivery.delivery_id,
+                    delivery.attempts,
+                    delivery.state.value,
+                ),
+            )
+
+    def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
+        rows = [
+            (c.peer, c.number, c.event, c.evidence, c.before, c.after, c.at, c.revokes, c.seq)
+            for c in changes
+        ]
+        with unavailable(), self._transaction() as run:
+            for row in rows:
+                run(
+                    f"INSERT INTO score_changes ({SCORE}) VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",  # noqa: S608
+                    row,
+                )
+
+    def end_session(self, session_id: bytes, expires_ms: int) -> None:
+        with unavailable(), self._transaction() as run:
+            run(
+                "INSERT INTO ended_sessions VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (session_id, expires_ms),
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """What is beside the record: nothing of it is chained."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._writer.execute
+            self._writer.execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+
+    def _stored_head(self) -> Head:
+        row = self._writer.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
+        return Head(*row) if row else Head()
+
+    def _stored_end(self) -> "_End":
+        head = self._stored_head()
+        ledger = SqliteLedger(lambda sql, *values: self._writer.execute(sql, values).fetchall())
+        return _End(head, edge_of(ledger.nodes(), head.seq))
+
+    def _insert(self, before: "_End", records: list[Record]) -> "_End":
+        growth = Growth(before.head, before.edge)
+        activities, tokens = self._grown(growth, records)
+        self._insert_rows("INSERT INTO activities VALUES", activities)
+        entries = [(e.seq, e.at_ms, e.subject, e.commitment, e.previous, e.hash) for e in growth.entries]
+        self._insert_rows("INSERT INTO ledger VALUES", entries)
+        self._insert_rows("INSERT INTO ects VALUES", tokens)
+        self._insert_rows("INSERT INTO tiles VALUES", growth.tiles)
+        replaceable = self._insert_checkpoint(before, growth, records)
+        self._insert_rows(
+            "INSERT INTO steps VALUES", [_step_row(r.step) for r in records if r.step is not None]
+        )
+        self._book([record.booking for record in records if record.booking is not None])
+        self._count_hours([record.activity for record in records])
+        for record in records:
+            if not _is_plain(record):
+                self._insert_rare(record)
+        return _End(growth.head, growth.edge, replaceable)
+
+    def _grown(self, growth: Growth, records: list[Record]) -> tuple[list[Row], list[Row]]:
+        """Rows of activities and tokens, each with the number and salt of its entry."""
+        activities: list[Row] = []
+        tokens: list[Row] = []
+        for record in records:
+            for ect in record.ects:
+                if self._is_new(ect.jti, tokens):
+                    token = ect.token.encode("ascii")
+                    entry, salt = growth.add(ect.jti, ect.received_ms, token)
+                    tokens.append((ect.jti, entry.seq, salt, token, ect.principal_id))
+            for activity in record.activities:
+                entry, salt = growth.add(activity.activity_id, activity.at_ms, committed(activity))
+                activities.append(_activity_row(activity, entry.seq, salt))
+        return activities, tokens
+
+    def _is_new(self, jti: str, tokens: list[Row]) -> bool:
+        """A token presented again, perhaps by the next request of this very group, is recorded once."""
+        if any(row[0] == jti for row in tokens):
+            return False
+        return self._writer.execute("SELECT 1 FROM ects WHERE jti = ?", (jti,)).fetchone() is None
+
+    def _insert_checkpoint(self, before: "_End", growth: Growth, records: list[Record]) -> int | None:
+        """The group's signature. It takes the place of the one before, unless that is kept: one a minute
+        is, and every one that a witness signed too. Says since when it may itself be replaced."""
+        at_ms = records[-1].activity.at_ms
+        token = sealed(self._ring, self._name, growth, records)
+        since = before.replaceable_ms
+        if since is not None and at_ms - since < _KEEP_CHECKPOINT_MS:
+            changed = self._writer.execute(
+                "UPDATE checkpoints SET size = ?, at_ms = ?, token = ?"
+                " WHERE size = ? AND cosignatures IS NULL",
+                (growth.head.seq, at_ms, token, before.head.seq),
+            )
+            if changed.rowcount:
+                return since
+        self._writer.execute(
+            "INSERT INTO checkpoints (size, at_ms, token) VALUES (?, ?, ?)", (growth.head.seq, at_ms, token)
+        )
+        return at_ms
+
+    def _insert_rows(self, insert: str, rows: list[Row], conflict: str = "") -> None:
+        """Many rows in one statement. Each statement gives up the interpreter lock and has to win it
+        back from a busy event loop, which costs far more than the insert itself."""
+        for position in range(0, len(rows), _MAX_ROWS):
+            block = rows[position : position + _MAX_ROWS]
+            statement = _insertion(insert, conflict, len(block[0]), len(block))
+            self._writer.execute(statement, list(itertools.chain.from_iterable(block)))
+
+    def _book(self, bookings: list[Booking]) -> None:
+        """Bookings of one group that fall on one row become one statement."""
+        days: defaultdict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        seconds: defaultdict[tuple[str, int], int] = defaultdict(int)
+        for b in bookings:
+            for row in (days["agent", b.agent_id, b.day], days["principal", b.principal_id, b.day]):
+                row[0] += b.requests
+                row[1] += b.cost_nano
+                row[2] += b.tokens
+                row[3] += b.actions
+            if b.requests:
+                seconds[b.agent_id, b.second] += b.requests
+        self._insert_rows("INSERT INTO days VALUES", [(*key, *row) for key, row in days.items()], _ADD_DAYS)
+        self._insert_rows(
+            "INSERT INTO seconds VALUES", [(*key, count) for key, count in seconds.items()], _ADD_SECONDS
+        )
+
+    def _count_hours(self, activities: list[Activity]) -> None:
+        hours: dict[tuple[str, int, str, str], list[int]] = {}
+        for activity in activities:
+            for key in hour_keys(activity):
+                row = hours.get(key)
+                if row is None:
+                    row = hours[key] = [0, 0]
+                row[0] += 1
+                row[1] += activity.cost_nano
+        self._insert_rows(
+            "INSERT INTO hours VALUES", [(*key, *row) for key, row in hours.items()], _ADD_HOURS
+        )
+
+    def _insert_rare(self, record: Record) -> None:
+        """What most decisions do not have."""
+        run = self._writer.execute
+        if (agent := record.agent) is not None:
+            row = (agent.agent_id, agent.principal_id, agent.token_hash, agent.status.value)
+            violation = agent.suspended_for_violation and agent.status is AgentStatus.SUSPENDED
+            run("INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)", (*row, violation, encode(agent)))
+        if (approval := record.approval) is not None:
+            key = (approval.approval_id, approval.agent_id, approval.principal_id, approval.status.value)
+            run(
+                "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, approval.created_ms, approval.ends_ms, encode(approval), approval.attention_ms),
+            )
+        if (k := record.key) is not None:
+            run(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?)",
+                (k.key_id, k.key_hash, k.principal_id, encode(k)),
+            )
+        if (o := record.outcome) is not None:
+            run(
+                "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)",
+                (o.activity_id, o.agent_id, o.result.value, o.fingerprint, encode(o)),
+            )
+        if (r := record.remembered) is not None:
+            run(
+                "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?, ?, ?, ?)",
+                (r.agent_id, r.key_hash, r.expires_ms, r.status, r.body, r.retry_after_seconds),
+            )
+        if (c := record.crossing) is not None:
+            run(
+                "INSERT OR REPLACE INTO crossings VALUES (?, ?, ?, ?)",
+                (c.agent_id, c.fingerprint, c.conversation_id, c.at_ms),
+            )
+        if record.conduct is not None:
+            run(
+                "INSERT OR REPLACE INTO conduct VALUES (?, ?)",
+                (record.activity.agent_id, encode(record.conduct)),
+            )
+        for change in record.trust_changes:
+            run(
+                "INSERT INTO trust_changes (agent_id, at_ms, cause, body) VALUES (?, ?, ?, ?)",
+                (change.agent_id, change.at_ms, change.cause.value, encode(change)),
+            )
+        if (w := record.webhook) is not None:
+            run(
+                "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?)",
+                (w.webhook_id, w.principal_id, encode(w)),
+            )
+        if record.dropped_webhook is not None:
+            run("DELETE FROM webhooks WHERE webhook_id = ?", (record.dropped_webhook,))
+            run("DELETE FROM deliveries WHERE webhook_id = ?", (record.dropped_webhook,))
+        for delivery in record.deliveries:
+            run(PUT_DELIVERY, delivery_row(delivery))
+        if record.redaction is not None:
+            redact(run, record.redaction)
+            self._must_scrub = True
+        if (workflow := record.workflow) is not None:
+            run(
+                "INSERT INTO workflows VALUES (?, ?, ?)",
+                (workflow.workflow_id, workflow.principal_id, encode(workflow)),
+            )
+        for done in record.completions:
+            run(
+                "INSERT OR IGNORE INTO workflow_nodes VALUES (?, ?, ?)",
+                (done.workflow_id, done.node_id, done.jti),
+            )
+        if (signed := record.cosignature) is not None:
+            kept = run("SELECT cosignatures FROM checkpoints WHERE size = ?", (signed.size,)).fetchone()
+            others = msgspec.json.decode(kept[0]) if kept and kept[0] else []
+            run(
+                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+                (signed.size, signed.at_ms, signed.checkpoint, encode([*others, signed.token])),
+            )
+
+    def _tidy(self, now_ms: int) -> None:
+        removed = keep_house(self._writer.execute, now_ms, self._retention)
+        self._has_removed = self._has_removed or removed.activities
+        self._must_scrub = self._must_scrub or removed.activities or removed.approvals
+
+    def _scrub(self) -> None:
+        """Empty the log of changes too: it holds pages as they were before. A reader in the middle of
+        something is not waited for; the next group tries again."""
+        try:
+            busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error:
+            return
+        self._must_scrub = bool(busy)
+
+    # --- the ledger ----------------------------------------------------------------------------
+
+    def _verified_end(self) -> "_End":
+        """The end of the ledger, after following its tail to the last signature: a broken one is not
+        built upon."""
+        head = self._verified_head()
+        end = self._stored_end()
+        row = self._writer.execute(
+            "SELECT size, token FROM checkpoints ORDER BY size DESC LIMIT 1"
+        ).fetchone()
+        if row is None and head == Head():
+            return end
+        if row is None or row[0] != head.seq:
+            raise BrokenChain(f"the last entry, {head.seq}, is not the one that was signed")
+        try:
+            checkpoint = read_checkpoint(row[1], self._ring.known())
+        except InvalidToken:
+            raise BrokenChain(
+                "the last checkpoint was not signed by a key of this deployment: restore the key file that"
+                " belongs to this store"
+            ) from None
+        if checkpoint.head != head.hash or checkpoint.root != end.edge.root():
+            raise BrokenChain(f"the ledger up to entry {head.seq} is not the one that was signed")
+        return end
+
+    def _verified_head(self) -> Head:
+        rows = self._writer.execute(
+            "SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger ORDER BY seq DESC LIMIT ?",
+            (_TAIL,),
+        ).fetchall()
+        if not rows:
+            return Head()
+        tail = [Entry(*row) for row in reversed(rows)]
+        return verify(tail, Head(tail[0].seq - 1, tail[0].previous))
+
+
+class _End(msgspec.Struct, frozen=True):
+    """Where the ledger ends, and since when its last checkpoint may be replaced by the next."""
+
+    head: Head
+    edge: Edge
+    replaceable_ms: int | None = None
+
+
+@functools.cache
+def _insertion(insert: str, conflict: str, columns: int, rows: int) -> str:
+    """The text of a statement for so many rows; there are `_MAX_ROWS` of each kind at most."""
+    values = ",".join([f"({','.join('?' * columns)})"] * rows)
+    return f"{insert} {values} {conflict}"
+
+
+def _activity_row(a: Activity, seq: int, salt: bytes) -> Row:
+    return (
+        seq,
+        a.activity_id,
+        a.agent_id,
+        a.principal_id,
+        a.at_ms,
+        a.action_type,
+        a.decision,
+        a.error_code,
+        a.conversation_id,
+        a.cost_nano,
+        a.tokens,
+        a.fingerprint,
+        ",".join(a.par) or None,
+        a.wid,
+        salt,
+        a.payload,
+    )
+
+
+def _step_row(committed: CommittedStep) -> Row:
+    step = committed.step
+    return (
+        committed.agent_id,
+        committed.conversation_id,
+        step.number,
+        step.fingerprint,
+        step.state,
+        step.approved,
+        step.activity_id,
+        step.wid,
+    )
+
+
+def _is_plain(record: Record) -> bool:
+    """An ordinary decision: nothing beside its activity, step and booking."""
+    return (
+        record.agent is None
+        and record.approval is None
+        and record.key is None
+        and record.outcome is None
+        and record.remembered is None
+        and record.crossing is None
+        and record.conduct is None
+        and not record.trust_changes
+        and record.webhook is None
+        and record.dropped_webhook is None
+        and record.redaction is None
+        and not record.deliveries
+        and record.cosignature is None
+        and record.workflow is None
+        and not record.completions
+    )
