@@ -12,7 +12,8 @@ from tests.support.world import World
 from qwed.bootstrap import signing_key_path
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect.key_files import open_ring
-from qwed.stores import open_sqlite, sqlite
+from qwed.stores import open_sqlite
+from qwed.stores.sqlite import searching
 
 SHAPE = Shape(activities=3_000, approvals=120, agents=10, principals=2, days=5)
 
@@ -41,7 +42,7 @@ def everything(world, key=None, **query):
 
 def test_a_search_finds_every_entry_once(written, monkeypatch):
     world, agents = written
-    monkeypatch.setattr(sqlite, "SEARCHED_AT_ONCE", 700)
+    monkeypatch.setattr(searching, "SEARCHED_AT_ONCE", 700)
     entries = everything(world)
     decisions = [entry for entry in entries if entry["decision"] != "NOTED"]
 

@@ -16,7 +16,8 @@ from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.counting import Count
 from qwed.gateway.records import Record, ReportScope
 from qwed.gateway.waiting import run
-from qwed.stores import memory, open_memory, open_sqlite, sqlite
+from qwed.stores import memory, open_memory, open_sqlite
+from qwed.stores.sqlite import searching
 
 AGENTS = (an_agent(principal="acme"), an_agent(principal="acme"), an_agent(principal="rival"))
 CODES = ("QWED-AGENT-005", "QWED-AGENT-LOOP-003", "QWED-AGENT-BUDGET-001", None)
@@ -105,7 +106,7 @@ def test_every_figure_is_what_the_list_says(kind, entries, period, whose):
     )
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "SURVEY_STRETCH", 7)
-        patch.setattr(sqlite, "SURVEY_STRETCH", 7)
+        patch.setattr(searching, "SURVEY_STRETCH", 7)
         clock = FakeClock()
         store = (
             open_memory(DEFAULT_POLICY, clock, RING)
