@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-import time
 
 import msgspec
 import pytest
+from tests.support.cpu import cpu_time
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Status
@@ -147,12 +147,11 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_hostile_text_gets_an_answer_in_bounded_time(name, language):
-    started = time.process_time()
-
-    finding = verify(HOSTILE[name], language=language)
+    with cpu_time() as spent:
+        finding = verify(HOSTILE[name], language=language)
 
     assert finding.risk is not None
-    assert time.process_time() - started < 3
+    assert spent.seconds < 3
 
 
 def test_code_within_code_is_followed_only_so_far():

@@ -4,6 +4,7 @@ import random
 import time
 
 import pytest
+from tests.support.cpu import cpu_time
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
@@ -71,10 +72,10 @@ BOMBS = {
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS.keys())
 def test_a_bomb_is_answered_within_the_deadline(text):
     _ENGINE.verify(Action("calculate", "sin(x)^2 + cos(x)^2 = 1"))
-    started = time.process_time()
-    finding = _ENGINE.verify(Action("calculate", text))
+    with cpu_time() as spent:
+        finding = _ENGINE.verify(Action("calculate", text))
 
-    assert time.process_time() - started < _DEADLINE_SECONDS
+    assert spent.seconds < _DEADLINE_SECONDS
     assert "could not be worked out" not in finding.reason
 
 
@@ -109,11 +110,11 @@ def test_random_text_is_always_answered(seed):
     for _ in range(250):
         text = "".join(source.choices(_PIECES, k=source.randint(1, 40)))
         action = Action("calculate", text)
-        started = time.process_time()
-        finding = _ENGINE.verify(action)
+        with cpu_time() as spent:
+            finding = _ENGINE.verify(action)
 
         assert "could not be worked out" not in finding.reason, text
-        assert time.process_time() - started < _DEADLINE_SECONDS, text
+        assert spent.seconds < _DEADLINE_SECONDS, text
         if finding.corrected is not None:
             assert _ENGINE.verify(finding.corrected).status is Status.VERIFIED, text
 

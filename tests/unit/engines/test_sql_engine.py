@@ -3,11 +3,11 @@
 import json
 import subprocess
 import sys
-import time
 from typing import Any
 
 import msgspec
 import pytest
+from tests.support.cpu import cpu_time
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Status
@@ -68,10 +68,10 @@ HOSTILE = {
 def test_hostile_text_gets_an_answer_in_time(name: str, dialect: str | None) -> None:
     parameters: dict[str, Any] = {"dialect": dialect, "schema": {"t": ["a", "b"]}} if dialect else {}
     action = Action("execute_sql", HOSTILE[name], parameters=parameters)
-    started = time.process_time()
-    finding = ENGINE.verify(action)
+    with cpu_time() as spent:
+        finding = ENGINE.verify(action)
 
-    assert time.process_time() - started < 2.0
+    assert spent.seconds < 2.0
     assert finding.status is not Status.CORRECTED
     assert msgspec.json.encode({"evidence": finding.evidence}, enc_hook=str)
     if len(HOSTILE[name]) > 2_000:

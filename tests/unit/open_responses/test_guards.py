@@ -1,10 +1,10 @@
 """What each of the six guards lets through and what it blocks."""
 
-import time
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.support.cpu import cpu_time
 
 from qwed_open_responses import ResponseVerifier
 from qwed_open_responses.guards import ArgumentGuard, MathGuard, SchemaGuard, StateGuard, ToolGuard
@@ -59,10 +59,10 @@ def test_a_schema_checks_the_arguments_of_every_call() -> None:
 
 def test_a_runaway_pattern_does_not_run_away() -> None:
     guard = SchemaGuard({"type": "string", "pattern": "^(a+)+$"})
-    started = time.process_time()
-    guard.check("a" * 5_000 + "!")
+    with cpu_time() as spent:
+        guard.check("a" * 5_000 + "!")
 
-    assert time.process_time() - started < 0.5
+    assert spent.seconds < 0.5
 
 
 def test_schema_messages_do_not_repeat_secrets() -> None:
