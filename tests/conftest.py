@@ -1,16 +1,26 @@
-"""What holds for the whole run: Ctrl-C reaches its children, and it says which servers it started."""
+"""What holds for the whole run: its tier, that Ctrl-C reaches its children, and which servers it started."""
 
 import json
 import signal
 
 import pytest
 from tests.support.services import folder_of, run_id
+from tests.support.tiers import is_left_out
 
 
 def pytest_configure() -> None:
     # A shell starts its background jobs with Ctrl-C ignored, and every process below would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept, left_out = [], []
+    for item in items:
+        (left_out if is_left_out({mark.name for mark in item.iter_markers()}) else kept).append(item)
+    items[:] = kept
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -348,9 +348,9 @@ SETTINGS: Final = (
 )
 
 _BY_VARIABLE: Final = {setting.variable: setting for setting in SETTINGS}
-# Read by the Open Responses guards and by the conformance tests, not by the gateway.
+# Read by the Open Responses guards and by the tests, not by the gateway.
 _FOREIGN_PREFIX: Final = "QWED_OR_"
-_FOREIGN: Final = frozenset({"QWED_VECTORS"})
+_FOREIGN: Final = frozenset({"QWED_VECTORS", "QWED_TIER"})
 
 
 def environment() -> Mapping[str, str]:

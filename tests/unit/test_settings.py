@@ -124,7 +124,8 @@ def test_an_unknown_name_stops_start_up_and_the_nearest_one_is_offered():
 
 
 def test_names_of_the_guards_and_of_other_programs_are_left_alone():
-    environ = {"QWED_OR_MODE": "x", "QWED_VECTORS": "y", "PATH": "/bin", "qwed_host": "z", "QWED": "1"}
+    environ = {"QWED_OR_MODE": "x", "QWED_VECTORS": "y", "QWED_TIER": "long"}
+    environ |= {"PATH": "/bin", "qwed_host": "z", "QWED": "1"}
 
     assert read_settings(environ) == read_settings({})
 
