@@ -24,7 +24,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class CodeVerdict(msgspec.Struct, frozen=True):
-    """`pure` is proven, and `purity` is the proof's summary or what stands in its way."""
+    """`pure` is proven, and `purity` is the proof's summary or what stands in its way.
+
+    `home`: the text parses and every name in it is resolved, so this may well be its language. `acts`:
+    effects of commands and APIs that are known, reading excluded; ordinary words and values have none.
+    """
 
     language: str
     problems: tuple[Problem, ...] = ()
@@ -32,6 +36,8 @@ class CodeVerdict(msgspec.Struct, frozen=True):
     pure: bool = False
     purity: str = ""
     malformed: str | None = None
+    home: bool = False
+    acts: tuple[str, ...] = ()
 
     @property
     def harms(self) -> tuple[Problem, ...]:
