@@ -18,6 +18,7 @@ from qwed.domain.policy import (
     Policy,
     PrincipalCeilings,
     RateLimit,
+    Separate,
     ToolGroup,
 )
 from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_RISK_LEVELS
@@ -112,7 +113,7 @@ limits: {max_body_bytes: 2048, max_depth: 10, engine_seconds: 0.5, engine_queue:
 budgets: {max_daily_cost_usd: null, max_per_request_cost_usd: "0.5", max_requests_per_hour: 0,
           max_requests_per_day: 2, max_tokens_per_request: 3, max_daily_tokens: 4}
 approvals: {ttl_seconds: 10, max_open: 2, approvers: 3, remind_after_seconds: 4, escalate_after_seconds: 5,
-  escalate_to_role: chief}
+  escalate_to_role: chief, separate: always}
 notifications: {timeout_seconds: 1, first_retry_seconds: 2, max_retry_seconds: 3, max_attempts: 4,
   give_up_after_seconds: 5, private: [127.0.0.0/8]}
 retention: {activity_days: 1, approval_days: 2, security_log_days: null}
@@ -123,7 +124,7 @@ trust: {denied_cells: pending}
     assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9)
     assert msgspec.structs.astuple(policy.limits) == (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0))
     assert msgspec.structs.astuple(policy.budgets) == (None, Decimal("0.5"), 0, 2, 3, 4)
-    assert msgspec.structs.astuple(policy.approvals) == (10, 2, 3, None, 4, 5, "chief")
+    assert msgspec.structs.astuple(policy.approvals) == (10, 2, 3, None, 4, 5, "chief", Separate.ALWAYS)
     assert msgspec.structs.astuple(policy.notifications) == ((), ("127.0.0.0/8",), 1.0, 2.0, 3.0, 4, 5)
     assert msgspec.structs.astuple(policy.retention) == (1, 2, None, 30)
     assert policy.denied_cells is DeniedCells.PENDING
@@ -205,6 +206,27 @@ def test_the_cost_is_price_and_usage_but_at_least_the_minimum():
 )
 def test_a_profile_asks_for_the_context_unless_the_file_says_otherwise(text: str, required: bool):
     assert load(text).tools_require_context is required
+
+
+@pytest.mark.parametrize(
+    ("text", "separate"),
+    [
+        ("", Separate.WHEN_POSSIBLE),
+        ("profile: standard", Separate.WHEN_POSSIBLE),
+        ("profile: regulated", Separate.ALWAYS),
+        ("approvals: {separate: off}", Separate.OFF),
+        ("profile: standard\napprovals: {separate: always}", Separate.ALWAYS),
+        ("profile: regulated\napprovals: {separate: always, approvers: 2}", Separate.ALWAYS),
+    ],
+)
+def test_the_regulated_profile_always_separates_who_holds_a_token_from_who_answers(text, separate):
+    assert load(text).approvals.separate is separate
+
+
+@pytest.mark.parametrize("given", ["off", "when_possible"])
+def test_the_regulated_profile_refuses_to_separate_less(given: str):
+    with pytest.raises(PolicyError, match=r"approvals.separate.*must be always in the regulated profile"):
+        load(f"profile: regulated\napprovals:\n  separate: {given}")
 
 
 def test_named_principals_inherit_what_they_do_not_state():

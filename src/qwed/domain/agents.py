@@ -61,6 +61,8 @@ class Agent(msgspec.Struct, frozen=True):
     model: str | None = None
     #: Public keys (JWK) with which it signs its execution context tokens.
     ect_keys: tuple[Mapping[str, str], ...] = ()
+    #: The keys that were shown a token of it, by registering it or rotating its token; () where nobody knows.
+    token_seen_by: tuple[str, ...] = ()
 
     @property
     def did(self) -> str:

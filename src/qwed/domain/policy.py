@@ -112,6 +112,15 @@ class PrincipalCeilings(msgspec.Struct, frozen=True):
     max_requests_per_day: int | None = None
 
 
+class Separate(enum.StrEnum):
+    """Whether a key that has seen an agent's token is kept from answering that agent's approvals."""
+
+    ALWAYS = "always"
+    #: Where another key of its principal could answer.
+    WHEN_POSSIBLE = "when_possible"
+    OFF = "off"
+
+
 class ApprovalRules(msgspec.Struct, frozen=True):
     """`approvers` different people must agree; `role`, when set, is one that each of them must have.
 
@@ -125,6 +134,7 @@ class ApprovalRules(msgspec.Struct, frozen=True):
     remind_after_seconds: int | None = None
     escalate_after_seconds: int | None = None
     escalate_to_role: str | None = None
+    separate: Separate = Separate.WHEN_POSSIBLE
 
 
 class NotificationRules(msgspec.Struct, frozen=True):

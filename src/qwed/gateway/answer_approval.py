@@ -30,6 +30,7 @@ from qwed.gateway.proposals import Conclusion, Examined, Place, Proposal, conclu
 from qwed.gateway.read_approvals import visible_approval
 from qwed.gateway.records import Activity, Record
 from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
+from qwed.gateway.separate_approvers import separation_refusal
 from qwed.gateway.services import Services
 from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.verify_action import (
@@ -90,6 +91,9 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
         agent = await services.store.agent(approval.agent_id)
         if agent is None:
             raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+        refusal = await separation_refusal(services, caller, agent, approval)
+        if refusal is not None:
+            raise RequestError(refusal)
         result = _answered(services, caller.key, approval, vote)
         if approves and body.action is not None:
             approval = await _edited(services, caller, agent, approval, body.action)

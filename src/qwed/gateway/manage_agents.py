@@ -148,7 +148,8 @@ async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) ->
     assert token_hash is not None
 
     def renewed(agent: Agent) -> Agent:
-        return msgspec.structs.replace(agent, token_hash=token_hash)
+        seen_by = dict.fromkeys((*agent.token_seen_by, *caller.names))
+        return msgspec.structs.replace(agent, token_hash=token_hash, token_seen_by=tuple(seen_by))
 
     answer = await change(services, caller, agent_id, "rotate_token", renewed, {})
     return Answer({**answer.body, "agent_token": token})

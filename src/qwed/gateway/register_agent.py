@@ -90,6 +90,7 @@ async def _register(services: Services, caller: Caller, body: FlatBody) -> Answe
         description=_optional("description", body.description, MAX_TEXT),
         framework=_optional("framework", body.framework, MAX_NAME),
         model=_optional("model", body.model, MAX_NAME),
+        token_seen_by=caller.names,
     )
     activity = noted(services, caller, "register_agent", agent.to_wire(), agent=agent)
     change = changed_standing(caller, agent, agent, Cause.REGISTERED, None, activity)

@@ -13,6 +13,7 @@ from qwed.domain.policy import (
     Policy,
     Profile,
     RateLimit,
+    Separate,
     ToolGroup,
 )
 from qwed.domain.registry import CODE, ENGINE_NAMES, SQL, TOOL_CONTROL
@@ -59,6 +60,7 @@ class _Assembly:
         values = {name: given[name] for name in _PLAIN_SECTIONS if name in given}
         for name in _STRUCT_SECTIONS:
             values[name] = msgspec.structs.replace(getattr(DEFAULT_POLICY, name), **given.get(name, {}))
+        values["approvals"] = self._approvals(values["approvals"])
         values["limits"] = self._limits(given.get("limits", {}))
         values["actions"] = self._actions()
         values["tools_require_context"] = self._require_context()
@@ -113,6 +115,13 @@ class _Assembly:
         if isinstance(given, bool):
             return given
         return self._given.get("profile") in (Profile.STANDARD, Profile.REGULATED)
+
+    def _approvals(self, rules: ApprovalRules) -> ApprovalRules:
+        if self._given.get("profile") is not Profile.REGULATED:
+            return rules
+        if self._is_written("approvals", "separate") and rules.separate is not Separate.ALWAYS:
+            self._fail("must be always in the regulated profile", "approvals", "separate")
+        return msgspec.structs.replace(rules, separate=Separate.ALWAYS)
 
     def _actions(self) -> dict[str, ActionRule]:
         rules = dict(DEFAULT_POLICY.actions)

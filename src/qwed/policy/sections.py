@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, ToolGroup
+from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, Separate, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.policy import readers
 from qwed.policy.engines import CHECK_KINDS, RULES_READERS, URL_PATTERNS
@@ -113,6 +113,7 @@ APPROVALS: Final[Mapping[str, Reader]] = {
     "remind_after_seconds": optional(whole(1, 30 * 86_400)),
     "escalate_after_seconds": optional(whole(1, 30 * 86_400)),
     "escalate_to_role": optional(readers.text),
+    "separate": readers.member("way to separate approvers", Separate),
 }
 NOTIFICATIONS: Final[Mapping[str, Reader]] = {
     "allow": URL_PATTERNS,
