@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from qwed_sdk.client import QWEDClient
     from qwed_sdk.conversations import ActionDenied, AsyncConversation, Conversation, Permit
     from qwed_sdk.decorator import verified
-    from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
+    from qwed_sdk.errors import GatewayUnavailable, QWEDError, RateLimited, RequestRefused
     from qwed_sdk.results import Agent, Approval, Decision, ToolDecision
     from qwed_sdk.tool_gate import ToolGate, ToolRefused, tool_run
     from qwed_sdk.tool_map import ToolAs
@@ -25,6 +25,7 @@ __all__ = [
     "Permit",
     "QWEDClient",
     "QWEDError",
+    "RateLimited",
     "RequestRefused",
     "ToolAs",
     "ToolDecision",
@@ -46,6 +47,7 @@ _HOMES = {
     "Permit": "qwed_sdk.conversations",
     "QWEDClient": "qwed_sdk.client",
     "QWEDError": "qwed_sdk.errors",
+    "RateLimited": "qwed_sdk.errors",
     "RequestRefused": "qwed_sdk.errors",
     "ToolAs": "qwed_sdk.tool_map",
     "ToolDecision": "qwed_sdk.results",

@@ -271,7 +271,7 @@ class AsyncQWEDClient:
                 continue
             if status is None:
                 raise GatewayUnavailable(failure)
-            return call.read(status, calls.parse(status, raw, answered or {}))
+            return calls.read_answer(call, status, raw, answered or {})
 
     async def _answer(
         self, call: Call[R], headers: Mapping[str, str], content: bytes | None

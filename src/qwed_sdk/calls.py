@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from qwed_sdk.errors import GatewayUnavailable, RequestRefused
+from qwed_sdk.errors import GatewayUnavailable, RateLimited, RequestRefused
 from qwed_sdk.results import Agent, Approval, Decision, Result, ToolDecision
 
 R = TypeVar("R")
@@ -102,7 +102,17 @@ def refusal(status: int, body: dict[str, Any]) -> Exception:
     error = body.get("error")
     if not isinstance(error, dict) or status >= 500:
         return GatewayUnavailable(f"the gateway answered {status}: {_message(error)}")
-    return RequestRefused(status, error)
+    return RateLimited(status, error) if status == 429 else RequestRefused(status, error)
+
+
+def read_answer(call: Call[R], status: int, raw: bytes, headers: Mapping[str, str]) -> R:
+    """What the call makes of an answer. How long to wait stands in a header, not in the body."""
+    try:
+        return call.read(status, parse(status, raw, headers))
+    except RateLimited as error:
+        seconds = headers.get("retry-after", "")
+        error.retry_after = float(seconds) if seconds.isascii() and seconds.isdigit() else None
+        raise
 
 
 def _message(error: Any) -> str:

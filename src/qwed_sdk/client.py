@@ -273,7 +273,7 @@ class QWEDClient:
                 continue
             if status is None:
                 raise GatewayUnavailable(failure)
-            return call.read(status, calls.parse(status, raw, answered or {}))
+            return calls.read_answer(call, status, raw, answered or {})
 
     def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

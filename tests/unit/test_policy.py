@@ -109,7 +109,8 @@ def test_every_number_of_a_section_reaches_its_field():
 loops: {max_steps: 1, max_repeats: 2, window: 30, no_progress: 4, cycle_max_period: 6, cycle_rounds: 7,
         cycle_rounds_without_hashes: 8, cross_conversation: 9}
 limits: {max_body_bytes: 2048, max_depth: 10, engine_seconds: 0.5, engine_queue: 3, write_queue: 4,
-         lease_seconds: 5, failed_auth: {limit: 7}}
+         lease_seconds: 5, failed_auth: {limit: 7},
+         refusals_per_hour: 6}
 budgets: {max_daily_cost_usd: null, max_per_request_cost_usd: "0.5", max_requests_per_hour: 0,
           max_requests_per_day: 2, max_tokens_per_request: 3, max_daily_tokens: 4}
 approvals: {ttl_seconds: 10, max_open: 2, approvers: 3, remind_after_seconds: 4, escalate_after_seconds: 5,
@@ -122,7 +123,8 @@ trust: {denied_cells: pending}
     )
 
     assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9)
-    assert msgspec.structs.astuple(policy.limits) == (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0))
+    limits = (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0), 6)
+    assert msgspec.structs.astuple(policy.limits) == limits
     assert msgspec.structs.astuple(policy.budgets) == (None, Decimal("0.5"), 0, 2, 3, 4)
     assert msgspec.structs.astuple(policy.approvals) == (10, 2, 3, None, 4, 5, "chief", Separate.ALWAYS)
     assert msgspec.structs.astuple(policy.notifications) == ((), ("127.0.0.0/8",), 1.0, 2.0, 3.0, 4, 5)

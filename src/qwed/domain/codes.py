@@ -131,7 +131,9 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
         Code.AUTH_MISSING: _row(401, "No valid credential", "Send an API key or agent token"),
         Code.AUTH_FORBIDDEN: _row(403, "The credential may not do this", "Use one with the named scope"),
         Code.NOT_FOUND: _row(404, "There is no such thing, or it is not yours", "Check the address"),
-        Code.RATE_LIMITED: _row(429, "Too many requests", "Wait for Retry-After"),
+        Code.RATE_LIMITED: _row(
+            429, "Too many requests, or too many that were refused", "Wait for Retry-After"
+        ),
         Code.STORE_UNAVAILABLE: _row(
             503, "The store or ledger cannot record, so nothing is decided", "Retry; then see /ready"
         ),

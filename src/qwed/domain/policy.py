@@ -91,6 +91,8 @@ class Limits(msgspec.Struct, frozen=True):
     lease_seconds: float = 30.0
     requests_per_credential: RateLimit | None = None
     failed_auth: RateLimit = RateLimit(20, 10.0)
+    #: Of one agent's refusals before an engine looks, so many have an entry of their own; more are counted.
+    refusals_per_hour: int = 300
 
 
 class BudgetLimits(msgspec.Struct, frozen=True):

@@ -14,6 +14,8 @@ from qwed.gateway.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
 MAX_SHOWN_DEPTH: Final = 70
+#: How much a refusal that no engine looked at keeps of an action, and of its context.
+MAX_REFUSED: Final = 2_048
 #: Masked beyond the cut, so that no secret is cut in two: longer than any of them.
 _OVERLAP: Final = 4_096
 
@@ -77,6 +79,22 @@ def shown(value: Any, depth: int = 0) -> Any:
         # Longer ones take quadratic time to write, and Python refuses to.
         return value if value.bit_length() <= MAX_INTEGER_BITS else "[an integer of too many digits]"
     return _number(value)
+
+
+def shorten(shown_value: Any) -> Any:
+    """What such a refusal keeps: all of it where it is short, else how it begins, and its hash."""
+    text = encode_json(shown_value)
+    if len(text) <= MAX_REFUSED:
+        return shown_value
+    named = (
+        {"type": shown_value["type"]} if isinstance(shown_value, Mapping) and "type" in shown_value else {}
+    )
+    kept = {**named, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "cut": ""}
+    beginning = text[:MAX_REFUSED].decode("utf-8", "ignore")
+    while beginning and len(encode_json({**kept, "cut": beginning})) > MAX_REFUSED:
+        # Quotation marks within it are escaped once more, so how much fits is found by trying.
+        beginning = beginning[: len(beginning) * 7 // 8]
+    return {**kept, "cut": beginning}
 
 
 def _member(key: Any, item: Any, depth: int) -> Any:

@@ -17,6 +17,7 @@ from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.findings import Finding
 from qwed.domain.outcomes import Outcome
+from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
@@ -219,6 +220,14 @@ class Store(Protocol):
 
     async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
         """Whether an outcome of this very action is still unknown."""
+        ...
+
+    async def count_refusal(self, refused: Refused) -> Counted:
+        """Durable before it returns, and exact across everything that shares the store."""
+        ...
+
+    async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        """Minutes before number `before` that have counted refusals and no entry that states them."""
         ...
 
     async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:

@@ -27,6 +27,7 @@ from qwed.domain.money import nano_of, usd_of
 from qwed.domain.nodes import jti_of
 from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import Profile
+from qwed.domain.refusal_counts import COUNTED_CODES
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
 from qwed.domain.webhooks import Event
@@ -42,10 +43,11 @@ from qwed.gateway.execution_context import (
     is_issued_at_once,
     issue_node,
 )
-from qwed.gateway.masking import is_harmless, shown
+from qwed.gateway.masking import is_harmless, shorten, shown
 from qwed.gateway.notices import News, approval_news, deliveries_of
 from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
+from qwed.gateway.refused_often import count_refusal
 from qwed.gateway.requests import NO_USAGE, Usage
 from qwed.gateway.services import Services
 from qwed.gateway.wire import encode_json
@@ -187,6 +189,8 @@ class Conclusion(msgspec.Struct):
 async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     """Checks 19 and 20: attest, record, answer. What cannot be recorded is not answered."""
     services = proposal.services
+    if conclusion.refusal is not None and _is_counted(conclusion):
+        await count_refusal(services, proposal.agent, conclusion.refusal, proposal.now_ms)
     activity_id = services.ids.activity(proposal.now_ms)
     conclusion.par = _causes(proposal, conclusion)
     attestation = _attestation(proposal, conclusion, activity_id)
@@ -216,6 +220,18 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
         return await _conclude_instead(proposal, conclusion, decision, refusal)
     _publish(proposal, conclusion, activity_id, approval)
     return answer
+
+
+def _is_counted(conclusion: Conclusion) -> bool:
+    """Refused before anything was held or examined. What is forged is recorded, however often it comes."""
+    refusal = conclusion.refusal
+    return (
+        refusal is not None
+        and refusal.code in COUNTED_CODES
+        and conclusion.admission is None
+        and conclusion.examined is None
+        and not conclusion.is_forged
+    )
 
 
 async def _told(
@@ -510,13 +526,16 @@ def _payload(
     wire = proposal.action.to_wire()
     # Findings and refusals quote what the agent said, so they are masked exactly where that is.
     show = _as_it_is if is_harmless((wire, proposal.context)) else shown
+    # What no engine looked at is the agent's word alone: a flood of it must not fill the record.
+    is_whole = conclusion.refusal is None or conclusion.examined is not None
+    keep = _as_it_is if is_whole else shorten
     entry: dict[str, Any] = {
         "activity_id": activity_id,
         "agent_id": proposal.agent.agent_id,
         "timestamp": iso(proposal.now_ms),
         "action_type": show(proposal.action.type),
-        "action": show(wire),
-        "context": show(proposal.context),
+        "action": keep(show(wire)),
+        "context": keep(show(proposal.context)),
         "decision": conclusion.decision.value,
         "cost": {"usd": usd_of(charge.cost), "tokens": charge.tokens},
         "policy_version": proposal.services.policy.version,

@@ -11,6 +11,7 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.refusal_counts import RefusedMinute
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Completion, Workflow
@@ -210,6 +211,8 @@ class Record(msgspec.Struct, frozen=True):
     #: Its agent's misdeeds, after this one.
     conduct: Conduct | None = None
     trust_changes: tuple[TrustChange, ...] = ()
+    #: The minute that this entry states, as it was read: it is closed, unless it has changed since.
+    stated: RefusedMinute | None = None
     #: Entries of their own for what follows from this one, next to it in the ledger.
     consequences: tuple[Activity, ...] = ()
 

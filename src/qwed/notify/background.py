@@ -10,6 +10,7 @@ from typing import Final
 
 from qwed.gateway.behaviours import check_periodically
 from qwed.gateway.ports import GatewayError
+from qwed.gateway.refused_often import state_refusals
 from qwed.gateway.services import Services
 from qwed.gateway.sweep_approvals import BATCH, sweep_approvals
 from qwed.notify.dispatcher import Dispatcher
@@ -45,12 +46,16 @@ class Background:
         while not self._stopping.is_set():
             await self._tended("approvals_not_swept", self._sweep)
             await self._tended("compliance_not_checked", self._check)
+            await self._tended("refusals_not_stated", self._state)
             await self._tended("deliveries_not_sent", self._dispatcher.start_due)
             await asyncio.sleep(LOOK_SECONDS)
         await self._dispatcher.finish(FINISH_SECONDS)
 
     async def _check(self) -> None:
         await check_periodically(self._services)
+
+    async def _state(self) -> None:
+        await state_refusals(self._services)
 
     async def _sweep(self) -> None:
         while await sweep_approvals(self._services) == BATCH and not self._stopping.is_set():

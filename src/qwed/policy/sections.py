@@ -91,6 +91,7 @@ LIMITS: Final[Mapping[str, Reader]] = {
     "lease_seconds": seconds(1, 3600),
     "requests_per_credential": optional(readers.fields(RATE_LIMIT)),
     "failed_auth": readers.always_on(readers.fields(RATE_LIMIT)),
+    "refusals_per_hour": whole(1, 10**6),
 }
 BUDGETS: Final[Mapping[str, Reader]] = {
     "max_daily_cost_usd": optional(amount),

@@ -7,6 +7,7 @@ while anything waits. A key is loaded by one caller at a time, so nothing can ch
 
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -21,6 +22,7 @@ from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
+from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
 from qwed.domain.times import DAY_MS, day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -138,6 +140,17 @@ class _Place(Admission, frozen=True, kw_only=True):
     conversation: Conversation | None = None
 
 
+class _Counting:
+    """A refusal that waits to be counted, and then what became of it."""
+
+    __slots__ = ("counted", "error", "refused")
+
+    def __init__(self, refused: Refused) -> None:
+        self.refused = refused
+        self.counted: Counted | None = None
+        self.error: Exception | None = None
+
+
 class HotStore:
     def __init__(self, access: Access, policy: Policy, clock: Clock) -> None:
         self._access = access
@@ -166,6 +179,8 @@ class HotStore:
         self._serials = itertools.count(1)
         #: Admissions whose hold has not been given back: whatever ends one, ends it once.
         self._live: set[int] = set()
+        self._uncounted: deque[_Counting] = deque()
+        self._counting = threading.Lock()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -219,6 +234,36 @@ class HotStore:
 
     async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
         return fingerprint in (await self._required_agent(agent_id)).unsettled
+
+    async def count_refusal(self, refused: Refused) -> Counted:
+        own = _Counting(refused)
+        self._uncounted.append(own)
+        return await self._access.change(self._count_with_others, own)
+
+    def _count_with_others(self, own: _Counting) -> Counted:
+        """Whoever comes first counts all that wait, in one transaction: many refusals share a flush."""
+        with self._counting:
+            batch = [self._uncounted.popleft() for _ in range(len(self._uncounted))]
+            if batch:
+                self._count_batch(batch)
+        if own.counted is None:
+            raise own.error or RuntimeError("a refusal was taken from the queue and not counted")
+        return own.counted
+
+    def _count_batch(self, batch: list[_Counting]) -> None:
+        limit = self._policy.limits.refusals_per_hour
+        try:
+            counted = self._tables.count_refusals([each.refused for each in batch], limit)
+        # Carried to everybody whose refusal was among them.
+        except Exception as error:  # noqa: BLE001
+            for each in batch:
+                each.error = error
+            return
+        for each, result in zip(batch, counted, strict=True):
+            each.counted = result
+
+    async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        return await self._access.read(self._tables.refused_minutes_due, before, limit)
 
     async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
         await self._access.change(self._tables.keep_scores, changes)

@@ -21,6 +21,7 @@ from qwed.domain.deliveries import Claim, Delivery, DeliveryState, claimed
 from qwed.domain.nodes import activity_id_of
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.policy import Policy
+from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute, count_refusal, oldest_minute
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -28,7 +29,7 @@ from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import new_id
 from qwed.gateway.commitments import committed
-from qwed.gateway.ports import Clock
+from qwed.gateway.ports import Clock, StoreUnavailable
 from qwed.gateway.records import (
     Activity,
     ActivityPage,
@@ -55,6 +56,7 @@ from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclus
 from qwed.stores.access import InlineAccess
 from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
 from qwed.stores.hot import HotStore
+from qwed.stores.refusals import COUNTED_MEANWHILE
 from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
 from qwed.stores.tallies import added, tally_of
 
@@ -85,6 +87,7 @@ class MemoryTables:
         self._trust_changes: list[TrustChange] = []
         self._scores: defaultdict[str, dict[int, ScoreChange]] = defaultdict(dict)
         self._ended_sessions: set[bytes] = set()
+        self._refused: defaultdict[str, dict[int, RefusedMinute]] = defaultdict(dict)
         self._deliveries: dict[str, Delivery] = {}
         self._workflows: dict[str, Workflow] = {}
         self._completed: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -171,6 +174,25 @@ class MemoryTables:
         numbered = enumerate(self._trust_changes, start=1)
         own = [(number, change) for number, change in numbered if change.agent_id == agent_id]
         return [row for row in reversed(own) if before is None or row[0] < before][:limit]
+
+    def count_refusals(self, refused: Sequence[Refused], limit: int) -> list[Counted]:
+        with self._lock:
+            return [self._count_refusal(each, limit) for each in refused]
+
+    def _count_refusal(self, refused: Refused, limit: int) -> Counted:
+        minutes = self._refused[refused.agent_id]
+        oldest = oldest_minute(refused.at_ms)
+        for row in [row for row in minutes.values() if row.minute < oldest]:
+            if row.is_stated or not row.counted:
+                del minutes[row.minute]
+        changed, counted = count_refusal(minutes.values(), refused, limit)
+        minutes[changed.minute] = changed
+        return counted
+
+    def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        with self._lock:
+            rows = [row for minutes in self._refused.values() for row in minutes.values()]
+        return [row for row in rows if row.counted and not row.is_stated and row.minute < before][:limit]
 
     def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
         with self._lock:
@@ -352,6 +374,8 @@ class MemoryTables:
                 self._write(record)
 
     def _write(self, record: Record) -> None:
+        if record.stated is not None:
+            self._state(record.stated)
         for activity, entry in zip(record.activities, self.ledger.add(record), strict=True):
             self._activities[activity.activity_id] = (entry.seq, activity)
             self._by_agent[activity.agent_id].append((entry.seq, activity))
@@ -363,6 +387,11 @@ class MemoryTables:
         if record.booking is not None:
             self._book(record)
         self._write_rare(record)
+
+    def _state(self, minute: RefusedMinute) -> None:
+        if self._refused[minute.agent_id].get(minute.minute) != minute:
+            raise StoreUnavailable(COUNTED_MEANWHILE)
+        self._refused[minute.agent_id][minute.minute] = msgspec.structs.replace(minute, is_stated=True)
 
     def _book(self, record: Record) -> None:
         b = record.booking

@@ -1,6 +1,7 @@
 """What every store answers when a record comes too late: the words, in one place."""
 
 from collections.abc import Collection
+from typing import Final
 
 from qwed.domain.agents import Agent, AgentStatus
 from qwed.domain.approvals import Approval, ApprovalStatus
@@ -8,6 +9,8 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import iso
 from qwed.gateway.ports import AgentChanged
+
+COUNTED_MEANWHILE: Final = "more was counted in this minute while its entry was written: ask again"
 
 
 def too_many_open(limit: int, ends_ms: Collection[int], now_ms: int) -> Refusal | None:

@@ -12,6 +12,7 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
 from qwed.domain.times import HOUR_MS
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -105,6 +106,11 @@ class Tables(Protocol):
     def trust_changes(
         self, agent_id: AgentId, before: int | None, limit: int
     ) -> list[tuple[int, TrustChange]]: ...
+    def count_refusals(self, refused: Sequence[Refused], limit: int) -> list[Counted]:
+        """One durable transaction beside the record; called where records are written."""
+        ...
+
+    def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]: ...
     def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
         """One durable transaction beside the record; called where records are written."""
         ...

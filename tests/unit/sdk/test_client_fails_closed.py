@@ -6,7 +6,7 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from qwed_sdk import GatewayUnavailable, QWEDClient, RequestRefused
+from qwed_sdk import GatewayUnavailable, QWEDClient, RateLimited, RequestRefused
 
 ACTION = {"type": "calculate", "query": "1+1"}
 CONTEXT = {"conversation_id": "c", "step_number": 1}
@@ -183,3 +183,24 @@ def test_importing_the_sdk_loads_no_http_client() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert loaded.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("90", 90.0), (None, None), ("soon", None), ("-1", None), ("\u0663", None)]
+)
+def test_too_many_refusals_are_an_error_that_says_how_long_to_wait(header, seconds) -> None:
+    error = {"code": "QWED-RATE-001", "message": "too often", "details": {"refused_by": "QWED-AGENT-CTX-001"}}
+    asked = []
+
+    def limited(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        headers = {} if header is None else {"Retry-After": header.encode()}
+        return httpx2.Response(429, json={"error": error}, headers=headers)
+
+    with client(limited) as qwed, pytest.raises(RateLimited) as raised:
+        qwed.verify_action("agent_1", ACTION, CONTEXT)
+
+    assert raised.value.retry_after == seconds
+    assert raised.value.code == "QWED-RATE-001"
+    assert raised.value.details == error["details"]
+    assert len(asked) == 1

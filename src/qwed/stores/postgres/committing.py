@@ -23,6 +23,7 @@ from qwed.ledger.entries import SALT_BYTES, commit_to
 from qwed.stores.bodies import decode, encode
 from qwed.stores.postgres.connections import FAILED, connect, is_lost, unavailable
 from qwed.stores.postgres.lanes import Item
+from qwed.stores.postgres.refusal_counts import state_minute
 from qwed.stores.postgres.requests import Held
 from qwed.stores.postgres.rows import delivery_row
 from qwed.stores.postgres.statements import SQL
@@ -81,6 +82,7 @@ def is_ordinary(record: Record) -> bool:
         and not record.completions
         and record.conduct is None
         and not record.trust_changes
+        and record.stated is None
         and not record.consequences
     )
 
@@ -316,6 +318,8 @@ async def _write_parts(connection: Connection, record: Record) -> None:
     for change in record.trust_changes:
         values = (change.agent_id, change.at_ms, change.cause.value, encode(change))
         await run(SQL["put_trust_change"], *values)
+    if record.stated is not None:
+        await state_minute(connection, record.stated)
     for delivery in record.deliveries:
         await run(SQL["put_delivery"], *delivery_row(delivery))
     if (workflow := record.workflow) is not None:

@@ -75,6 +75,27 @@ SELECT record_decisions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 
 -- name: settle_commits
 SELECT settle_commits($1, $2, $3)
 
+-- name: lock_refusals
+SELECT pg_advisory_xact_lock(7932005, number) FROM (
+    SELECT DISTINCT hashtext(agent_id) AS number FROM unnest($1::text[]) AS g (agent_id) ORDER BY 1
+) AS numbers
+
+-- name: refused_minutes
+SELECT body FROM refused_minutes WHERE agent_id = ANY ($1::text[]) AND minute >= $2
+
+-- name: put_refused_minutes
+INSERT INTO refused_minutes SELECT * FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::bytea[])
+ON CONFLICT (agent_id, minute) DO UPDATE SET is_unstated = excluded.is_unstated, body = excluded.body
+
+-- name: state_minute
+UPDATE refused_minutes SET is_unstated = false, body = $4 WHERE agent_id = $1 AND minute = $2 AND body = $3
+
+-- name: refused_minutes_due
+SELECT body FROM refused_minutes WHERE is_unstated AND minute < $1 ORDER BY minute LIMIT $2
+
+-- name: forget_refused_minutes
+DELETE FROM refused_minutes WHERE minute < $1 AND NOT is_unstated
+
 -- name: agent
 SELECT body FROM agents WHERE agent_id = $1
 

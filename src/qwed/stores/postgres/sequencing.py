@@ -14,6 +14,7 @@ import asyncpg
 import msgspec
 
 from qwed.domain.policy import Retention
+from qwed.domain.refusal_counts import HOUR_MINUTES, MINUTE_MS
 from qwed.domain.times import DAY_MS
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
@@ -172,6 +173,7 @@ class Sequencer:
             await run(SQL["forget_sessions"], now_ms)
             await run(SQL["forget_seconds"], now_ms // 1000 - 7200)
             await run(SQL["forget_crossings"], now_ms - DAY_MS)
+            await run(SQL["forget_refused_minutes"], now_ms // MINUTE_MS - 2 * HOUR_MINUTES)
             days = self._retention.activity_days
             await make_parts(connection, now_ms, has_retention=days is not None)
             if days is not None:

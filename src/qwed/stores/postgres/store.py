@@ -23,6 +23,7 @@ from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Claim, Delivery
 from qwed.domain.outcomes import Outcome
 from qwed.domain.policy import Policy
+from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -53,6 +54,7 @@ from qwed.stores.postgres.connections import FAILED, Readers, connect, is_lost, 
 from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.evidence import PostgresEvidence
 from qwed.stores.postgres.lanes import Item, Lane
+from qwed.stores.postgres.refusal_counts import RefusalCounts
 from qwed.stores.postgres.requests import Asked, Held
 from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate
@@ -84,15 +86,22 @@ class _Home:
             url, commits.work, max_batch=MAX_GROUP, max_waiting=max_waiting
         )
         self.release: Lane[Held, None] = Lane(url, _release, max_batch=MAX_GROUP, max_waiting=4096)
+        self.count: Lane[Refused, Counted] = Lane(
+            url, store.refusal_counts.work, max_batch=MAX_GROUP, max_waiting=max_waiting
+        )
+
+    @property
+    def _lanes(self) -> tuple[Lane[Any, Any], ...]:
+        return self.admit, self.commit, self.release, self.count
 
     async def close(self) -> None:
-        for lane in (self.admit, self.commit, self.release):
+        for lane in self._lanes:
             await lane.close()
         await self.readers.close()
         await self.turnkeeper.close()
 
     def drop(self) -> None:
-        for lane in (self.admit, self.commit, self.release):
+        for lane in self._lanes:
             lane.drop()
         self.readers.drop()
         self.turnkeeper.drop()
@@ -116,6 +125,7 @@ class PostgresStore:
         self._standings: Kept[Standing] = Kept()
         self.admissions = Admissions(policy, self._owner, self._standings)
         self.commits = Commits(url, policy)
+        self.refusal_counts = RefusalCounts(policy.limits.refusals_per_hour)
         self._agents: Kept[Agent] = Kept()
         self._tokens: Kept[AgentId] = Kept()
         self._keys: Kept[ApiKey] = Kept()
@@ -295,6 +305,12 @@ class PostgresStore:
             # Where it can't be given back, its lease ends it.
             with contextlib.suppress(StoreUnavailable):
                 await self._do(lambda home: home.release.put(admission))
+
+    async def count_refusal(self, refused: Refused) -> Counted:
+        return await self._do(lambda home: home.count.put(refused))
+
+    async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        return await self._read(reading.bodies, RefusedMinute, "refused_minutes_due", before, limit)
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending:
         async def read(connection: "asyncpg.Connection[Any]") -> Spending:

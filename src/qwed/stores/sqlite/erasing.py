@@ -15,6 +15,7 @@ from qwed.gateway.records import (
     Redaction,
 )
 from qwed.stores.bodies import decode, encode
+from qwed.stores.sqlite.refusal_counts import forget_refused_minutes
 
 Run = Callable[..., sqlite3.Cursor]
 
@@ -87,6 +88,7 @@ def keep_house(run: Run, now_ms: int, retention: Retention) -> Removed:
     run("DELETE FROM ended_sessions WHERE expires_ms < ?", (now_ms,))
     run("DELETE FROM seconds WHERE second < ?", (now_ms // 1000 - 7200,))
     run("DELETE FROM crossings WHERE at_ms < ?", (now_ms - DAY_MS,))
+    forget_refused_minutes(run, now_ms)
     activities = approvals = False
     if retention.activity_days is not None:
         activities = _forget_activities(run, now_ms - retention.activity_days * DAY_MS)

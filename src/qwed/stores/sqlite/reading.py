@@ -12,6 +12,7 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.refusal_counts import RefusedMinute
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -105,6 +106,14 @@ class Reading(Rows):
             since_ms,
         )
         return {row[0] for row in rows}
+
+    def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        return self._bodies(
+            RefusedMinute,
+            "SELECT body FROM refused_minutes WHERE is_unstated AND minute < ? ORDER BY minute LIMIT ?",
+            before,
+            limit,
+        )
 
     def remembered(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
         row = self._row(

@@ -13,6 +13,7 @@ import msgspec
 from qwed.domain.agents import AgentStatus
 from qwed.domain.deliveries import Claim, Delivery, claimed
 from qwed.domain.policy import Retention
+from qwed.domain.refusal_counts import Counted, Refused
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.gateway.commitments import committed
@@ -43,6 +44,7 @@ from qwed.stores.sqlite.file import (
 )
 from qwed.stores.sqlite.ledger import SqliteLedger
 from qwed.stores.sqlite.reading import SCORE
+from qwed.stores.sqlite.refusal_counts import count_refusals, state_minute
 from qwed.stores.sqlite.rows import Row
 from qwed.stores.tables import hour_keys
 
@@ -148,6 +150,10 @@ class Writing:
                     delivery.state.value,
                 ),
             )
+
+    def count_refusals(self, refused: Sequence[Refused], limit: int) -> list[Counted]:
+        with unavailable(), self._transaction() as run:
+            return count_refusals(run, refused, limit)
 
     def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
         rows = [
@@ -329,6 +335,8 @@ class Writing:
                 "INSERT INTO trust_changes (agent_id, at_ms, cause, body) VALUES (?, ?, ?, ?)",
                 (change.agent_id, change.at_ms, change.cause.value, encode(change)),
             )
+        if record.stated is not None:
+            state_minute(run, record.stated)
         if (w := record.webhook) is not None:
             run(
                 "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?)",
@@ -471,6 +479,7 @@ def _is_plain(record: Record) -> bool:
         and record.crossing is None
         and record.conduct is None
         and not record.trust_changes
+        and record.stated is None
         and record.webhook is None
         and record.dropped_webhook is None
         and record.redaction is None
