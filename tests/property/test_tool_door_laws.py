@@ -1,64 +1,250 @@
-"""The door for tools is never wider than `/verify`: the same call at both doors, over names and levels."""
+"""Every door alike: the same action gets the same verdict at `/verify`, at the door for tools, and when a
+person puts it in the place of another. Random actions, findings, agents, policies and workflows."""
 
+from decimal import Decimal
+from typing import Any
+
+import msgspec
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from tests.support.fakes import FakeClock, ToldProver
 
-from qwed import Gateway
-from qwed.domain.policy import DEFAULT_POLICY
+from qwed import Gateway, RequestError, bootstrap
+from qwed.domain.actions import Action
+from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
+from qwed.domain.findings import Failure, Finding, Status
+from qwed.domain.policy import (
+    DEFAULT_POLICY,
+    ActionRule,
+    ApprovalRules,
+    AssuranceRules,
+    DeniedCells,
+    Policy,
+    Profile,
+    Separate,
+    ToolGroup,
+)
+from qwed.domain.risk import Risk
+from qwed.gateway.answer_approval import approve
+from qwed.gateway.waiting import run
+from qwed.gateway.workflows import register_workflow
 
-RANK = {"DENIED": 0, "PENDING": 1, "CORRECTED": 2, "APPROVED": 2}
-NAMES = [
-    *DEFAULT_POLICY.actions,
-    "my_tool",
-    "nobody_knows",
-    "SEND_EMAIL",
-    "send-email",
-    "send_email ",
+RANK = {"DENIED": 0, "BUDGET_EXCEEDED": 0, "PENDING": 1, "CORRECTED": 2, "APPROVED": 2}
+LOOK_ALIKES = (
     "dropTable",
+    "Drop-Table",
+    "ｓend_money",
     "delete_database\u200b",
-]
-ARGUMENTS = [
-    {"to": "a@example.com", "path": "notes.txt", "url": "https://example.com"},
-    {"path": "../../etc/passwd"},
-    {"url": "http://169.254.169.254/latest"},
-]
-PERMISSIONS = {
-    "few": {"allowed_engines": ["math"]},
-    "many": {
-        "allowed_engines": ["math", "logic", "fact", "sql", "code"],
-        "allowed_tools": ["my_tool", "send_money", "execute_sql", "calculate"],
-    },
-    "blocked": {"allowed_tools": ["my_tool", "send_email"], "blocked_tools": ["send_email", "my_tool"]},
-}
+    "ѕhutdown_server",
+    "SEND.MONEY",
+)
+OWN = ("my_tool", "nobody_knows", *LOOK_ALIKES)
+NAMES = (*DEFAULT_POLICY.actions, *OWN)
+ENGINES = ("math", "logic", "fact", "sql", "code", "tool_control")
+PERSON = Caller(key=ApiKey("person", b"", None, (), (OPERATOR_ROLE, "lead"), 0))
+OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))
+#: Asked first, so that another can be put in its place: it waits wherever it is not denied.
+ASKED = {"type": "calculate", "query": "asked first"}
+
+names = st.sampled_from(NAMES)
+risks = st.sampled_from(Risk)
+some_names = st.lists(names, max_size=3).map(tuple)
 
 
-@pytest.fixture(scope="module")
-def gateway():
-    with Gateway.open(":memory:") as made:
-        yield made
+@st.composite
+def findings(draw) -> Finding:
+    status, risk = draw(st.sampled_from(Status)), draw(risks)
+    failure = draw(st.sampled_from(Failure)) if status is Status.FAILED else None
+    corrected = Action("calculate", query="1+1=2") if status is Status.CORRECTED else None
+    return Finding(status, risk, "told", failure=failure, corrected=corrected)
 
 
-def decided(gateway, level, permissions, name, arguments, door):
-    """By an agent of its own: what one call costs must not weigh on the next."""
-    agent_id = gateway.register_agent(
-        name="a", type="trusted", principal_id="p", trust_level=level, permissions=permissions
-    )["agent_id"]
-    context = {"conversation_id": "c", "step_number": 1}
-    if door == "tool":
-        return gateway.verify_tool(agent_id, name, arguments, context=context)["decision"]
-    return gateway.verify_action(agent_id, {"type": name, "parameters": arguments}, context)["decision"]
+@st.composite
+def rules(draw) -> ActionRule:
+    engine = draw(st.sampled_from(ENGINES))
+    group = draw(st.sampled_from([None, *ToolGroup])) if engine == "tool_control" else None
+    return ActionRule(engine, draw(st.none() | risks), group=group)
 
 
-@pytest.mark.parametrize("level", [1, 3])
-@pytest.mark.parametrize("permissions", PERMISSIONS)
-def test_no_tool_call_gets_further_than_the_same_action(gateway, level, permissions):
-    allowed = PERMISSIONS[permissions]
-    wider = []
-    for name in NAMES:
-        for arguments in ARGUMENTS:
-            call, action = (
-                decided(gateway, level, allowed, name, arguments, door) for door in ("tool", "verify")
+@st.composite
+def policies(draw) -> Policy:
+    registered = draw(st.dictionaries(st.sampled_from((*NAMES, "another")), rules(), max_size=4))
+    scoring = draw(st.booleans())
+    assurance = AssuranceRules(
+        trust_scoring=scoring or None,
+        trust_thresholds=scoring or None,
+        min_score=draw(st.sampled_from([None, Decimal("0.4"), Decimal("0.6")])),
+        level_scores=draw(st.sampled_from([{}, {"3": Decimal("0.6")}])) if scoring else {},
+    )
+    return msgspec.structs.replace(
+        DEFAULT_POLICY,
+        profile=draw(st.sampled_from([None, Profile.RELAXED, Profile.STANDARD])),
+        actions={**DEFAULT_POLICY.actions, **registered},
+        denied_cells=draw(st.sampled_from(DeniedCells)),
+        assurance=assurance,
+        approvals=ApprovalRules(separate=Separate.OFF),
+    )
+
+
+@st.composite
+def agents(draw) -> dict[str, Any]:
+    return {
+        "type": "trusted",
+        "trust_level": draw(st.sampled_from([0, 1, 2, 3, 3])),
+        "permissions": {
+            "allowed_engines": draw(st.just(ENGINES) | st.just(ENGINES) | st.just(("math",))),
+            "allowed_tools": draw(st.just(NAMES) | some_names),
+            "blocked_tools": draw(st.sampled_from([(), (), (), ("my_tool", "send_money", "Execute-SQL")])),
+        },
+        "budget": draw(st.sampled_from([{}] * 9 + [{"max_requests_per_day": 0}])),
+    }
+
+
+@st.composite
+def workflows(draw) -> dict[str, Any] | None:
+    """Without an agent: each door has one of its own."""
+    if draw(st.booleans()):
+        return None
+    node = {"id": "n", "critical": draw(st.booleans())}
+    if draw(st.booleans()):
+        node["constraints"] = {"apae.min_trust": draw(st.sampled_from([0.3, 0.9]))}
+    kind, op, ref = draw(
+        st.sampled_from([("risk_above", "gte", "risk"), ("trust_below", "lt", "trust_level")])
+    )
+    rule = {
+        "id": "r",
+        "trigger": {"kind": kind, "op": op, "value": draw(st.integers(0, 3)), "input_ref": ref},
+        "required_role": "lead",
+        "action": draw(st.sampled_from(["pause", "abort"])),
+        "allow_override": draw(st.booleans()),
+    }
+    return {"node": node, "hitl": {"rules": draw(st.sampled_from([[], [rule]]))}}
+
+
+class Doors:
+    """A gateway on fakes, with an agent made for each request: what one costs must not weigh on the next."""
+
+    def __init__(self, policy: Policy, found: Finding) -> None:
+        self.clock, self.prover = FakeClock(), ToldProver()
+        self.prover.find = lambda engine, action: (
+            Finding(Status.UNCERTAIN, Risk.LOW, engine) if action.query == ASKED["query"] else found
+        )
+        self._built = bootstrap.build(None, policy=policy)
+        self.gateway = Gateway(msgspec.structs.replace(self._built, prover=self.prover))
+
+    def close(self) -> None:
+        bootstrap.close(self._built)
+
+    def place(self, agent: dict[str, Any], workflow: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        """A new agent like this, and a context for its first step."""
+        agent_id = self.gateway.register_agent(name="a", principal_id="p", **agent)["agent_id"]
+        context = {"conversation_id": "c", "step_number": 1}
+        if workflow is not None:
+            dag = {"nodes": [{**workflow["node"], "agent": agent_id}], "edges": []}
+            body = {"dag": dag, "hitl": workflow["hitl"]}
+            made = run(register_workflow(self.gateway.services, OPERATOR, body)).body
+            context |= {"workflow_id": made["workflow_id"], "node_id": "n"}
+        return agent_id, context
+
+    def verify(self, agent, workflow, action: dict[str, Any]) -> dict[str, Any]:
+        agent_id, context = self.place(agent, workflow)
+        return self.gateway.verify_action(agent_id, action, context)
+
+    def call(self, agent, workflow, action: dict[str, Any]) -> dict[str, Any]:
+        agent_id, context = self.place(agent, workflow)
+        return self.gateway.verify_tool(agent_id, action["type"], action["parameters"], context=context)
+
+    def edit(self, agent, workflow, action: dict[str, Any]) -> tuple[str, str | None] | None:
+        """As a verdict, what becomes of another action in place of one that waits; None where none waits."""
+        agent_id, context = self.place(agent, workflow)
+        waiting = self.gateway.verify_action(agent_id, ASKED, context)
+        if waiting["decision"] != "PENDING":
+            return None
+        try:
+            answer = run(
+                approve(self.gateway.services, PERSON, waiting["approval"]["id"], {"action": action})
             )
-            if RANK[call] > RANK[action]:
-                wider.append((name, arguments, action, call))
+        except RequestError as error:
+            return "DENIED", error.refusal.code.value
+        assert answer.body["status"] == "approved"
+        return "GRANTED", None
 
-    assert wider == []
+
+def verdict(answer: dict[str, Any]) -> tuple[str, str | None]:
+    return answer["decision"], answer.get("error", {}).get("code")
+
+
+def is_known_to_both(answer: dict[str, Any], call: dict[str, Any]) -> bool:
+    checks = {check["policy"]: check["passed"] for check in call["policy_checks"]}
+    return verdict(answer)[1] != "QWED-AGENT-ACTION-001" and checks.get("known_tool", True)
+
+
+worlds = given(
+    policy=policies(),
+    agent=agents(),
+    workflow=workflows(),
+    found=findings(),
+    name=names,
+    arguments=st.sampled_from([{}, {"to": "a@example.com"}, {"path": "../../etc/passwd", "n": [1, 2.5]}]),
+)
+
+
+@settings(max_examples=250, deadline=None)
+@worlds
+def test_a_name_that_both_doors_know_gets_the_same_verdict_at_both(
+    policy, agent, workflow, found, name, arguments
+):
+    doors = Doors(policy, found)
+    try:
+        action = {"type": name, "parameters": arguments}
+        answer, call = doors.verify(agent, workflow, action), doors.call(agent, workflow, action)
+    finally:
+        doors.close()
+    event(f"{verdict(answer)} and {verdict(call)}")
+    assert RANK[call["decision"]] <= RANK[answer["decision"]]
+    if is_known_to_both(answer, call):
+        assert verdict(call) == verdict(answer)
+        assert call.get("verification") == answer.get("verification")
+    if policy.reads_dangerous(name):
+        assert {call["decision"], answer["decision"]} <= {"PENDING", "DENIED", "BUDGET_EXCEEDED"}
+
+
+@settings(max_examples=200, deadline=None)
+@worlds
+def test_an_edited_action_is_granted_exactly_where_a_proposed_one_is_not_denied(
+    policy, agent, workflow, found, name, arguments
+):
+    agent = {**agent, "budget": {}}
+    doors = Doors(policy, found)
+    try:
+        action = {"type": name, "parameters": arguments}
+        answer, edited = doors.verify(agent, workflow, action), doors.edit(agent, workflow, action)
+    finally:
+        doors.close()
+    event(f"{verdict(answer)} and {edited}")
+    if edited is None:
+        return
+    assert edited == (verdict(answer) if answer["decision"] == "DENIED" else ("GRANTED", None))
+
+
+@pytest.mark.parametrize("door", [Doors.verify, Doors.call])
+@pytest.mark.parametrize("name", ["drop_table", "send_money", *LOOK_ALIKES])
+@pytest.mark.parametrize(
+    "registered", [None, ActionRule("code", Risk.LOW), ActionRule("tool_control", Risk.LOW)]
+)
+def test_a_dangerous_name_asks_for_a_person_at_trust_3_at_every_door(door, name, registered):
+    """Bound to any engine by the policy, or brought by the agent as a tool of its own."""
+    actions = DEFAULT_POLICY.actions if registered is None else {**DEFAULT_POLICY.actions, name: registered}
+    if name in ("drop_table", "send_money"):
+        actions = DEFAULT_POLICY.actions
+    policy = msgspec.structs.replace(DEFAULT_POLICY, actions=actions)
+    doors = Doors(policy, Finding(Status.VERIFIED, Risk.LOW, "told"))
+    permissions = {"allowed_engines": list(ENGINES), "allowed_tools": [name]}
+    answer = door(
+        doors, {"type": "trusted", "permissions": permissions}, None, {"type": name, "parameters": {}}
+    )
+    doors.close()
+    assert verdict(answer) == ("PENDING", "QWED-AGENT-TRUST-002")
+    assert answer["verification"]["risk_level"] == "critical"
+    assert "requires manual approval" in answer["error"]["message"]

@@ -8,6 +8,7 @@ import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.policy import Profile
 from qwed.domain.risk import Risk
 from qwed.domain.times import iso
 
@@ -75,6 +76,8 @@ class Approval(msgspec.Struct, frozen=True):
     redeemed_ms: int | None = None
     #: Where in a workflow it was asked for: the workflow and its node.
     place: tuple[str, str] | None = None
+    #: The assurance profile under which it was asked for; the tokens that came along may have raised it.
+    profile: Profile | None = None
     #: What the request would have cost; it is charged when the grant is used.
     cost_nano: int = 0
     tokens: int = 0

@@ -15,6 +15,7 @@ import msgspec
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
+from qwed.domain.skeleton import compact_skeleton
 
 ZERO_USD: Final = Decimal(0)
 
@@ -58,6 +59,11 @@ class ActionRule(msgspec.Struct, frozen=True):
     min_price_usd: Decimal = ZERO_USD
     group: ToolGroup | None = None
     checks: tuple[ParameterCheck, ...] = ()
+
+
+def dangerous(rule: ActionRule) -> ActionRule:
+    """Whatever the rule says otherwise, this is critical and waits for a person."""
+    return msgspec.structs.replace(rule, risk=Risk.CRITICAL, group=ToolGroup.DANGEROUS)
 
 
 class LoopLimits(msgspec.Struct, frozen=True):
@@ -267,6 +273,21 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def dangerous_tools(self) -> frozenset[str]:
         return self._group(ToolGroup.DANGEROUS)
+
+    @cached_property
+    def rules(self) -> Mapping[str, ActionRule]:
+        """What each registered name comes to: one that reads like a dangerous tool is dangerous."""
+        return {
+            name: dangerous(rule) if self.reads_dangerous(name) else rule
+            for name, rule in self.actions.items()
+        }
+
+    def reads_dangerous(self, name: str) -> bool:
+        return compact_skeleton(name) in self._dangerous_skeletons
+
+    @cached_property
+    def _dangerous_skeletons(self) -> frozenset[str]:
+        return frozenset(map(compact_skeleton, self.dangerous_tools))
 
     def _group(self, group: ToolGroup) -> frozenset[str]:
         return frozenset(name for name, rule in self.actions.items() if rule.group is group)

@@ -93,8 +93,19 @@ class ToolApprovalSystem:
         group = self.group_of(tool_name)
         factors = tuple(_factors(tool_name, parameters or {}))
         base = BASE_RISK[group]
-        score = min(1.0, round(base + sum(factor.weight for factor in factors), 2))
-        return ToolAssessment(tool_name, group, score, base, factors, _reason(group, tool_name, score))
+        score = _score(base, factors)
+        reason = None if group is Group.SAFE else _reason(group, tool_name, score)
+        return ToolAssessment(tool_name, group, score, base, factors, reason)
+
+
+def explain_danger(tool_name: str, parameters: Mapping[str, Any]) -> str:
+    """Why a dangerous tool waits for a person, however much its caller is trusted."""
+    score = _score(BASE_RISK[Group.DANGEROUS], _factors(tool_name, parameters))
+    return _reason(Group.DANGEROUS, tool_name, score)
+
+
+def _score(base: float, factors: Iterable[RiskFactor]) -> float:
+    return min(1.0, round(base + sum(factor.weight for factor in factors), 2))
 
 
 @lru_cache(maxsize=4096)
@@ -102,17 +113,14 @@ def skeletons(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(compact_skeleton, names))
 
 
-def _reason(group: Group, tool_name: str, score: float) -> str | None:
+def _reason(group: Group, tool_name: str, score: float) -> str:
     shown = tool_name[:100]
     match group:
-        case Group.SAFE:
-            return None
         case Group.DANGEROUS:
             return f"Dangerous tool '{shown}' requires manual approval (risk_score={score:.1f})"
         case Group.BLOCKED:
             return f"Tool '{shown}' is blocked for this agent"
-        case Group.UNKNOWN:
-            return f"Unknown tool '{shown}' requires explicit allowlisting (risk_score={score:.1f})"
+    return f"Unknown tool '{shown}' requires explicit allowlisting (risk_score={score:.1f})"
 
 
 def _factors(tool_name: str, parameters: Mapping[str, Any]) -> Iterable[RiskFactor]:

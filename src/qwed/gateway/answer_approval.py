@@ -15,18 +15,26 @@ from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
 from qwed.domain.findings import Finding, Status
-from qwed.domain.money import NanoUsd
+from qwed.domain.money import NanoUsd, nano_of, usd_of
 from qwed.domain.parameters import parameters_problem
+from qwed.domain.policy import ZERO_USD
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.assure import judged
 from qwed.gateway.changes import noted
 from qwed.gateway.degrade_trust import charge_forged_grant
 from qwed.gateway.masking import shown
 from qwed.gateway.notices import approval_news, deliveries_of
-from qwed.gateway.proposals import Conclusion, Examined, Place, Proposal, conclude, propose
+from qwed.gateway.proposals import (
+    Conclusion,
+    Examined,
+    Place,
+    Proposal,
+    conclude,
+    evidence_for_people,
+    propose,
+)
 from qwed.gateway.read_approvals import visible_approval
 from qwed.gateway.records import Activity, Record
 from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
@@ -36,11 +44,12 @@ from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.verify_action import (
     UNKNOWN_TOOL,
     decision_of,
-    examine,
+    enter,
     permission_refusal,
     rule_for,
     suspended,
     unknown_action,
+    weigh,
 )
 from qwed.gateway.walls import require_own_or_scope, require_scope
 
@@ -110,34 +119,59 @@ def _answered(services: Services, key: ApiKey, approval: Approval, vote: Vote) -
 
 
 async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
-    """The approval for another action, if that action could have been proposed at all."""
+    """The approval for another action, if the agent could have proposed that one in its place."""
     if approval.kind is not Kind.ACTION:
         raise malformed("action", "only an action that waits can be edited")
     if approval.votes:
         raise refuse(
             Code.APPROVAL_MISMATCH, "somebody approved the action as it stands; it can't be edited now"
         )
-    action = _read_action(raw)
-    rule = rule_for(services.policy, agent, action.type)
-    if rule is None:
-        raise _unacceptable(unknown_action(action.type))
-    refusal = permission_refusal(agent, rule, action.type)
-    if refusal is not None:
-        raise _unacceptable(refusal)
-    examined = await examine(services, rule, action, agent.agent_id)
-    verdict = await judged(services, agent, examined, services.clock.now_ms())
-    if verdict.decision is Decision.DENIED and verdict.refusal is not None:
-        raise _unacceptable(verdict.refusal)
-    granted = examined.finding.corrected or action
+    proposal, conclusion = await _propose_instead(services, caller, agent, approval, _read_action(raw))
+    examined, gate = conclusion.examined, conclusion.gate
+    if examined is None or conclusion.decision is Decision.DENIED:
+        assert conclusion.refusal is not None
+        raise _unacceptable(conclusion.refusal)
+    granted = examined.finding.corrected or proposal.action
     return msgspec.structs.replace(
         approval,
         action=shown(granted.to_wire()),
         action_hash=action_hash(granted),
         risk=examined.risk,
-        evidence=shown(examined.finding.evidence),
+        evidence=evidence_for_people(proposal, conclusion),
         policy_version=services.policy.version,
         edited_by=caller.name,
+        role=approval.role if gate is None else gate.role,
+        cost_nano=_cost_instead(services, approval, granted),
+        profile=conclusion.profile,
     )
+
+
+async def _propose_instead(
+    services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action
+) -> tuple[Proposal, Conclusion]:
+    """All that a proposed action passes, at the place and under the profile of the one it replaces."""
+    context: dict[str, Any] = {"conversation_id": approval.conversation_id, "step_number": approval.step}
+    if approval.place is not None:
+        context["workflow_id"], context["node_id"] = approval.place
+    proposal = propose(
+        services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
+        now_ms=services.clock.now_ms(),
+    )  # fmt: skip
+    proposal, assured, refused = await enter(msgspec.structs.replace(proposal, replaces=approval))
+    if refused is not None:
+        return proposal, refused
+    rule = rule_for(services.policy, agent, action.type)
+    refusal = unknown_action(action.type) if rule is None else permission_refusal(agent, rule, action.type)
+    if rule is None or refusal is not None:
+        return proposal, Conclusion(Decision.DENIED, refusal)
+    return proposal, await weigh(proposal, rule, assured)
+
+
+def _cost_instead(services: Services, approval: Approval, action: Action) -> int:
+    """What the agent said that it would use, at the price of the other action."""
+    policy, before = services.policy, approval.action["type"]
+    usage = usd_of(NanoUsd(approval.cost_nano)) - policy.price_of(before)
+    return nano_of(policy.cost_of(action.type, max(usage, ZERO_USD)))
 
 
 def _read_action(raw: Any) -> Action:

@@ -51,6 +51,8 @@ def entry_refusal(proposal: Proposal) -> Refusal | InForce | None:
     given = proposal.services.assurance.by_profile[asked]
     if given.problems:
         return _unmet(f"this gateway does not give the assurance of '{asked}'")
+    if proposal.replaces is not None:
+        return given
     level = proposal.execution.chain_level
     if level is None:
         if accepts_without_token(asked):
@@ -71,6 +73,8 @@ def _asked(proposal: Proposal) -> Refusal | Profile | None:
     strictest = proposal.services.assurance.profile
     if proposal.place is not None and proposal.place.profile is not None:
         strictest = _stricter(strictest, proposal.place.profile)
+    if proposal.replaces is not None and proposal.replaces.profile is not None:
+        strictest = _stricter(strictest, proposal.replaces.profile)
     for claims in _presented(proposal):
         if PROFILE not in claims.ext:
             continue
@@ -123,7 +127,7 @@ async def tightened(proposal: Proposal, given: InForce | None, verdict: Verdict,
     refusal, action = await _revoked(proposal, given), proposal.action.type
     gated = await _gated(proposal)
     if refusal is None and given.has(Mechanism.CHECKPOINTS) and is_consequential(risk, action, gated):
-        refusal = await _without_checkpoint(proposal)
+        refusal = await _without_checkpoint(proposal, gated)
     if refusal is not None:
         return Verdict(Decision.DENIED, refusal)
     if verdict.decision.lets_act and _waits(proposal, given, risk, gated):
@@ -194,8 +198,10 @@ async def _scores(services: Services) -> Scorekeeper | None:
     return keeper
 
 
-async def _without_checkpoint(proposal: Proposal) -> Refusal | None:
+async def _without_checkpoint(proposal: Proposal, gated: tuple[str, ...]) -> Refusal | None:
     """A checkpoint of the agent's own, presented with the request, recent, and used by no other action."""
+    if (asked := proposal.replaces) is not None and is_consequential(asked.risk, asked.action["type"], gated):
+        return None  # The action that this one replaces used one.
     now, peer = proposal.now_ms // 1000, agent_did(proposal.agent.agent_id)
     for claims in _presented(proposal):
         is_recent = claims.iat > now - MAX_AGE_SECONDS
@@ -224,5 +230,5 @@ def _unmet(message: str) -> Refusal:
 
 def is_idle(proposal: Proposal) -> bool:
     """Whether no profile can be asked for: what most requests are."""
-    is_plain = not proposal.execution.accepted and proposal.place is None
+    is_plain = not proposal.execution.accepted and proposal.place is None and proposal.replaces is None
     return is_plain and proposal.services.assurance.profile is None

@@ -90,6 +90,8 @@ class Proposal(msgspec.Struct, frozen=True):
     require_attestation: bool = False
     execution: ExecutionContext = NOTHING_PRESENTED
     place: Place | None = None
+    #: The approval whose action this one shall replace: tokens and checkpoint came with that one.
+    replaces: Approval | None = None
 
     @property
     def wid(self) -> str | None:
@@ -180,6 +182,8 @@ class Conclusion(msgspec.Struct):
     par: tuple[str, ...] = ()
     token: str | None = None
     gate: HumanGate | None = None
+    #: The assurance profile that was in force.
+    profile: Profile | None = None
     #: For the log alone.
     log: Mapping[str, str] | None = None
     #: The agent brought a token whose signature is wrong.
@@ -308,10 +312,8 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
     if conclusion.decision is not Decision.PENDING or examined is None:
         return None
     agent, context, rules = proposal.agent, conclusion.context, proposal.services.policy.approvals
-    gate, evidence = conclusion.gate, examined.finding.evidence
+    gate = conclusion.gate
     ttl_seconds = rules.ttl_seconds if gate is None else gate.timeout_seconds
-    if gate is not None and proposal.place is not None:
-        evidence = {**evidence, "workflow": proposal.place, "rules": gate.rules}
     wanted = examined.finding.corrected or proposal.action
     given = proposal.context.get("user_intent") if isinstance(proposal.context, Mapping) else None
     intent = given if isinstance(given, str) else None
@@ -328,7 +330,7 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         policy_version=proposal.services.policy.version,
         risk=examined.risk,
         reason=shown(conclusion.refusal.message) if conclusion.refusal else "",
-        evidence=shown(evidence),
+        evidence=evidence_for_people(proposal, conclusion),
         intent=shown(intent),
         created_ms=proposal.now_ms,
         expires_ms=proposal.now_ms + ttl_seconds * 1000,
@@ -338,9 +340,19 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         escalate_ms=later(proposal.now_ms, rules.escalate_after_seconds),
         escalate_to=rules.escalate_to_role,
         place=(proposal.place.workflow_id, proposal.place.node_id) if proposal.place else None,
+        profile=conclusion.profile,
         cost_nano=proposal.charge.cost,
         tokens=proposal.charge.tokens,
     )
+
+
+def evidence_for_people(proposal: Proposal, conclusion: Conclusion) -> Mapping[str, Any]:
+    """What the engine found, and which rules of the workflow ask for a person."""
+    evidence: Mapping[str, Any] = {} if conclusion.examined is None else conclusion.examined.finding.evidence
+    if conclusion.gate is not None and proposal.place is not None:
+        evidence = {**evidence, "workflow": proposal.place, "rules": conclusion.gate.rules}
+    found: Mapping[str, Any] = shown(evidence)
+    return found
 
 
 async def _answer(

@@ -15,12 +15,12 @@ from qwed.gateway.walls import require_own_or_scope
 
 
 def list_actions(policy: Policy) -> Answer:
-    rows = [_row(name, rule) for name, rule in sorted(policy.actions.items())]
+    rows = [_row(name, rule) for name, rule in sorted(policy.rules.items())]
     return Answer({"policy_version": policy.version, "actions": rows})
 
 
 def list_tools(policy: Policy) -> Answer:
-    tools = ((name, rule) for name, rule in sorted(policy.actions.items()) if rule.engine == TOOL_CONTROL)
+    tools = ((name, rule) for name, rule in sorted(policy.rules.items()) if rule.engine == TOOL_CONTROL)
     rows = [{**_row(name, rule), "group": rule.group} for name, rule in tools]
     return Answer({"policy_version": policy.version, "tools": rows})
 

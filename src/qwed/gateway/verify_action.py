@@ -4,7 +4,7 @@ Check 1 (the credential) has been made by the caller of this module: see `authen
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from qwed.assurance.in_force import InForce
 from qwed.domain.actions import Action
@@ -13,12 +13,13 @@ from qwed.domain.codes import CODES, Code, Refusal
 from qwed.domain.conduct import BLOCKED_TOOL
 from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
+from qwed.domain.deciding import Verdict
 from qwed.domain.decisions import Decision
-from qwed.domain.policy import ActionRule, Policy
+from qwed.domain.policy import ActionRule, Policy, ToolGroup, dangerous
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
-from qwed.domain.tools import skeletons
+from qwed.domain.tools import explain_danger, skeletons
 from qwed.gateway.answers import Answer
 from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
 from qwed.gateway.execution_context import NotAccepted
@@ -38,7 +39,7 @@ from qwed.gateway.services import Services
 from qwed.gateway.walls import visible_agent
 from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
-#: What a tool comes to that no registry knows and a person was asked about all the same.
+#: What a type comes to that no registry knows any more and a person was asked about before.
 UNKNOWN_TOOL: Final = ActionRule(TOOL_CONTROL, Risk.CRITICAL)
 
 
@@ -83,25 +84,9 @@ async def _verify(services: Services, caller: Caller, agent: Agent, request: Ver
         idempotency=request.idempotency,
         require_attestation=request.require_attestation,
     )
-    refusal = suspended(agent)  # 3
-    if refusal is not None:
-        return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
-    if request.presented:
-        accepted = await with_execution_context(proposal, request.presented)
-        if isinstance(accepted, NotAccepted):
-            conclusion = Conclusion(
-                Decision.DENIED, accepted.refusal, log={"ect": accepted.says}, is_forged=accepted.is_forged
-            )
-            return await conclude(proposal, conclusion)
-        proposal = accepted
-    if may_be_placed(proposal.context):
-        at_its_place = await placed(proposal)
-        if isinstance(at_its_place, Refusal):
-            return await conclude(proposal, Conclusion(Decision.DENIED, at_its_place))
-        proposal = at_its_place
-    assured = None if is_idle(proposal) else entry_refusal(proposal)
-    if isinstance(assured, Refusal):
-        return await conclude(proposal, Conclusion(Decision.DENIED, assured))
+    proposal, assured, refused = await enter(proposal, request.presented)
+    if refused is not None:
+        return await conclude(proposal, refused)
     context = read_context(request.context, state_required=services.state_required)  # 4, 5
     if isinstance(context, Refusal):
         return await conclude(proposal, Conclusion(Decision.DENIED, context))
@@ -123,27 +108,70 @@ async def _deliberate(
     admission: Admission,
     assured: InForce | None,
 ) -> Answer:
-    policy, agent, action = proposal.services.policy, proposal.agent, proposal.action
-    rule = rule_for(policy, agent, action.type)  # 15
-    if rule is None:
-        unknown = Conclusion(
-            Decision.DENIED, unknown_action(action.type), context=context, admission=admission
-        )
-        return await conclude(proposal, unknown)
-    refusal = permission_refusal(agent, rule, action.type)  # 16
-    if refusal is not None:
-        return await conclude(
-            proposal, Conclusion(Decision.DENIED, refusal, context=context, admission=admission)
-        )
-    examined = await examine(proposal.services, rule, action, agent.agent_id)  # 17
-    verdict = await judged(  # 17 to 20
-        proposal.services, agent, examined, proposal.now_ms, request.risk_threshold
-    )
+    agent, name = proposal.agent, proposal.action.type
+    rule = rule_for(proposal.services.policy, agent, name)  # 15
+    refusal = unknown_action(name) if rule is None else permission_refusal(agent, rule, name)  # 16
+    if rule is None or refusal is not None:
+        denied = Conclusion(Decision.DENIED, refusal, context=context, admission=admission)
+        return await conclude(proposal, denied)
+    conclusion = await weigh(proposal, rule, assured, request.risk_threshold)  # 17 to 20
+    conclusion.context, conclusion.admission = context, admission
+    return await conclude(proposal, conclusion)
+
+
+# --- what every door asks ---------------------------------------------------------------------------
+
+
+class Entered(NamedTuple):
+    """A proposal with what came along, the profile in force for it, and what speaks against looking at it."""
+
+    proposal: Proposal
+    assured: InForce | None = None
+    refused: Conclusion | None = None
+
+
+async def enter(proposal: Proposal, presented: tuple[str, ...] = ()) -> Entered:
+    """Before the numbered checks go on: suspension, tokens, the place in a workflow, the profile."""
+    refusal = suspended(proposal.agent)  # 3
+    if refusal is None and presented:
+        accepted = await with_execution_context(proposal, presented)
+        if isinstance(accepted, NotAccepted):
+            return Entered(proposal, refused=_not_accepted(accepted))
+        proposal = accepted
+    if refusal is None and may_be_placed(proposal.context):
+        at_its_place = await placed(proposal)
+        if isinstance(at_its_place, Refusal):
+            refusal = at_its_place
+        else:
+            proposal = at_its_place
+    assured = None if refusal is not None or is_idle(proposal) else entry_refusal(proposal)
+    if isinstance(assured, Refusal):
+        refusal, assured = assured, None
+    refused = None if refusal is None else Conclusion(Decision.DENIED, refusal)
+    return Entered(proposal, assured, refused)
+
+
+def _not_accepted(token: NotAccepted) -> Conclusion:
+    log = {"ect": token.says}
+    return Conclusion(Decision.DENIED, token.refusal, log=log, is_forged=token.is_forged)
+
+
+async def weigh(
+    proposal: Proposal, rule: ActionRule, assured: InForce | None, threshold: Risk | None = None
+) -> Conclusion:
+    """Checks 17 to 20: engine, risk, trust, the danger of the name, profile, workflow, thresholds."""
+    services, agent, action = proposal.services, proposal.agent, proposal.action
+    examined = await examine(services, rule, action, agent.agent_id)
+    verdict = await judged(services, agent, examined, proposal.now_ms, threshold)
+    if rule.group is ToolGroup.DANGEROUS and verdict.decision.lets_act:
+        message = explain_danger(action.type, action.parameters)
+        verdict = Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
     verdict = await tightened(proposal, assured, verdict, examined.risk)
-    conclusion = Conclusion(verdict.decision, verdict.refusal, examined, context, admission)
+    profile = None if assured is None else assured.profile
+    conclusion = Conclusion(verdict.decision, verdict.refusal, examined, profile=profile)
     await under_human_rules(proposal, conclusion)
     await hold_to_thresholds(proposal, assured, conclusion)
-    return await conclude(proposal, conclusion)
+    return conclusion
 
 
 async def examine(services: Services, rule: ActionRule, action: Action, agent_id: AgentId) -> Examined:
@@ -174,12 +202,11 @@ def decision_of(refusal: Refusal) -> Decision:
 
 def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | None:
     """What a type means for this agent. Its own tools are MEDIUM, unless they look like a dangerous one."""
-    rule = policy.actions.get(action_type)
+    rule = policy.rules.get(action_type)
     if rule is not None or action_type not in agent.permissions.allowed_tools:
         return rule
-    if compact_skeleton(action_type) in skeletons(tuple(policy.dangerous_tools)):
-        return UNKNOWN_TOOL
-    return ActionRule(TOOL_CONTROL, Risk.MEDIUM)
+    own = ActionRule(TOOL_CONTROL, Risk.MEDIUM)
+    return dangerous(own) if policy.reads_dangerous(action_type) else own
 
 
 def permission_refusal(agent: Agent, rule: ActionRule, action_type: str) -> Refusal | None:

@@ -7,8 +7,6 @@ It executes nothing.
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from qwed.assurance.in_force import InForce
 from qwed.domain.actions import Action
 from qwed.domain.agents import Agent, AgentId
@@ -16,22 +14,16 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import BLOCKED_TOOL
 from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
-from qwed.domain.deciding import Verdict
 from qwed.domain.decisions import Decision
-from qwed.domain.risk import Risk
 from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
 from qwed.gateway.answers import Answer
-from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
-from qwed.gateway.execution_context import NotAccepted
 from qwed.gateway.ports import Admission
 from qwed.gateway.proposals import (
     Conclusion,
-    Examined,
     Proposal,
     attempt_of,
     conclude,
     propose,
-    with_execution_context,
 )
 from qwed.gateway.records import Remembered
 from qwed.gateway.requests import ToolRequest
@@ -40,13 +32,12 @@ from qwed.gateway.verify_action import (
     decided_once,
     decision_of,
     denied_unrecorded,
-    examine,
+    enter,
     permission_refusal,
     rule_for,
-    suspended,
+    weigh,
 )
 from qwed.gateway.walls import visible_agent
-from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
 
 async def verify_tool(
@@ -77,25 +68,10 @@ async def _verify(services: Services, caller: Caller, agent: Agent, request: Too
     )
     assessment = _assess(services, agent, request.tool_name, parameters)
     call = _Call(proposal, assessment, advisory=request.context is None)
-    refusal = suspended(agent)  # 3
-    if refusal is not None:
-        return await call.refuse(refusal)
-    if request.presented:
-        accepted = await with_execution_context(proposal, request.presented)
-        if isinstance(accepted, NotAccepted):
-            call.log, call.is_forged = {"ect": accepted.says}, accepted.is_forged
-            return await call.refuse(accepted.refusal)
-        call.proposal = proposal = accepted
-    if may_be_placed(proposal.context):
-        at_its_place = await placed(proposal)
-        if isinstance(at_its_place, Refusal):
-            return await call.refuse(at_its_place)
-        call.proposal = proposal = at_its_place
-    assured = None if is_idle(proposal) else entry_refusal(proposal)
-    if isinstance(assured, Refusal):
-        return await call.refuse(assured)
-    call.assured = assured
-    admitted = await _admit(services, agent, proposal, request)
+    call.proposal, call.assured, refused = await enter(proposal, request.presented)
+    if refused is not None:
+        return await call.conclude(refused)
+    admitted = await _admit(services, agent, call.proposal, request)
     if isinstance(admitted, Refusal):
         return await call.refuse(admitted)
     admission, call.context = admitted
@@ -151,8 +127,6 @@ class _Call:
         self.context: StepContext | None = None
         self.admission: Admission | None = None
         self.checks: list[dict[str, Any]] = []
-        self.log: Mapping[str, str] | None = None
-        self.is_forged = False
         self.assured: InForce | None = None
 
     def check(self, policy: str, passed: bool) -> bool:
@@ -160,27 +134,16 @@ class _Call:
         return passed
 
     async def refuse(self, refusal: Refusal) -> Answer:
-        return await self.conclude(Verdict(decision_of(refusal), refusal))
+        return await self.conclude(Conclusion(decision_of(refusal), refusal))
 
-    async def conclude(self, verdict: Verdict, examined: Examined | None = None) -> Answer:
-        conclusion = Conclusion(
-            verdict.decision,
-            verdict.refusal,
-            examined,
-            self.context,
-            self.admission,
-            log=self.log,
-            is_forged=self.is_forged,
-        )
-        await under_human_rules(self.proposal, conclusion)
-        await hold_to_thresholds(self.proposal, self.assured, conclusion)
-        # Only now is it known what the call comes to.
-        conclusion.extra = self._body(Verdict(conclusion.decision, conclusion.refusal))
+    async def conclude(self, conclusion: Conclusion) -> Answer:
+        conclusion.context, conclusion.admission = self.context, self.admission
+        conclusion.extra = self._body(conclusion)
         return await conclude(self.proposal, conclusion)
 
-    def _body(self, verdict: Verdict) -> dict[str, Any]:
-        assessment = self.assessment
-        approved = verdict.decision is Decision.APPROVED
+    def _body(self, conclusion: Conclusion) -> dict[str, Any]:
+        assessment, refusal = self.assessment, conclusion.refusal
+        approved = conclusion.decision is Decision.APPROVED
         body: dict[str, Any] = {
             "tool_name": assessment.tool_name,
             "approved": approved,
@@ -189,12 +152,12 @@ class _Call:
                 "base_risk": assessment.base_risk,
                 "factors": assessment.factors,
                 "final_risk": assessment.risk_score,
-                "requires_approval": verdict.decision is Decision.PENDING,
+                "requires_approval": conclusion.decision is Decision.PENDING,
             },
             "policy_checks": self.checks,
         }
         if not approved:
-            body["blocked_reason"] = verdict.refusal.message if verdict.refusal else "not approved"
+            body["blocked_reason"] = refusal.message if refusal else "not approved"
         if self.advisory:
             # Without a conversation nothing stops a repeat: the answer says what it is worth.
             body["advisory"] = True
@@ -220,18 +183,11 @@ async def _deliberate(call: _Call, agent: Agent) -> Answer:
         or rule is None
     ):
         return await call.refuse(Refusal(Code.TOOL_NOT_ALLOWED, _unknown(assessment)))
-    is_dangerous = assessment.group is Group.DANGEROUS
     refusal = permission_refusal(agent, rule, name)
     if not call.check("allowed_engine", refusal is None) and refusal is not None:
         return await call.refuse(refusal)
-    examined = await examine(services, rule, call.proposal.action, agent.agent_id)  # 17
-    if is_dangerous:
-        examined = msgspec.structs.replace(examined, risk=Risk.CRITICAL)
-    call.check("parameters", examined.finding.failure is None)
-    verdict = await judged(services, agent, examined, call.proposal.now_ms)  # 18 to 20
-    if is_dangerous and verdict.decision.lets_act:
-        message = assessment.blocked_reason or "a dangerous tool requires manual approval"
-        verdict = Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
-    verdict = await tightened(call.proposal, call.assured, verdict, examined.risk)
-    call.check("trust", verdict.decision is not Decision.DENIED)
-    return await call.conclude(verdict, examined)
+    conclusion = await weigh(call.proposal, rule, call.assured)  # 17 to 20
+    finding = conclusion.examined.finding if conclusion.examined is not None else None
+    call.check("parameters", finding is not None and finding.failure is None)
+    call.check("trust", conclusion.decision is not Decision.DENIED)
+    return await call.conclude(conclusion)
