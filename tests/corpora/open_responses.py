@@ -681,7 +681,7 @@ _BENIGN_WRAPPINGS: dict[str, _Wrap] = {
 _PLAIN = ("plain", "nested", "list", "json", "base64", "percent", "escapes", "invisible", "full width")
 EVASIONS: dict[str, tuple[tuple[str, str], list[str], tuple[str, ...]]] = {
     "shell": (("run_task", "command"), SHELL, ("plain", "nested", "json", "base64", "percent", "escapes")),
-    "shell elsewhere": (("create_note", "content"), SHELL[:30], ("plain", "nested", "base64")),
+    "shell elsewhere": (("save", "value"), SHELL[:30], ("plain", "nested", "base64")),
     "sql": (("run_query", "sql"), SQL, ("plain", "nested", "json", "base64", "percent", "invisible")),
     "sql elsewhere": (("save", "value"), SQL[:12], ("plain", "nested", "base64")),
     "sql value": (("lookup", "customer"), SQL_VALUES, _PLAIN),

@@ -1,15 +1,16 @@
 """Refuses dangerous tools, unknown tools where they are not allowed, and hostile arguments."""
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses import suspicions
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
-from qwed_open_responses.outputs import Output, ToolCall
+from qwed_open_responses.outputs import Output, Text, ToolCall
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import scan
+from qwed_open_responses.scanning import Line, Scan, scan
+from qwed_open_responses.slots import Slot, Slots, slot_of
 from qwed_open_responses.suspicions import Argument, Suspicion
 
 DEFAULT_BLOCKLIST: Final = frozenset(
@@ -48,7 +49,8 @@ class ToolGuard(BaseGuard):
     """`blocklist` replaces the default list and `extra_blocklist` adds to it. With `allow_unknown=False` only
     the tools of `allowlist` pass. Names are compared by how they look: `Exec‑Shell` is `exec_shell`.
 
-    With `inspect_arguments` the arguments of every call are parsed as what they are for.
+    With `inspect_arguments` the arguments of every call are parsed as what they are for. `slots` says what
+    that is where the built-in tables do not: `{"lookup": {"filter": "sql", "remark": "text"}}`.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class ToolGuard(BaseGuard):
         inspect_arguments: bool = True,
         *,
         extra_blocklist: Iterable[str] = (),
+        slots: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         for name, names in (
             ("blocklist", blocklist),
@@ -72,6 +75,7 @@ class ToolGuard(BaseGuard):
         self._allowed = frozenset(allowlist or ())
         self._allow_unknown = allow_unknown
         self._inspects = inspect_arguments
+        self._slots = Slots(slots)
 
     def check(self, response: Any, context: Context | None = None) -> GuardResult:
         view = viewed(response)
@@ -81,7 +85,7 @@ class ToolGuard(BaseGuard):
                 return self.fail_result(refusal, {"tool_name": call.name, "path": call.path})
         if not self._inspects or not view.tool_calls:
             return self.pass_result()
-        found = list(_suspicions(view))
+        found = list(_suspicions(view, self._slots))
         if not found:
             return self.pass_result()
         first = found[0]
@@ -109,37 +113,66 @@ def _looks(name: str) -> frozenset[str]:
     return frozenset(map(compact_skeleton, (name, *inner)))
 
 
-def _suspicions(view: Output) -> Iterator[Suspicion]:
-    scanned = view.once(scan)
-    tools = {f"{call.path}.arguments" if call.path else "arguments": call.name for call in view.tool_calls}
-    first = next(iter(tools.values()))
-    only_one = len(tools) == 1
+def _suspicions(view: Output, slots: Slots) -> Iterator[Suspicion]:
+    scanned: Scan = view.once(scan)
     signals = scanned.signals & _SUSPICION_SIGNALS
-    seen: set[tuple[str, str]] = set()
-    for argument in _arguments(view, scanned.lines, tools, first, only_one):
-        if (argument.key, argument.value) not in seen:
-            seen.add((argument.key, argument.value))
-            yield from suspicions.judge(argument, signals)
+    calls = _Calls(view, slots)
+    for argument in _distinct(calls.texts()):
+        yield from suspicions.judge(argument)
+    for argument in _distinct(calls.readings(scanned.lines)):
+        yield from suspicions.judge_again(argument)
+    for argument in _distinct((*calls.texts(), *calls.readings(scanned.lines))):
+        yield from suspicions.search(argument, signals)
 
 
-def _arguments(
-    view: Output, lines: Any, tools: dict[str, str], first: str, only_one: bool
-) -> Iterator[Argument]:
-    for line in lines:
-        text = line.text
-        if text.in_call:
-            tool = first if only_one else _tool_at(text.path, tools)
-            yield Argument(tool, text.key, text.path, line.value)
-    for path, value in view.objects:
-        if only_one or path.endswith("arguments") or ".arguments" in path:
-            for key, line in suspicions.command_lines(value):
-                yield Argument("", "command", f"{path}.{key}", line)
+def _distinct(arguments: Iterable[Argument]) -> Iterator[Argument]:
+    return iter({(argument.slot, argument.value): argument for argument in arguments}.values())
 
 
-def _tool_at(path: str, tools: dict[str, str]) -> str:
-    """The innermost call that the path lies in."""
-    best = max((where for where in tools if path.startswith(where)), key=len, default=None)
-    return tools[best] if best is not None else ""
+class _Calls:
+    """The calls of an output, and what each text in their arguments is for."""
+
+    def __init__(self, view: Output, slots: Slots) -> None:
+        self._view = view
+        self._slots = slots
+        self._by_path = {
+            f"{call.path}.arguments" if call.path else "arguments": call for call in view.tool_calls
+        }
+        self._only = next(iter(self._by_path.items())) if len(self._by_path) == 1 else None
+
+    def texts(self) -> Iterator[Argument]:
+        """Every text as it stands, then those that stand in several values."""
+        for text in self._view.texts:
+            if text.in_call:
+                yield self._argument(text, text.value)
+        for path, value in self._view.objects:
+            if self._only or path.endswith("arguments") or ".arguments" in path:
+                for key, slot, joined in suspicions.join_texts(value):
+                    yield Argument(slot, f"{path}.{key}", joined)
+
+    def readings(self, lines: Iterable[Line]) -> Iterator[Argument]:
+        """What the texts say where a disguise or an encoding is taken off."""
+        for line in lines:
+            if line.text.in_call and line.value != line.text.value:
+                yield self._argument(line.text, line.value)
+
+    def _argument(self, text: Text, value: str) -> Argument:
+        where, call = self._only or self._call_at(text.path)
+        if call is None:
+            return Argument(slot_of("", text.key), text.path, value)
+        slot = self._slots.find(call.name, text.key, text.path[len(where) :].lstrip("."))
+        language = _language_of(call.arguments) if slot is Slot.CODE else None
+        return Argument(slot, text.path, value, language)
+
+    def _call_at(self, path: str) -> tuple[str, ToolCall | None]:
+        """The innermost call that the path lies in."""
+        where = max((where for where in self._by_path if path.startswith(where)), key=len, default="")
+        return where, self._by_path.get(where)
+
+
+def _language_of(arguments: Mapping[str, Any]) -> str | None:
+    named = (arguments.get(key) for key in ("language", "lang", "runtime", "interpreter"))
+    return next((language for language in named if isinstance(language, str) and language), None)
 
 
 _SUSPICION_SIGNALS: Final = frozenset(suspicions.SIGNALS)
