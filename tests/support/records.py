@@ -61,7 +61,7 @@ def a_key(secret: bytes = b"k" * 32, principal: str | None = "acme", **changes: 
 
 
 def fingerprint_of(text: str) -> bytes:
-    return text.encode().ljust(32, b"\0")
+    return b"\x02" + text.encode().ljust(32, b"\0")
 
 
 def an_attempt(step: int = 1, what: str | None = None, conversation: str = "c", **changes: Any) -> Attempt:

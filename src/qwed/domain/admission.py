@@ -18,6 +18,7 @@ from qwed.domain.conversations import (
     progress_refusal,
     repeat_refusal,
 )
+from qwed.domain.fingerprints import Fingerprints
 from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits, LoopLimits, PrincipalCeilings
 
 UNLIMITED: Final = DEFAULT_POLICY.principals
@@ -38,6 +39,13 @@ class Attempt(msgspec.Struct, frozen=True):
     state: bytes | None = None
     parameters_problem: Refusal | None = None
     state_problem: Refusal | None = None
+    #: The fingerprint under the version before, for what was written under it.
+    older: bytes = b""
+
+    def beside(self, conversation: Conversation) -> bytes:
+        """The fingerprint to compare with what the conversation has."""
+        history = conversation.history
+        return Fingerprints(self.fingerprint, self.older).beside(history[-1].fingerprint if history else b"")
 
 
 class Account(msgspec.Struct):
@@ -57,20 +65,21 @@ def loop_refusal(
     conversation: Conversation, account: Account, attempt: Attempt, limits: LoopLimits, now_ms: int
 ) -> Refusal | None:
     """Checks 6 to 13."""
+    fingerprint = attempt.beside(conversation)
     return (
         length_refusal(conversation, attempt.step, limits)
         or attempt.parameters_problem
         or order_refusal(conversation, attempt.step, now_ms)
-        or repeat_refusal(conversation, attempt.fingerprint, attempt.state, limits)
+        or repeat_refusal(conversation, fingerprint, attempt.state, limits)
         or _agent_wide_repeat(account, attempt, limits)
         or attempt.state_problem
-        or progress_refusal(conversation, attempt.fingerprint, attempt.state, limits)
+        or progress_refusal(conversation, fingerprint, attempt.state, limits)
     )
 
 
 def _agent_wide_repeat(account: Account, attempt: Attempt, limits: LoopLimits) -> Refusal | None:
     """Check 9, the part that looks beyond the conversation."""
-    if attempt.fingerprint in account.unsettled:
+    if attempt.fingerprint in account.unsettled or attempt.older in account.unsettled:
         return UNSETTLED
     if limits.cross_conversation is not None and account.crossings >= limits.cross_conversation:
         return Refusal(

@@ -342,8 +342,9 @@ async def _refused_since(services: Services, agent: Agent, proposal: Proposal) -
         rule = rule_for(services.policy, agent, proposal.action.type)
         refusal = permission_refusal(agent, rule or UNKNOWN_TOOL, proposal.action.type)
     # Nobody knows whether this very action has happened already.
-    if refusal is None and await services.store.is_unsettled(agent.agent_id, proposal.fingerprint):
-        refusal = UNSETTLED
+    for fingerprint in (proposal.fingerprints.current, proposal.fingerprints.older):
+        if refusal is None and await services.store.is_unsettled(agent.agent_id, fingerprint):
+            refusal = UNSETTLED
     return refusal
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.assurance.explanations import Thresholds
-from qwed.domain.actions import Action, action_hash, hashes
+from qwed.domain.actions import Action, action_hash
 from qwed.domain.admission import Attempt
 from qwed.domain.agents import Agent
 from qwed.domain.approvals import Approval, later
@@ -23,11 +23,13 @@ from qwed.domain.credentials import Caller
 from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
 from qwed.domain.findings import Finding, Status
+from qwed.domain.fingerprints import Fingerprints, identify
 from qwed.domain.money import nano_of, usd_of
 from qwed.domain.nodes import jti_of
 from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import Profile
 from qwed.domain.refusal_counts import COUNTED_CODES
+from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
 from qwed.domain.webhooks import Event
@@ -74,7 +76,7 @@ class HumanGate(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """`action_hash` and `fingerprint` are empty where the parameters are not JSON (check 7 refuses)."""
+    """`action_hash` and `fingerprints` are empty where the parameters are not JSON (check 7 refuses)."""
 
     services: Services
     caller: Caller
@@ -84,7 +86,7 @@ class Proposal(msgspec.Struct, frozen=True):
     now_ms: int
     charge: Charge
     action_hash: str
-    fingerprint: bytes
+    fingerprints: Fingerprints
     parameters_problem: Refusal | None
     idempotency: bytes | None = None
     require_attestation: bool = False
@@ -122,7 +124,8 @@ def propose(
     execution: ExecutionContext = NOTHING_PRESENTED,
 ) -> Proposal:
     problem = None if parameters == {} else parameters_problem(parameters)
-    exact, folded = ("", "") if problem else hashes(action)
+    is_sql = services.policy.engine_of(action.type) == SQL
+    exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_sql)
     charge = services.charges.get(action.type) if usage is NO_USAGE else None
     if charge is None:
         cost = services.policy.cost_of(action.type, usage.cost_usd)
@@ -136,7 +139,7 @@ def propose(
         now_ms,
         charge,
         exact,
-        bytes.fromhex(folded),
+        fingerprints,
         problem,
         idempotency,
         require_attestation,
@@ -157,11 +160,12 @@ def attempt_of(proposal: Proposal, context: StepContext) -> Attempt:
     return Attempt(
         context.conversation_id,
         context.step,
-        proposal.fingerprint,
+        proposal.fingerprints.current,
         proposal.charge,
         context.state,
         proposal.parameters_problem,
         context.state_problem,
+        proposal.fingerprints.older,
     )
 
 
@@ -442,6 +446,7 @@ def _record(
     lets_act = decision.lets_act
     uses_step = lets_act or decision is Decision.PENDING
     charge = proposal.charge if lets_act else FREE
+    fingerprint = _fingerprint(proposal, conclusion)
     activity = Activity(
         activity_id=activity_id,
         agent_id=agent.agent_id,
@@ -453,7 +458,7 @@ def _record(
         conversation_id=context.conversation_id if context else None,
         cost_nano=charge.cost,
         tokens=charge.tokens,
-        fingerprint=proposal.fingerprint,
+        fingerprint=fingerprint,
         payload=_payload(proposal, conclusion, activity_id, attestation, approval, charge),
         par=conclusion.par,
         wid=wid,
@@ -461,7 +466,7 @@ def _record(
     step = None
     # A grant that is redeemed used its step when it was asked for: it has a context, but no reservation.
     if uses_step and context is not None and _has_reservation(conclusion.admission):
-        committed = Step(context.step, proposal.fingerprint, context.state, lets_act, activity_id, wid)
+        committed = Step(context.step, fingerprint, context.state, lets_act, activity_id, wid)
         step = CommittedStep(agent.agent_id, context.conversation_id, committed)
     return Record(
         activity,
@@ -469,10 +474,16 @@ def _record(
         booking=_booking(conclusion, charge),
         approval=conclusion.redeemed or approval,
         remembered=_remembered(proposal, answer),
-        crossing=_crossing(proposal, conclusion) if step else None,
+        crossing=_crossing(proposal, conclusion, fingerprint) if step else None,
         ects=proposal.execution.received,
         completions=proposal.execution.completions,
     )
+
+
+def _fingerprint(proposal: Proposal, conclusion: Conclusion) -> bytes:
+    """In the version that its conversation is written in."""
+    previous = conclusion.admission.previous if conclusion.admission is not None else None
+    return proposal.fingerprints.beside(previous.fingerprint if previous is not None else b"")
 
 
 def _causes(proposal: Proposal, conclusion: Conclusion) -> tuple[str, ...]:
@@ -609,13 +620,13 @@ def _remembered(proposal: Proposal, answer: Answer) -> Remembered | None:
     )
 
 
-def _crossing(proposal: Proposal, conclusion: Conclusion) -> Crossing | None:
+def _crossing(proposal: Proposal, conclusion: Conclusion, fingerprint: bytes) -> Crossing | None:
     examined, context = conclusion.examined, conclusion.context
     if proposal.services.policy.loops.cross_conversation is None or context is None or examined is None:
         return None
     if examined.risk is Risk.LOW:
         return None
-    return Crossing(proposal.agent.agent_id, proposal.fingerprint, context.conversation_id, proposal.now_ms)
+    return Crossing(proposal.agent.agent_id, fingerprint, context.conversation_id, proposal.now_ms)
 
 
 def _publish(proposal: Proposal, conclusion: Conclusion, activity_id: str, approval: Approval | None) -> None:

@@ -693,7 +693,9 @@ class HotStore:
             self._conversations.put(key, Conversation(history))
 
     async def _crossings(self, agent_id: AgentId, attempt: Attempt, now_ms: int) -> int:
-        seen = await self._access.read(self._tables.crossings, agent_id, attempt.fingerprint, now_ms - DAY_MS)
+        seen: set[str] = set()
+        for fingerprint in (attempt.fingerprint, attempt.older):
+            seen |= await self._access.read(self._tables.crossings, agent_id, fingerprint, now_ms - DAY_MS)
         return len(seen - {attempt.conversation_id})
 
 

@@ -4,7 +4,6 @@ They keep what a file would, without the file: the same records, the same chain,
 """
 
 import bisect
-import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -56,6 +55,7 @@ from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclus
 from qwed.stores.access import InlineAccess
 from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
 from qwed.stores.hot import HotStore
+from qwed.stores.randomness import nobodys_fingerprint
 from qwed.stores.refusals import COUNTED_MEANWHILE
 from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
 from qwed.stores.tallies import added, tally_of
@@ -486,7 +486,8 @@ class MemoryTables:
         steps = self._steps.get((activity.agent_id, activity.conversation_id), [])
         for place, step in enumerate(steps):
             if step.fingerprint == activity.fingerprint:
-                steps[place] = msgspec.structs.replace(step, fingerprint=os.urandom(32))
+                unknown = nobodys_fingerprint(step.fingerprint)
+                steps[place] = msgspec.structs.replace(step, fingerprint=unknown)
         self._crossings.pop((activity.agent_id, activity.fingerprint), None)
 
     def close(self) -> None:

@@ -159,7 +159,7 @@ class Admissions:
         seen: int = await connection.fetchval(
             SQL["crossings"],
             asked.agent.agent_id,
-            attempt.fingerprint,
+            [attempt.fingerprint, attempt.older],
             asked.now_ms - DAY_MS,
             stored(attempt.conversation_id),
         )

@@ -66,7 +66,7 @@ class PlainAdmissions:
         return spending_refusal(account, asked.charge, asked.now_ms) is None
 
     def _columns(self, plain: Sequence[Request], tokens: Sequence[int], day: int) -> list[Any]:
-        """The parameters of `hold_plain`, in its order."""
+        """The parameters of `hold_plain_versioned`, in its order."""
         asked = [item.what for item in plain]
         attempts = [one.attempt for one in asked]
         agents = {one.agent.agent_id: one.agent for one in asked}
@@ -86,6 +86,7 @@ class PlainAdmissions:
             [None if attempt is None else stored(attempt.conversation_id) for attempt in attempts],
             [None if attempt is None else attempt.step for attempt in attempts],
             [None if attempt is None else attempt.fingerprint for attempt in attempts],
+            [None if attempt is None else attempt.older for attempt in attempts],
             [one.charge.cost for one in asked],
             [one.charge.tokens for one in asked],
             [one.now_ms for one in asked],

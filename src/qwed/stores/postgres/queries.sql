@@ -56,11 +56,11 @@ SELECT second, upto - before FROM seconds WHERE agent_id = $1 AND second >= $2 O
 
 -- name: crossings
 SELECT count(DISTINCT conversation_id) FROM crossings
-WHERE agent_id = $1 AND fingerprint = $2 AND at_ms > $3 AND conversation_id <> $4
+WHERE agent_id = $1 AND fingerprint = ANY ($2::bytea[]) AND at_ms > $3 AND conversation_id <> $4
 
 -- name: hold_plain
-SELECT * FROM hold_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-    $20, $21)
+SELECT * FROM hold_plain_versioned($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19, $20, $21, $22)
 
 -- name: hold_unchanged
 SELECT hold_unchanged($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
@@ -258,7 +258,8 @@ DELETE FROM activities WHERE (activity_id, at_ms) IN
 UPDATE ects SET token = NULL, salt = NULL WHERE jti = $1
 
 -- name: redact_steps
-UPDATE steps SET fingerprint = $2 FROM activities AS a
+UPDATE steps SET fingerprint = CASE WHEN octet_length(a.fingerprint) = 32 THEN $2::bytea ELSE '\x02'::bytea || $2 END
+FROM activities AS a
 WHERE a.activity_id = $1 AND a.fingerprint <> '' AND steps.agent_id = a.agent_id
   AND steps.conversation_id = a.conversation_id AND steps.fingerprint = a.fingerprint
 

@@ -1,7 +1,6 @@
 """What leaves the file: redacted texts, and what no window can see any more."""
 
 import itertools
-import os
 import sqlite3
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from qwed.gateway.records import (
     Redaction,
 )
 from qwed.stores.bodies import decode, encode
+from qwed.stores.randomness import nobodys_fingerprint
 from qwed.stores.sqlite.refusal_counts import forget_refused_minutes
 
 Run = Callable[..., sqlite3.Cursor]
@@ -77,7 +77,7 @@ def _forget_fingerprint(run: Run, activity_id: str) -> None:
         return
     run(
         "UPDATE steps SET fingerprint = ? WHERE agent_id = ? AND conversation_id = ? AND fingerprint = ?",
-        (os.urandom(32), *row),
+        (nobodys_fingerprint(row[2]), *row),
     )
     run("DELETE FROM crossings WHERE agent_id = ? AND fingerprint = ?", (row[0], row[2]))
 
