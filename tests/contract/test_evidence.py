@@ -239,3 +239,17 @@ def test_a_gateway_joins_while_others_add_to_the_ledger():
         store.close()
 
     assert not writer.is_alive()
+
+
+def test_every_entry_is_known_by_its_owner(shelf, agent):
+    other = shelf.add(an_agent(principal="other"))
+    decided(shelf, agent)
+    decided(shelf, other)
+    shelf.commit(noted(agent, shelf.now, ects=(received(a_token(shelf.now), shelf.now),)))
+    size, _ = everything(shelf)
+
+    owners = run(shelf.store.evidence.owners(0, size))
+    entries = run(shelf.store.evidence.entries(0, size))
+    assert len(owners) == len(entries) == size
+    assert owners == ["acme", "other", "acme", "other", "acme", "acme"]
+    assert run(shelf.store.evidence.owners(1, 2)) == ["other", "acme"]

@@ -1,7 +1,7 @@
 """What an agent wants to do, and the hash that names it exactly.
 
-Grants, attestations and idempotency are bound to that hash. What two spellings of one action share is its loop
-fingerprint (`fingerprints.py`).
+Grants, attestations and idempotency are bound to that hash. What two spellings of one action share is its
+loop fingerprint (`fingerprints.py`).
 """
 
 from collections.abc import Mapping

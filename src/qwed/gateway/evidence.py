@@ -267,10 +267,13 @@ async def _own_checkpoint(services: Services, token: str) -> Checkpoint:
 
 
 async def list_entries(services: Services, caller: Caller, after: int, limit: int) -> Answer:
-    """Entries hold no payload: numbers, times, ids and hashes."""
+    """Entries hold no payload: numbers, times, ids and hashes; of others' entries, numbers and hashes."""
     require_own_or_scope(caller, Scope.READ)
     found = await services.store.evidence.entries(after, limit)
-    body: dict[str, Any] = {"entries": [_entry(entry) for entry in found]}
+    own = await _own_entries(services, caller, found)
+    body: dict[str, Any] = {
+        "entries": [_entry(entry) if entry.seq in own else _foreign(entry) for entry in found]
+    }
     if len(found) == limit:
         body["next"] = found[-1].seq
     return Answer(body)
@@ -288,6 +291,28 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _foreign(entry: Entry) -> dict[str, Any]:
+    """What the chain needs, and nothing that says whose it is, what it is about, or when it was."""
+    return {
+        "seq": entry.seq,
+        "previous": base64url.encode(entry.previous),
+        "hash": base64url.encode(entry.hash),
+    }
+
+
+async def _own_entries(services: Services, caller: Caller, entries: Sequence[Entry]) -> set[int]:
+    """The numbers of those that the caller may see; entries follow each other without a gap."""
+    if caller.is_operator or not entries:
+        return {entry.seq for entry in entries}
+    owner = await _owner(services, caller)
+    owners = await services.store.evidence.owners(entries[0].seq - 1, len(entries))
+    return {
+        entry.seq
+        for entry, whose in zip(entries, owners, strict=False)
+        if whose is not None and _may_read(caller, whose, owner)
+    }
+
+
 async def prove_entry(
     services: Services, caller: Caller, seq: int | None, subject: str | None, size: int | None
 ) -> Answer:
@@ -296,12 +321,14 @@ async def prove_entry(
     evidence = services.store.evidence
     if seq is None and subject is not None:
         seq = await evidence.position(subject)
-    if seq is None:
+    found = await evidence.entries(seq - 1, 1) if seq else []
+    # Another's entry and none at all look alike.
+    if not seq or not await _own_entries(services, caller, found):
         raise refuse(Code.NOT_FOUND, "the ledger has no such entry")
     size, signed = await _size(services, size)
-    if not 0 < seq <= size:
+    if seq > size:
         raise refuse(Code.NOT_FOUND, f"there is no entry {seq} in {size} entries")
-    (entry,) = await evidence.entries(seq - 1, 1)
+    entry = found[0]
     proof = await _proof(evidence.inclusion(seq, size))
     root = base64url.encode(await evidence.root(size))
     return Answer({"entry": _entry(entry), "size": size, "root": root, "proof": proof, "checkpoint": signed})

@@ -718,6 +718,9 @@ class HotEvidence:
     async def entries(self, after: int, limit: int) -> list[Entry]:
         return await self._access.read(self._tables.entries, after, limit)
 
+    async def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
+        return await self._access.read(self._tables.owners, after, limit)
+
     async def root(self, size: int) -> bytes:
         return await self._access.read(self._tables.root, size)
 

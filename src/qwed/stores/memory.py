@@ -582,6 +582,9 @@ class MemoryLedgerTables:
     def entries(self, after: int, limit: int) -> list[Entry]:
         return self._chain[after : after + limit]
 
+    def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
+        return [self._item(entry).principal_id for entry in self._chain[after : after + limit]]
+
     def root(self, size: int) -> bytes:
         return root_of(self._nodes, size)
 

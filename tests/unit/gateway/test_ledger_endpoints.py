@@ -2,7 +2,7 @@
 
 import pytest
 from tests.support.fakes import FakeClock
-from tests.support.world import SIGNER, World
+from tests.support.world import OPERATOR_KEY, SIGNER, World
 
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect import KeyRing, base64url, generate
@@ -164,3 +164,48 @@ def test_a_cosignature_of_no_known_witness_is_refused(world):
     )
 
     assert answer.status_code == 422
+
+
+def seen_by(world, key):
+    return world.call("GET", "/ledger/entries", params={"limit": 1000}, key=key).json()["entries"]
+
+
+def test_a_principal_sees_its_own_entries_and_of_others_the_hashes_alone(world):
+    mine, yours = world.principal_key("acme"), world.principal_key("other")
+    agent = world.register(principal_id="acme")
+    world.verify(agent)
+    world.verify(world.register(principal_id="other"))
+    everything = {entry["seq"]: entry for entry in seen_by(world, OPERATOR_KEY)}
+    own = {entry["activity_id"] for entry in world.activity(agent, limit=1000)["activities"]}
+
+    for key in (mine, agent["agent_token"]):
+        shown = seen_by(world, key)
+        assert [entry["seq"] for entry in shown] == sorted(everything)
+        assert {entry["subject"] for entry in shown if "subject" in entry} >= own
+        for entry in shown:
+            assert entry["hash"] == everything[entry["seq"]]["hash"]
+            if "subject" not in entry:
+                assert entry.keys() == {"seq", "hash", "previous"}
+    assert not own & {entry.get("subject") for entry in seen_by(world, yours)}
+
+
+def test_a_proof_of_anothers_entry_looks_like_that_of_none(world):
+    agent = world.register(principal_id="acme")
+    activity_id = world.verify(agent)["activity_id"]
+    seq = world.call("GET", "/ledger/proof/inclusion", params={"subject": activity_id}).json()["entry"]["seq"]
+    mine, yours = world.principal_key("acme"), world.principal_key("other")
+
+    def ask(key, **query):
+        return world.call("GET", "/ledger/proof/inclusion", params=query, key=key)
+
+    nothing = ask(yours, subject="act_none")
+    assert ask(mine, subject=activity_id).json()["entry"]["seq"] == seq
+    assert ask(mine, seq=seq).status_code == 200
+    assert ask(agent["agent_token"], seq=seq).status_code == 200
+    for answer in (
+        ask(yours, subject=activity_id),
+        ask(yours, seq=seq),
+        ask(yours, seq=seq, size=1),
+        ask(yours, seq=1),
+    ):
+        assert (answer.status_code, answer.json()) == (nothing.status_code, nothing.json())

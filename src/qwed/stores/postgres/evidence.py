@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of
 from qwed.gateway.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import Entry
@@ -44,6 +45,9 @@ class PostgresEvidence:
 
     async def entries(self, after: int, limit: int) -> list[Entry]:
         return await self._read(_entries, after, limit)
+
+    async def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
+        return await self._read(_owners, after, limit)
 
     async def root(self, size: int) -> bytes:
         return await self._read(proven, lambda nodes: root_of(nodes, size))
@@ -93,6 +97,10 @@ async def _checkpoint(connection: Connection, size: int | None) -> SignedCheckpo
 
 async def _entries(connection: Connection, after: int, limit: int) -> list[Entry]:
     return [Entry(*row) for row in await connection.fetch(SQL["entries"], after, limit)]
+
+
+async def _owners(connection: Connection, after: int, limit: int) -> list[PrincipalId | None]:
+    return [row[0] for row in await connection.fetch(SQL["owners"], after, limit)]
 
 
 async def _received(connection: Connection, jti: str) -> Received | None:

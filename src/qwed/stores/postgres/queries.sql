@@ -340,6 +340,12 @@ SELECT cosignatures FROM checkpoints WHERE size = $1 FOR UPDATE
 -- name: entries
 SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger WHERE seq > $1 ORDER BY seq LIMIT $2
 
+-- name: owners
+SELECT coalesce(a.principal_id, e.principal_id)
+FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject AND a.at_ms = l.at_ms
+LEFT JOIN ects AS e ON e.jti = l.subject
+WHERE l.seq > $1 ORDER BY l.seq LIMIT $2
+
 -- name: leaves
 SELECT hash FROM ledger WHERE seq > $1 AND seq <= $2 ORDER BY seq
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of, is_activity_id
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
@@ -76,6 +77,15 @@ class SqliteLedger:
     def entries(self, after: int, limit: int) -> list[Entry]:
         sql = f"SELECT {_ENTRY} FROM ledger l WHERE l.seq > ? ORDER BY l.seq LIMIT ?"  # noqa: S608
         return [Entry(*row) for row in self._rows(sql, after, limit)]
+
+    def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
+        rows = self._rows(
+            "SELECT coalesce(a.principal_id, e.principal_id) FROM ledger l LEFT JOIN activities a USING (seq)"
+            " LEFT JOIN ects e ON e.seq = l.seq WHERE l.seq > ? ORDER BY l.seq LIMIT ?",
+            after,
+            limit,
+        )
+        return [row[0] for row in rows]
 
     def size(self) -> int:
         return int(self._rows("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
