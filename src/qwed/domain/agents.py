@@ -14,6 +14,9 @@ from qwed.domain.trust import TrustLevel
 AgentId = NewType("AgentId", str)
 PrincipalId = NewType("PrincipalId", str)
 
+#: Entries that concern no agent are kept under this name.
+GATEWAY: Final = AgentId("gateway")
+
 
 class AgentType(enum.StrEnum):
     SUPERVISED = "supervised"

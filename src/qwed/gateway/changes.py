@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from qwed.domain.agents import GATEWAY as GATEWAY
 from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.codes import Refusal
 from qwed.domain.credentials import Caller
@@ -15,9 +16,6 @@ from qwed.gateway.masking import shown
 from qwed.gateway.records import Activity
 from qwed.gateway.services import Services
 from qwed.gateway.wire import encode_json
-
-#: Entries that concern no agent are kept under this name.
-GATEWAY = AgentId("gateway")
 
 
 def noted(
@@ -34,9 +32,11 @@ def noted(
     caused_by: Sequence[str] = (),
     activity_id: str | None = None,
     refusal: Refusal | None = None,
+    is_forged: bool = False,
 ) -> Activity:
     """`caused_by` are activities that led to this one. Without a caller the gateway itself acts. With a
-    `refusal` it is something that was not allowed."""
+    `refusal` it is something that was not allowed; `is_forged` says that a signature was wrong, which is
+    charged to the agent whose credential it came with, and to nobody where a key was used."""
     now_ms = services.clock.now_ms()
     activity_id = activity_id or services.ids.activity(now_ms)
     agent_id = agent.agent_id if agent else agent_id
@@ -59,6 +59,8 @@ def noted(
     }
     if refusal is not None:
         entry["error_code"], entry["error"] = refusal.code.value, shown(refusal.to_wire())
+    if is_forged and caller is not None and caller.agent_id is not None:
+        entry["attestation_invalid"] = True
     return Activity(
         activity_id=activity_id,
         agent_id=agent_id,

@@ -114,15 +114,22 @@ async def charge_forged_attestation(services: Services, caller: Caller, attestat
     """An agent presented, as its own, an attestation that names our key and was not signed with it."""
     refusal = Refusal(Code.ATTESTATION_REJECTED, "the attestation was not signed by this gateway")
     details = {"attestation_id": attestation_id[:80]}
-    await _charge(services, caller, "present_attestation", Deed.FORGERY, refusal, details)
+    await _charge(services, caller, "present_attestation", Deed.FORGERY, refusal, details, is_forged=True)
 
 
 async def _charge(
-    services: Services, caller: Caller, what: str, deed: Deed, refusal: Refusal, details: dict[str, str]
+    services: Services,
+    caller: Caller,
+    what: str,
+    deed: Deed,
+    refusal: Refusal,
+    details: dict[str, str],
+    *,
+    is_forged: bool = False,
 ) -> None:
     if caller.agent_id is None:
         return
     agent = await services.store.agent(AgentId(caller.agent_id))
     if agent is not None:
-        entry = noted(services, caller, what, details, agent=agent, refusal=refusal)
+        entry = noted(services, caller, what, details, agent=agent, refusal=refusal, is_forged=is_forged)
         await commit_deed(services, Record(entry), deed)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.agents import PrincipalId
+from qwed.domain.agents import Agent, PrincipalId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.nodes import activity_id_of
@@ -22,6 +22,7 @@ from qwed.gateway.changes import noted
 from qwed.gateway.execution_context import NodeFacts, NotAccepted, accept, issue_node
 from qwed.gateway.manage_agents import change
 from qwed.gateway.records import Activity, Cosignature, Received, Record, SignedCheckpoint
+from qwed.gateway.refused_often import count_refusal
 from qwed.gateway.requests import convert
 from qwed.gateway.services import Services
 from qwed.gateway.walls import require_operator, require_own_or_scope, require_scope
@@ -32,6 +33,7 @@ from qwed.ledger.receipts import Receipt, sign_receipt
 
 MAX_ENTRIES: Final = 1_000
 MAX_KEYS: Final = 16
+SUBMIT_ECT: Final = "submit_ect"
 _JTI: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -59,10 +61,11 @@ async def submit_ects(services: Services, caller: Caller, raw: Any) -> Answer:
     owner = agent.principal_id if agent else caller.principal_id or PrincipalId("")
     accepted = await accept(services, presented, owner, services.clock.now_ms(), minimum=Level.L2)
     if isinstance(accepted, NotAccepted):
+        await _record_refused(services, caller, agent, owner, presented, accepted)
         raise RequestError(accepted.refusal, log={"ect": accepted.says})
     jtis = list(dict.fromkeys(item.ect.claims.jti for item in accepted.accepted))
     if accepted.received:
-        activity = noted(services, caller, "submit_ect", {"ects": jtis}, agent=agent, principal_id=owner)
+        activity = noted(services, caller, SUBMIT_ECT, {"ects": jtis}, agent=agent, principal_id=owner)
         record = Record(activity, ects=accepted.received, completions=accepted.completions)
         refusal = await services.store.commit(record)
         if refusal is not None:
@@ -80,6 +83,31 @@ async def submit_ects(services: Services, caller: Caller, raw: Any) -> Answer:
         },
         status=201,
     )
+
+
+async def _record_refused(
+    services: Services,
+    caller: Caller,
+    agent: Agent | None,
+    owner: PrincipalId,
+    presented: tuple[str, ...],
+    refused: NotAccepted,
+) -> None:
+    """As `/verify` does: on record, and a wrong signature charged to the agent that delivered it."""
+    if agent is not None and not refused.is_forged:
+        await count_refusal(services, agent, refused.refusal, services.clock.now_ms())
+    hashes = [hash_bytes(token.encode("utf-8", "replace")) for token in presented]
+    activity = noted(
+        services,
+        caller,
+        SUBMIT_ECT,
+        {"token_hashes": hashes},
+        agent=agent,
+        principal_id=owner,
+        refusal=refused.refusal,
+        is_forged=refused.is_forged,
+    )
+    await services.store.commit(Record(activity))
 
 
 def _presented(raw: Any) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from qwed.assurance.scores import Event, InvalidScore, ScoreRules
 from qwed.assurance.specs import BehaviourSpec, Frequency, InvalidSpec, read_spec
 from qwed.assurance.trust_memory import InProcess, TrustMemory, TrustMemoryLost
 from qwed.assurance.trust_table import DECISION, TrustTable
+from qwed.domain.agents import GATEWAY
 from qwed.domain.decisions import Decision
 from qwed.domain.nodes import NOTED, agent_did, exec_act_of, jti_of
 from qwed.domain.policy import plain_amount
@@ -210,6 +211,8 @@ class Scorekeeper:
     def _list(self, activity: Activity, peer: str) -> None:
         """Whoever is decided about is registered, also where the entry of its registration was erased."""
         is_noted = activity.decision == NOTED
+        if activity.agent_id == GATEWAY:
+            return
         if is_noted and activity.action_type == "deregister_agent":
             self._gone.add(peer)
             self._registered.discard(peer)

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from tests.support.fakes import DAY, SECOND
 from tests.support.tokens import SigningAgent, jti_in
-from tests.support.world import World
+from tests.support.world import SIGNER, World
 
 from qwed.assurance import ScoreRules, TrustTable
 from qwed.assurance.trust_memory import InProcess, TrustMemoryLost
 from qwed.domain.findings import Failure, Status
 from qwed.domain.nodes import jti_of
-from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules
+from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules, Limits
 from qwed.domain.risk import Risk
 from qwed.gateway.execution_context import ECT_TYPE
 from qwed.gateway.ports import StoreUnavailable
@@ -277,22 +277,88 @@ def test_an_error_counts_if_the_counterpart_says_it_and_nobody_else(world, agent
     assert value(world, agent) == Decimal("0.4")
 
 
-def test_a_token_with_a_wrong_signature_is_charged_to_who_delivered_it(world, agent):
-    victim = SigningAgent(world, name="victim")
-    head, body, signature = victim.token("read").split(".")
-    forged = f"{head}.{body}.{signature[:-8]}AAAAAAAA"
-    answer = agent.verify(ects=[forged], key=agent.agent["agent_token"])
+def verifies(world, agent, token, key):
+    return agent.verify(ects=[token], key=key)
 
-    assert answer.status_code == 403
+
+def calls_a_tool(world, agent, token, key):
+    path = f"/agents/{agent.agent['agent_id']}/tools/get_weather"
+    body = {"context": {"conversation_id": "c", "step_number": 1}}
+    return world.call("POST", path, key=key, headers={"Execution-Context": token}, json=body)
+
+
+def submits(world, agent, token, key):
+    return world.call("POST", "/ect", key=key, json={"ects": [token]})
+
+
+def submits_alone(world, agent, token, key):
+    headers = {"Content-Type": "application/exec+jwt"}
+    return world.call("POST", "/ect", key=key, content=token.encode(), headers=headers)
+
+
+DOORS = [verifies, calls_a_tool, submits, submits_alone]
+
+
+def forged_by(signer):
+    head, body, signature = signer.token("read").split(".")
+    return f"{head}.{body}.{signature[:-8]}AAAAAAAA"
+
+
+def refusals(world, agent):
+    entries = world.activity(agent.agent, limit=100)["activities"]
+    return [entry for entry in entries if entry.get("error_code") == "QWED-ECT-001"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_token_with_a_wrong_signature_is_charged_to_who_delivered_it(world, agent, door):
+    victim = SigningAgent(world, name="victim")
+    answer = door(world, agent, forged_by(victim), agent.agent["agent_token"])
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "QWED-ECT-001")
+    assert [(e["decision"], e["attestation_invalid"]) for e in refusals(world, agent)] == [("DENIED", True)]
     assert value(world, agent) == Decimal("0.32")
     assert value(world, victim) == Decimal("0.5")
+    assert refusals(world, victim) == []
 
 
-def test_a_wrong_signature_that_a_principal_delivers_is_charged_to_no_agent(world, agent):
-    forged = agent.token("read")[:-8] + "AAAAAAAA"
-    assert agent.verify(ects=[forged], key=world.principal_key(scopes=["verify"])).status_code == 403
+@pytest.mark.parametrize("door", DOORS)
+def test_a_wrong_signature_that_a_principal_delivers_is_charged_to_no_agent(world, agent, door):
+    key = world.principal_key(scopes=["verify", "read"])
+    assert door(world, agent, forged_by(agent), key).status_code == 403
 
     assert value(world, agent) == Decimal("0.5")
+    entries = world.call("GET", "/activity").json()["activities"]
+    assert [e["error_code"] for e in entries if e["decision"] == "DENIED"] == ["QWED-ECT-001"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_token_that_is_refused_for_another_reason_is_on_record_and_costs_nothing(world, agent, door):
+    unknown = agent.token("read", "11111111-2222-4333-8444-555555555555")
+    assert door(world, agent, unknown, agent.agent["agent_token"]).status_code == 403
+
+    assert [e.get("attestation_invalid") for e in refusals(world, agent)] == [None]
+    assert value(world, agent) == Decimal("0.5")
+
+
+def test_an_attestation_that_an_agent_forged_for_itself_reaches_its_score(world, agent):
+    claims = {"iss": SIGNER.issuer, "exp": 10**11, "jti": "att_x", "qwed": {"agent": {"did": agent.did}}}
+    head, body, signature = SIGNER.sign("qwed-attestation+jwt", claims).split(".")
+    forged = f"{head}.{body}.{signature[:-8]}AAAAAAAA"
+    world.call("POST", "/attestations/verify", key=agent.agent["agent_token"], json={"attestation": forged})
+
+    assert value(world, agent) == Decimal("0.32")
+
+
+def test_tokens_that_are_refused_beyond_the_limit_are_counted_as_at_every_door():
+    limited = World(policy=msgspec.structs.replace(SCORING, limits=Limits(refusals_per_hour=2)))
+    sender = SigningAgent(limited)
+    unknown = sender.token("read", "11111111-2222-4333-8444-555555555555")
+    codes = [submits(limited, sender, unknown, sender.agent["agent_token"]).status_code for _ in range(4)]
+    forged = submits(limited, sender, forged_by(sender), sender.agent["agent_token"]).status_code
+
+    assert (codes, forged) == ([403, 403, 429, 429], 403)
+    assert len(refusals(limited, sender)) == 3
+    limited.close()
 
 
 # --- a score for a level ----------------------------------------------------------------------------
