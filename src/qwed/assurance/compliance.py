@@ -13,6 +13,8 @@ from qwed.ect.claims import MAX_EXT_BYTES, Claims
 from qwed.ect.dag import Find
 
 HOUR_SECONDS: Final = 3_600
+#: Kept free in `ext` for what the observer says of its own entry.
+OBSERVERS_BYTES: Final = 512
 
 
 class Status(enum.StrEnum):
@@ -74,7 +76,7 @@ class Watch:
             "apae.spec_version": self.spec.spec_version,
             "apae.window": f"{iso(start * 1_000).replace('.000Z', 'Z')}/{duration(now - start)}",
         }
-        room = MAX_EXT_BYTES - len(msgspec.json.encode({**common, "apae.violations": []}))
+        room = MAX_EXT_BYTES - OBSERVERS_BYTES - len(msgspec.json.encode({**common, "apae.violations": []}))
         par = (self._latest,) if self._latest is not None else ()
         return [
             ComplianceCheck(status, par, {**common, "apae.violations": part})

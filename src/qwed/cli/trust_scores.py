@@ -51,8 +51,15 @@ def seed(backend: Backend, peer: str, value: str, reason: str, as_json: bool) ->
 @click.option("--reason", required=True, help="Why; it stays in the record.")
 @with_backend
 def reinstate(backend: Backend, peer: str, reason: str, as_json: bool) -> None:
-    """Trust PEER again after its trust was revoked; the score stays what conduct made it."""
-    _tell(backend.reinstate_trust(_uri(peer), reason), as_json)
+    """Trust PEER again after its trust was revoked; the score stays what conduct made it.
+
+    What else is in its way is listed.
+    """
+    told = backend.reinstate_trust(_uri(peer), reason)
+    _tell(told, as_json)
+    if not as_json:
+        for need in told["still_needed"]:
+            click.echo(f"still needed: {printable(need)}")
 
 
 def _uri(peer: str) -> str:

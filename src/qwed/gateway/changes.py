@@ -43,7 +43,7 @@ def noted(
     par = tuple(jti_of(cause) for cause in dict.fromkeys(caused_by) if cause)
     owner = agent.principal_id if agent else principal_id or PrincipalId("")
     decision = NOTED if refusal is None else Decision.DENIED.value
-    entry = {
+    entry: dict[str, Any] = {
         "activity_id": activity_id,
         "agent_id": agent_id,
         "timestamp": iso(now_ms),

@@ -25,6 +25,7 @@ from qwed.gateway.records import Activity, Cosignature, Received, Record, Signed
 from qwed.gateway.refused_often import count_refusal
 from qwed.gateway.requests import convert
 from qwed.gateway.services import Services
+from qwed.gateway.statements import state_in_token
 from qwed.gateway.walls import require_operator, require_own_or_scope, require_scope
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import Entry
@@ -188,11 +189,12 @@ class _Issued(msgspec.Struct):
 
     action_hash: str | None = None
     execution_context: str | None = None
+    action: Any = None
 
 
 async def _decided(services: Services, jti: str, activity: Activity) -> dict[str, Any]:
     kept = msgspec.json.decode(activity.payload, type=_Issued)
-    token = kept.execution_context or issue_node(services.signer, _facts(activity, kept.action_hash))
+    token = kept.execution_context or issue_node(services.signer, _facts(activity, kept))
     return {
         "jti": jti,
         "token": token,
@@ -201,7 +203,7 @@ async def _decided(services: Services, jti: str, activity: Activity) -> dict[str
     }
 
 
-def _facts(activity: Activity, action_hash: str | None) -> NodeFacts:
+def _facts(activity: Activity, kept: _Issued) -> NodeFacts:
     return NodeFacts(
         activity.activity_id,
         activity.agent_id,
@@ -211,7 +213,8 @@ def _facts(activity: Activity, action_hash: str | None) -> NodeFacts:
         activity.error_code,
         activity.par,
         activity.wid,
-        action_hash,
+        kept.action_hash,
+        state_in_token(activity.action_type, activity.decision, kept.action),
     )
 
 

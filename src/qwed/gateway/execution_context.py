@@ -34,6 +34,7 @@ from qwed.gateway.policies import completions_of
 from qwed.gateway.ports import Signer, StoreUnavailable
 from qwed.gateway.records import KnownNode, ReceivedEct
 from qwed.gateway.services import Services
+from qwed.gateway.statements import fit_ext
 
 ECT_TYPE: Final = DIALECTS["00"]["typ"]
 _MAX_SHOWN: Final = 256
@@ -224,12 +225,14 @@ class NodeFacts(msgspec.Struct, frozen=True):
     par: tuple[str, ...]
     wid: str | None
     action_hash: str | None = None
+    #: What else it states, under the names that others read.
+    said: Mapping[str, Any] = {}
 
 
 def issue_node(signer: Signer, facts: NodeFacts) -> str:
     """Raises `SigningFailed`."""
     issued = facts.at_ms // 1000
-    ext = {
+    ext: dict[str, Any] = {
         "qwed.activity_id": facts.activity_id,
         "qwed.agent": agent_did(facts.agent_id),
         "qwed.action_type": facts.action_type[:_MAX_SHOWN],
@@ -237,6 +240,7 @@ def issue_node(signer: Signer, facts: NodeFacts) -> str:
     }
     if facts.error_code is not None:
         ext["qwed.error_code"] = facts.error_code
+    ext = fit_ext({**ext, **facts.said})
     claims: dict[str, Any] = {
         "iss": signer.issuer,
         "aud": [signer.issuer, agent_did(facts.agent_id)],

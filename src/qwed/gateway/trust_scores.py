@@ -11,11 +11,12 @@ from qwed.assurance.scores import InvalidScore, as_score
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
-from qwed.domain.nodes import activity_id_about
+from qwed.domain.nodes import AGENT_DID, activity_id_about
 from qwed.domain.policy import plain_amount
 from qwed.ect.claims import InvalidClaims, issuer
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import issue, new_id
+from qwed.gateway.after_revocation import list_needs
 from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.changes import noted
 from qwed.gateway.records import ReceivedEct, Record
@@ -102,14 +103,17 @@ async def seed_score(services: Services, caller: Caller, raw: Any) -> Answer:
 
 
 async def reinstate(services: Services, caller: Caller, raw: Any) -> Answer:
-    """An operator lifts a revocation; the score stays what conduct made it."""
+    """An operator lifts a revocation; the score stays what conduct made it, and the answer says what else
+    is in the peer's way."""
     require_operator(caller)
     body = convert(raw, ReinstateBody)
     peer = _peer(body.peer)
     keeper = await _up_to_date(services)
     if not keeper.table.is_revoked(peer):
         raise refuse(Code.NOT_FOUND, "no trust in this peer was revoked")
-    return await _note(services, caller, REINSTATE_TRUST, {"peer": peer, "reason": _reason(body.reason)})
+    details = {"peer": peer, "reason": _reason(body.reason)}
+    told = await _note(services, caller, REINSTATE_TRUST, details)
+    return Answer({**told.body, "still_needed": await list_needs(services, keeper, peer)})
 
 
 async def prove_scores(services: Services, caller: Caller) -> Answer:
@@ -159,7 +163,11 @@ async def _announce(services: Services, change: Change) -> None:
     if await services.store.activity(activity_id) is not None:
         return
     details = {"apae.subject": change.peer, "event": change.event.value, "evidence": change.evidence}
-    await services.store.commit(Record(noted(services, None, TRUST_REVOKE, details, activity_id=activity_id)))
+    agent = None
+    if change.peer.startswith(AGENT_DID):
+        agent = await services.store.agent(AgentId(change.peer.removeprefix(AGENT_DID)))
+    note = noted(services, None, TRUST_REVOKE, details, agent=agent, activity_id=activity_id)
+    await services.store.commit(Record(note))
 
 
 def _peer(peer: str | None) -> str:
