@@ -3,21 +3,23 @@
 import re
 from typing import Final
 
+from qwed.engines.sensitive_places import find_credentials, is_own_secret
+
 _SENSITIVE: Final = re.compile(
     r"""
       ^/etc/(?:shadow|gshadow|sudoers|passwd-?|master\.passwd|security/|ssl/private|ssh/ssh_host|krb5\.keytab)
     | ^/proc/(?:self|\d+|\*)/(?:environ|mem|maps|cmdline|fd/)
     | ^/(?:dev/(?:mem|kmem|port)|proc/kcore|proc/sysrq-trigger)$
     | ^/(?:root|var/lib/cloud|run/secrets|var/run/secrets|var/run/docker\.sock|run/docker\.sock)(?:/|$)
-    | (?:^|/)\.ssh(?:/(?!config$|known_hosts$)|/?$) | (?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$
-    | (?:^|/)\.(?:aws/|azure/|gnupg(?:/|$)|kube/config|docker/config\.json)
-    | (?:^|/)\.(?:netrc|pgpass|git-credentials|npmrc|pypirc)$
-    | (?:^|/)\.config/(?:gcloud|gh/hosts|op)(?:/|\.|$)
-    | (?:^|/)\.(?:bash|zsh|python|mysql|psql)_history$
-    | (?:^|/)(?:Login\ Data|Cookies|logins\.json|key[34]\.db|wallet\.dat|master\.key)$
-    | (?:^|/)System32/config/(?:SAM|SYSTEM)
+    | (?:^|/)Cookies$
     """,
     re.VERBOSE | re.IGNORECASE,
+)
+# What programs read all day of the folders that hold credentials, too.
+_MAY_BE_READ: Final = re.compile(
+    r"(?:^|/)\.ssh/(?:config|known_hosts)$|(?:^|/)\.docker/(?!config\.json)|(?:^|/)\.kube/(?!config)"
+    r"|(?:^|/)\.(?:aws|azure|docker|kube)/?$|(?:^|/)\.git/config$",
+    re.IGNORECASE,
 )
 _PERSISTENT: Final = re.compile(
     r"""
@@ -41,10 +43,7 @@ _SCRATCH: Final = re.compile(r"^/(?:tmp|var/tmp|dev/(?:shm|null|stdout|stderr|st
 _BLOCK_DEVICE: Final = re.compile(
     r"^/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|md\d|dm-|loop\d|ram\d|r?disk\d)"
 )
-_LOCAL_SECRET: Final = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[\w-]+)?|credentials(?:\.\w+)?|secrets?\.\w+|[\w-]*\.(?:pem|key|p12|pfx|keystore|jks))$",
-    re.I,
-)
+_ENVIRONMENT_FILE: Final = re.compile(r"\.env(?:\.[\w-]+)?")
 _METADATA_HOST: Final = re.compile(
     r"^https?://(?:169\.254\.169\.254|metadata(?:\.google\.internal)?|100\.100\.100\.200|\[?fd00:ec2::254)",
     re.I,
@@ -68,12 +67,16 @@ def normal_path(path: str) -> str:
 
 def is_sensitive(path: str) -> bool:
     """Credentials, keys and system secrets: reading them is harm already."""
-    return _SENSITIVE.search(normal_path(path)) is not None
+    normal = normal_path(path)
+    if _SENSITIVE.search(normal) is not None:
+        return True
+    return _MAY_BE_READ.search(normal) is None and find_credentials(normal.lower().split("/")) is not None
 
 
 def is_local_secret(path: str) -> bool:
     """A secret of the project itself: it may be read, and must not leave."""
-    return _LOCAL_SECRET.search(path) is not None
+    name = path.rpartition("/")[2].lower()
+    return _ENVIRONMENT_FILE.fullmatch(name) is not None or is_own_secret(name)
 
 
 def is_persistent(path: str) -> bool:

@@ -10,7 +10,7 @@ from qwed.domain.json_text import Unrepresentable
 from qwed.domain.registry import TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
 from qwed.engines.tools.arguments import Argument, Family, Role, TooManyArguments, arguments_of, family_of
-from qwed.engines.tools.paths import Resolve, inspect_path
+from qwed.engines.tools.paths import Resolve, inspect_path, risk_of_path
 from qwed.engines.tools.payments import inspect_payment
 from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
 from qwed.engines.tools.recipients import inspect_header, inspect_recipients, split_recipients
@@ -226,6 +226,7 @@ class _Inspection:
         return problems
 
     def _path_problems(self, text: str) -> list[Problem]:
+        self._risk = max(self._risk, *map(risk_of_path, (text, *text.split()[:_MAX_SHOWN])))
         deletes = _DELETING_WORDS.search(self._action.type) is not None
         return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
 

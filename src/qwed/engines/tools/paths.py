@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import without_invisible
+from qwed.engines.sensitive_places import find_credentials, holds_run, is_own_secret
 from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
 from qwed.engines.tools.rules import FileRules
 from qwed.engines.tools.word_sets import word_set
@@ -60,29 +61,15 @@ _STREAM: Final = re.compile(r"::?\$[A-Za-z_]|\.[A-Za-z0-9]{1,5}:[A-Za-z_.]")
 _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\Z")
 _WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 
-# Names that hold credentials or keys, or run code at log-in, wherever they stand.
-_SENSITIVE_NAMES: Final = word_set(
+# Names that hold the settings of programs, or run code at log-in, wherever they stand.
+_START_UP_NAMES: Final = word_set(
     """
-    .ssh .gnupg .aws .azure .kube .docker .netrc _netrc .npmrc .pypirc .pgpass .my.cnf .htpasswd
-    .env .envrc .git-credentials .bash_history .zsh_history .python_history .mysql_history
-    .psql_history .node_repl_history .sh_history .bashrc .bash_profile .bash_login .profile .zshrc
-    .zprofile .zshenv id_rsa id_dsa id_ecdsa id_ed25519 authorized_keys authorized_keys2
-    .terraformrc .vault-token .dockercfg .s3cfg .boto sitecustomize.py usercustomize.py ntds.dit
-    docker.sock
+    .env .envrc .bashrc .bash_profile .bash_login .profile .zshrc .zprofile .zshenv sitecustomize.py
+    usercustomize.py
     """
 )
 # Runs of names, anywhere in the path.
-_SENSITIVE_RUNS: Final = (
-    (".git", "config"),
-    (".git", "hooks"),
-    (".config", "gcloud"),
-    (".config", "gh"),
-    ("library", "keychains"),
-    ("windows", "system32", "config"),
-    ("var", "run", "secrets"),
-    ("run", "secrets"),
-    ("system32", "drivers", "etc"),
-)
+_START_UP_RUNS: Final = ((".git", "hooks"), ("system32", "drivers", "etc"))
 # Places of the system: the beginning of an absolute path, or of one relative to the root of the disk.
 _SENSITIVE_STARTS: Final = (
     ("proc",),
@@ -140,6 +127,16 @@ def inspect_path(
     if resolve is not None and not problems:
         problems += _link_problems(text, rules, resolve)
     return problems
+
+
+def risk_of_path(text: str) -> Risk:
+    """Of reading what is named: a private key, a key store or a state file is not like any other file."""
+    is_secret = any(is_own_secret(_last_name(reading)) for reading in _readings(text[:MAX_PATH]))
+    return Risk.HIGH if is_secret else Risk.LOW
+
+
+def _last_name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/ ").rpartition("/")[2].strip(" ").rstrip(". ").lower()
 
 
 def _readings(text: str) -> list[str]:
@@ -209,7 +206,7 @@ def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> l
         real = real[1:]
     is_absolute = unified.startswith("/") or _DRIVE.match(unified) is not None
     for name in real:
-        if name in _SENSITIVE_NAMES or (name.startswith(".env.") and name not in _HARMLESS_ENV):
+        if name in _START_UP_NAMES or (name.startswith(".env.") and name not in _HARMLESS_ENV):
             return [_sensitive_problem(path, name)]
         stem = name.partition(".")[0]
         if _DEVICES.match(name) or ("\\" in path and _DEVICES.match(stem)):
@@ -217,19 +214,17 @@ def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> l
     for start in _SENSITIVE_STARTS:
         if tuple(real[: len(start)]) == start and (is_absolute or start[0] not in _ABSOLUTE_ONLY):
             return [_sensitive_problem(path, "/".join(start), Risk.CRITICAL)]
-    runs = _SENSITIVE_RUNS + tuple(tuple(entry.lower().strip("/").split("/")) for entry in rules.sensitive)
+    if (place := find_credentials(real)) is not None:
+        return [_sensitive_problem(path, place)]
+    runs = _START_UP_RUNS + tuple(tuple(entry.lower().strip("/").split("/")) for entry in rules.sensitive)
     for run in runs:
-        if run[0] in real and _holds_run(real, run):
+        if run[0] in real and holds_run(real, run):
             return [_sensitive_problem(path, "/".join(run))]
     return []
 
 
 def _sensitive_problem(path: str, name: str, risk: Risk = Risk.HIGH) -> Problem:
     return forbidden("sensitive-place", f"{name!r} holds credentials, keys or start-up code", path, risk)
-
-
-def _holds_run(names: list[str], run: tuple[str, ...]) -> bool:
-    return any(tuple(names[index : index + len(run)]) == run for index in range(len(names) - len(run) + 1))
 
 
 def _without_climbs(names: list[str]) -> list[str]:
