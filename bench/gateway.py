@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.load import Load, post, run_load
+from bench.load import ROOMY, Load, post, run_load
 
 Figure = tuple[str, float, str, float | None]
 
@@ -188,6 +188,7 @@ class _Gateway(_Server):
             "QWED_DATABASE": str(database or folder / "qwed.db"),
             "QWED_OPERATOR_KEY": self.KEY,
             "QWED_LOG_LEVEL": "info",
+            **ROOMY,
         }
         super().__init__(command, folder, environ)
         agent = self.register()

@@ -11,6 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+#: A load generator is one machine with many connections, each of them used to its end.
+ROOMY = {
+    "QWED_MAX_CONNECTIONS": "4096",
+    "QWED_MAX_CONNECTIONS_PER_ADDRESS": "4096",
+    "QWED_MAX_REQUESTS_PER_CONNECTION": "1000000000",
+}
+
 
 @dataclass(frozen=True)
 class Load:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.gateway import BARE, BARE_ANSWER, Figure, _disk, verify_body
-from bench.load import Load, post, run_load
+from bench.load import ROOMY, Load, post, run_load
 
 CONCURRENCY = 64
 AGENTS = 16
@@ -81,7 +81,8 @@ class Workers:
         self._log = (folder / "log").open("ab")
         command = [sys.executable, "-m", "qwed", "serve", "--port", "0", "--database", database]
         command += ["--redis", redis, "--workers", str(workers)]
-        environ = {**os.environ, "QWED_OPERATOR_KEY": KEY, "QWED_DATA_DIR": str(folder.parent)}
+        own = {"QWED_OPERATOR_KEY": KEY, "QWED_DATA_DIR": str(folder.parent), **ROOMY}
+        environ = {**os.environ, **own}
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, env=environ, text=True
         )

@@ -16,6 +16,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from qwed.domain.bounds import Bounds, Network
+
 Memory = Literal[":memory:"]
 MEMORY: Final[Memory] = ":memory:"
 
@@ -72,7 +74,7 @@ class PostgresUrl(Secret):
         return re.sub(r"//[^/@]*@", "//…@", self._text.split("?", 1)[0])
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Settings(Bounds, frozen=True):
     """`warnings` are sentences for the operator about values that were accepted but are unwise."""
 
     host: str = "127.0.0.1"
@@ -93,6 +95,7 @@ class Settings(msgspec.Struct, frozen=True):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     behind_proxy: bool = False
+    proxy_addresses: tuple[Network, ...] = ()
     node_name: str = "local"
     doom_loop_guard_required: bool = False
     ect_issuers: Path | None = None
@@ -173,6 +176,27 @@ def _read_workers(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= MAX_WORKERS:
         raise ValueError(f"expected a number of processes from 1 to {MAX_WORKERS}")
     return int(text)
+
+
+def _reader_between(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= most:
+            raise ValueError(f"expected a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _bound(field: str, least: int, most: int, meaning: str) -> "Setting":
+    default = getattr(Bounds(), field)
+    return Setting(f"QWED_{field.upper()}", field, _reader_between(least, most), meaning, str(default))
+
+
+def _read_networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise ValueError("expected addresses or networks with commas, such as 10.0.0.7,10.1.0.0/16") from None
 
 
 def _parse_sqlite(rest: str) -> Path | Memory:
@@ -319,6 +343,23 @@ SETTINGS: Final = (
     Setting("QWED_TLS_CERT", "tls_cert", _read_path, "certificate chain, PEM", "none"),
     Setting("QWED_TLS_KEY", "tls_key", _read_path, "private key of the certificate, PEM", "none"),
     Setting("QWED_BEHIND_PROXY", "behind_proxy", _read_flag, "a proxy in front ends TLS", "false"),
+    Setting(
+        "QWED_PROXY_ADDRESSES",
+        "proxy_addresses",
+        _read_networks,
+        "where that proxy connects from, with commas",
+        "anywhere",
+    ),
+    _bound("max_connections", 16, 100_000, "connections open at once"),
+    _bound("max_connections_per_address", 1, 100_000, "of these, from one address; a proxy may have all"),
+    _bound("max_listeners", 1, 100_000, "of these, event streams and long polls; half at most"),
+    _bound("max_requests_per_connection", 1, 10**9, "requests on one connection"),
+    _bound("max_header_bytes", 1_024, 1_048_576, "bytes of a request before its body"),
+    _bound("max_headers", 8, 10_000, "headers of a request"),
+    _bound("header_seconds", 1, 3_600, "time to send all of them, from the connection on"),
+    _bound("request_seconds", 1, 3_600, "time to send the whole request"),
+    _bound("answer_seconds", 1, 3_600, "time to read an answer"),
+    _bound("idle_seconds", 1, 3_600, "time between two requests on one connection"),
     Setting("QWED_NODE_NAME", "node_name", _read_node_name, "this node's name as an issuer", "local"),
     Setting(
         "QWED_ECT_ISSUERS",
@@ -380,6 +421,8 @@ def read_settings(
         mistakes.append("QWED_TLS_CERT and QWED_TLS_KEY belong together: set both or neither")
     if values.get("workers", 1) > 1 and not isinstance(values.get("database"), PostgresUrl):
         mistakes.append("--workers above 1 need --database postgresql://…: a SQLite file has one owner")
+    if values.get("proxy_addresses") and not values.get("behind_proxy"):
+        mistakes.append("QWED_PROXY_ADDRESSES names a proxy: say QWED_BEHIND_PROXY=true, too")
     if mistakes:
         raise SettingsError("\n".join(mistakes))
     values.setdefault("data_dir", _directory_of(values.get("database", Settings().database)))

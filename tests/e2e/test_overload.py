@@ -5,6 +5,7 @@ How much of its peak it keeps is measured by `bench/overload.py`."""
 from collections import Counter
 
 import pytest
+from bench.load import ROOMY
 from bench.overload import Flood
 from tests.support.server import OPERATOR_KEY, Server, verify_request
 from tests.support.traffic import UNLIMITED
@@ -15,7 +16,8 @@ OFFERED_PER_SECOND = 3_000
 
 
 def test_what_is_too_much_is_refused_with_a_time_to_retry_and_the_rest_is_decided(tmp_path):
-    with Server(tmp_path) as server:
+    # As many connections as this takes, all from one machine.
+    with Server(tmp_path, environment=ROOMY) as server:
         agent = server.register(budget=UNLIMITED)["agent_id"]
         # Engines and parsers are loaded by the first that need them.
         server.together([verify_request({"agent_id": agent}, "1+1", 1, "warm")])

@@ -16,7 +16,7 @@ from qwed.ect.keys import NodeSigner, generate
 from qwed.gateway.commons import LocalCommons
 from qwed.gateway.issuers import Issuers
 from qwed.gateway.waiting import run
-from qwed.http import create_app
+from qwed.http.app import create_app
 from qwed.http.logs import EventLog
 from qwed.stores import open_memory
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qwed.domain.bounds import Bounds
 from qwed.settings import (
     MEMORY,
     SETTINGS,
@@ -161,6 +162,9 @@ def test_all_mistakes_are_reported_at_once():
         ("QWED_BASE_URL", "file:///etc/passwd", "expected an address"),
         ("QWED_LOG_LEVEL", "loud", "expected one of debug, info, warning, error, critical"),
         ("QWED_BEHIND_PROXY", "maybe", "expected true or false"),
+        ("QWED_MAX_CONNECTIONS", "0", "expected a whole number from 16 to 100000"),
+        ("QWED_HEADER_SECONDS", "1.5", "expected a whole number"),
+        ("QWED_MAX_HEADER_BYTES", "-1", "expected a whole number"),
         ("QWED_NODE_NAME", "a/b", "expected up to 64 letters"),
         ("DOOM_LOOP_GUARD_REQUIRED", "2", "expected true or false"),
     ],
@@ -348,3 +352,20 @@ def test_another_address_of_a_mail_server_is_refused_without_showing_it(url):
 def test_a_sender_is_one_plain_address(sender):
     with pytest.raises(SettingsError):
         read_settings({"QWED_SMTP_FROM": sender})
+
+
+def test_the_bounds_of_connections_are_settings_and_settings_are_bounds():
+    settings = read_settings({"QWED_MAX_CONNECTIONS": "99", "QWED_HEADER_SECONDS": "3"})
+
+    assert isinstance(settings, Bounds)
+    assert (settings.max_connections, settings.header_seconds) == (99, 3)
+    assert settings.max_header_bytes == Bounds().max_header_bytes
+
+
+def test_the_addresses_of_a_proxy_need_one():
+    environ = {"QWED_PROXY_ADDRESSES": "10.0.0.7, 2001:db8::/32"}
+
+    assert "QWED_BEHIND_PROXY" in mistakes_of(environ)[0]
+    networks = read_settings({**environ, "QWED_BEHIND_PROXY": "1"}).proxy_addresses
+    assert [str(network) for network in networks] == ["10.0.0.7/32", "2001:db8::/32"]
+    assert "expected addresses" in mistakes_of({"QWED_PROXY_ADDRESSES": "proxy", "QWED_BEHIND_PROXY": "1"})[0]

@@ -276,8 +276,13 @@ def _listen(proxied: ProxySettings, client: AsyncQWEDClient, address: str, setti
 
 
 def _run_http(app: Any, host: str, port: int, settings: Settings) -> int:
+    from qwed.http.connections import Connections  # noqa: PLC0415
+    from qwed.http.descriptors import within_descriptors  # noqa: PLC0415
+    from qwed.http.protocol import protocol_with  # noqa: PLC0415
     from qwed_sdk.mcp.serving import run  # noqa: PLC0415
 
     token = settings.mcp_listen_token.reveal() if settings.mcp_listen_token else None
-    run(app, host.strip("[]"), port, token, lambda bound: _log(f"listening on http://{host}:{bound}/mcp"))
+    protocol = protocol_with(Connections(within_descriptors(settings, _log)))
+    bare_host = host.strip("[]")
+    run(app, bare_host, port, token, lambda bound: _log(f"listening on http://{host}:{bound}/mcp"), protocol)
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qwed.domain.bounds import Proxies
 from qwed.gateway.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
 from qwed.settings import Settings, read_settings
@@ -113,6 +114,8 @@ def _built(settings: Settings) -> Services:
 def _serve(settings: Settings, inherit: str | None) -> int:
     from qwed import bootstrap  # noqa: PLC0415 - after the start-up guard has looked
     from qwed.http.app import create_app  # noqa: PLC0415
+    from qwed.http.connections import Connections  # noqa: PLC0415
+    from qwed.http.descriptors import within_descriptors  # noqa: PLC0415
     from qwed.http.logs import EventLog  # noqa: PLC0415
     from qwed.http.server import CannotServe  # noqa: PLC0415
     from qwed.http.server import serve as run_server  # noqa: PLC0415
@@ -131,10 +134,13 @@ def _serve(settings: Settings, inherit: str | None) -> int:
         background.stop()
         bootstrap.close(services)
 
+    proxies = Proxies(settings.behind_proxy, settings.proxy_addresses)
+    bounds = within_descriptors(settings, lambda why: log.write("warning", "descriptors", reason=why))
     app = create_app(
         services,
         log=log,
-        behind_proxy=settings.behind_proxy,
+        proxies=proxies,
+        max_listeners=bounds.listeners,
         on_close=close,
         counts_folder=inherited.counts_folder if inherited else None,
     )
@@ -143,6 +149,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
             app,
             host=settings.host,
             port=settings.port,
+            connections=Connections(bounds, proxies),
             tls_cert=settings.tls_cert,
             tls_key=settings.tls_key,
             sockets=inherited.sockets if inherited else None,

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from qwed import __version__
+from qwed.domain.bounds import Bounds, Proxies
 from qwed.domain.codes import Code
 from qwed.gateway.answers import RequestError
 from qwed.gateway.ports import StoreUnavailable
@@ -50,7 +51,8 @@ def create_app(
     services: Services,
     *,
     log: EventLog | None = None,
-    behind_proxy: bool = False,
+    proxies: Proxies | None = None,
+    max_listeners: int = Bounds().listeners,
     on_close: Callable[[], None] | None = None,
     counts_folder: Path | None = None,
 ) -> "Application":
@@ -59,14 +61,23 @@ def create_app(
     metrics = Metrics(__version__, services.policy.version)
     if counts_folder is not None:
         metrics.share(counts_folder)
-    gatekeeper = Gatekeeper(services, log, metrics, behind_proxy=behind_proxy)
-    api = Api(services, gatekeeper, metrics, __version__, behind_proxy=behind_proxy)
-    return Application(api, log, metrics, on_close)
+    proxies, gate = proxies or Proxies(), Gate()
+    gatekeeper = Gatekeeper(services, log, metrics, proxies)
+    api = Api(
+        services,
+        gatekeeper,
+        metrics,
+        __version__,
+        gate,
+        behind_proxy=proxies.is_used,
+        max_listeners=max_listeners,
+    )
+    return Application(api, gate, log, metrics, on_close)
 
 
 class Application:
     def __init__(
-        self, api: Api, log: EventLog, metrics: Metrics, on_close: Callable[[], None] | None
+        self, api: Api, gate: Gate, log: EventLog, metrics: Metrics, on_close: Callable[[], None] | None
     ) -> None:
         self._api = api
         self._log = log
@@ -77,7 +88,7 @@ class Application:
         self._always_open = frozenset({api.health, api.ready, api.metrics})
         #: Those who wait for something to happen do no work meanwhile.
         self._patient = frozenset({api.events, api.approval})
-        self.gate = Gate()
+        self.gate = gate
         self._tracing = Tracing(__version__)
         metrics.watch(self.gate)
         routes = [*_operations(api), ("GET", "/openapi.json", _openapi()), *PAGES]

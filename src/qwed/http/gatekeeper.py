@@ -3,6 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code
 from qwed.domain.credentials import ApiKey, Caller
 from qwed.gateway.answers import RequestError, refuse
@@ -19,14 +20,14 @@ class Gatekeeper:
     """A wrong credential costs no write: it is counted by source address, in memory, and logged."""
 
     def __init__(
-        self, services: Services, log: EventLog, metrics: Metrics, *, behind_proxy: bool = False
+        self, services: Services, log: EventLog, metrics: Metrics, proxies: Proxies | None = None
     ) -> None:
         limits = services.policy.limits
         self._services = services
         self._log = log
         self._metrics = metrics
-        self._behind_proxy = behind_proxy
-        self.sessions = Sessions(services.signer.derive, services.clock, behind_proxy=behind_proxy)
+        self._proxies = proxies or Proxies()
+        self.sessions = Sessions(services.signer.derive, services.clock, behind_proxy=self._proxies.is_used)
         failed, each = limits.failed_auth, limits.requests_per_credential
         self._failures = services.commons.limiter("failures", failed)
         self._requests = None if each is None else services.commons.limiter("requests", each)
@@ -83,7 +84,7 @@ class Gatekeeper:
     async def failure(self, request: Request) -> RequestError:
         """One failed authentication. Only invalid credentials are slowed, never a valid one beside them."""
         self._metrics.failed_authentication()
-        address = address_of(request, behind_proxy=self._behind_proxy)
+        address = address_of(request, self._proxies)
         passed = await self._failures.hit(address)
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.

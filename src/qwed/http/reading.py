@@ -1,68 +1,106 @@
 """Reading a request: its credentials, its bounded body, its strict JSON."""
 
 import asyncio
+import contextlib
 import hashlib
 import ipaddress
 import itertools
 import re
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from qwed.domain import json_text
+from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import Limits
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
 from qwed.ect.header import TooLarge, read_header
 from qwed.gateway.answers import RequestError, malformed, refuse
 from qwed.gateway.authenticate import Presented
+from qwed.http.protocol import WHOLE
+from qwed.http.shedding import Gate
 
 MAX_IDEMPOTENCY_KEY: Final = 256
+#: Bodies that are on their way take so much together: of those who showed no credential yet, and of others.
+MAX_STRANGERS_BYTES: Final = 16 * 1024 * 1024
+MAX_CALLERS_BYTES: Final = 64 * 1024 * 1024
 #: A body up to this size is read in about a millisecond; a thread would cost more than it saves.
 MAX_READ_AT_ONCE: Final = 32_768
 MAX_CANDIDATES: Final = 4
-MAX_SENDING_SECONDS: Final = 60
-#: Set in the scope of a request that has arrived to its last byte.
-WHOLE: Final = "qwed.whole"
+MAX_DIGITS: Final = 18
+MAX_OPEN_BYTES: Final = 65_536
+
+
+class Pot:
+    """Memory that many share. Half of it is always enough for the largest single body."""
+
+    def __init__(self, size: int, largest: int) -> None:
+        self._left = max(size, 2 * largest)
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[Callable[[int], None]]:
+        """What takes some more for one body; all of it is given back in the end. Raises 503."""
+        taken = 0
+
+        def take(size: int) -> None:
+            nonlocal taken
+            if size > self._left:
+                message = "too many bodies are on their way at once: nothing was decided, retry later"
+                raise RequestError(Refusal(Code.RATE_LIMITED, message), status=503, retry_after=1)
+            self._left -= size
+            taken += size
+
+        try:
+            yield take
+        finally:
+            self._left += taken
 
 
 class BodyReader:
     """Bodies within bounds. One large one is read at a time, beside the event loop: a parser holds the
     interpreter while it works, and many at once would leave nothing for those who ask little."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, gate: Gate | None = None) -> None:
         self._limits = limits
+        self._gate = gate or Gate()
         self._turn = asyncio.Lock()
+        self._strangers = Pot(MAX_STRANGERS_BYTES, limits.max_body_bytes)
+        self._callers = Pot(MAX_CALLERS_BYTES, limits.max_body_bytes)
 
     async def json(self, request: Request) -> Any:
         """The body's value; None for no body at all."""
-        raw = await self.raw(request)
+        return await self._value(await self.raw(request))
+
+    async def strangers_json(self, request: Request) -> Any:
+        """As `json`, where anybody may ask: no more than somebody with an honest question needs."""
+        most = min(MAX_OPEN_BYTES, self._limits.max_body_bytes)
+        return await self._value(await self.raw(request, is_known=False, most=most))
+
+    async def _value(self, raw: bytes) -> Any:
         return await self.parsed(raw) if raw else None
 
-    async def raw(self, request: Request) -> bytes:
-        """The whole body, as long as it stays within the bounds of size and time."""
-        # Whoever has sent everything needs no clock: setting one would cost more than reading.
-        if request.scope.get(WHOLE):
-            return await self._received(request)
-        try:
-            async with asyncio.timeout(MAX_SENDING_SECONDS):
-                return await self._received(request)
-        except TimeoutError:
-            message = f"the body did not arrive within {MAX_SENDING_SECONDS} seconds"
-            raise RequestError(Refusal(Code.REQUEST_MALFORMED, message), status=408) from None
+    async def raw(self, request: Request, *, is_known: bool = True, most: int | None = None) -> bytes:
+        """The whole body within its bound of size; how long it may take is the connection's business.
 
-    async def _received(self, request: Request) -> bytes:
-        receive = request.receive
-        message = await receive()
-        body: bytes = _part(message, self._limits, 0)
-        if not message.get("more_body"):
-            return body
-        parts, size = [body], len(body)
-        while message.get("more_body"):
+        Who is still sending is not at work: the gate is left meanwhile. `is_known`, its credential is valid.
+        """
+        receive, most = request.receive, most or self._limits.max_body_bytes
+        if request.scope.get(WHOLE):
+            return _part(await receive(), most, 0)
+        _check_size(_announced(request), most)
+        pot = self._callers if is_known else self._strangers
+        with self._gate.left(), pot.lend() as take:
             message = await receive()
-            parts.append(_part(message, self._limits, size))
-            size += len(parts[-1])
+            parts = [_part(message, most, 0)]
+            size = len(parts[0])
+            while message.get("more_body"):
+                take(len(parts[-1]))
+                message = await receive()
+                parts.append(_part(message, most, size))
+                size += len(parts[-1])
         return b"".join(parts)
 
     async def parsed(self, raw: bytes) -> Any:
@@ -72,18 +110,23 @@ class BodyReader:
             return await asyncio.to_thread(parse_json, raw, self._limits)
 
 
-def _part(message: Message, limits: Limits, size: int) -> bytes:
+def _part(message: Message, most: int, size: int) -> bytes:
     if message["type"] == "http.disconnect":
         raise ClientDisconnect
     body: bytes = message.get("body", b"")
-    _check_size(size + len(body), limits)
+    _check_size(size + len(body), most)
     return body
 
 
-def _check_size(size: int, limits: Limits) -> None:
-    if size > limits.max_body_bytes:
-        message = f"the body is larger than {limits.max_body_bytes} bytes"
-        raise refuse(Code.REQUEST_TOO_LARGE, message, limit=limits.max_body_bytes)
+def _announced(request: Request) -> int:
+    """How long the body is going to be; 0 where nothing says so, or nothing that is a number."""
+    lengths = [value for name, value in request.scope["headers"] if name == b"content-length"]
+    return int(lengths[0]) if lengths and len(lengths[0]) <= MAX_DIGITS and lengths[0].isdigit() else 0
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise refuse(Code.REQUEST_TOO_LARGE, f"the body is larger than {most} bytes", limit=most)
 
 
 def parse_json(raw: bytes, limits: Limits) -> Any:
@@ -140,10 +183,10 @@ _EXECUTION_CONTEXT: Final = EXECUTION_CONTEXT.lower().encode()
 _DIRECT: Final = (b"x-api-key", b"x-agent-token")
 
 
-def address_of(request: Request, *, behind_proxy: bool) -> str:
+def address_of(request: Request, proxies: Proxies) -> str:
     """Where the request comes from. Behind a proxy: the address that the proxy itself saw and added last.
     What stands before it came with the request, and says whatever its sender likes."""
-    if behind_proxy:
+    if proxies.include(_peer(request)):
         for name, value in reversed(request.scope["headers"]):
             if name == b"x-forwarded-for":
                 return _address(value.rpartition(b",")[2]) or _peer(request)

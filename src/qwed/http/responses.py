@@ -43,9 +43,6 @@ def error_response(error: RequestError) -> Response:
     headers = {}
     if error.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="qwed"'
-    if error.status == 408:
-        # Whoever is still sending the rest of it shall not keep the connection.
-        headers["Connection"] = "close"
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
     return JsonResponse(encode_json({"error": error.refusal.to_wire()}), error.status, headers)

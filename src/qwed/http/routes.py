@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from qwed.domain.agents import AgentId
 from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.bounds import Bounds
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.times import iso
@@ -63,7 +64,8 @@ from qwed.http.reading import (
 )
 from qwed.http.responses import response_of
 from qwed.http.sessions import Session, SignInBody, is_cross_site
-from qwed.http.sse import MAX_STREAMS, Streams, event_stream, listening
+from qwed.http.shedding import Gate
+from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
 from qwed.reports import RendererMissing, ReportFormat, render
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -80,16 +82,18 @@ class Api:
         gatekeeper: Gatekeeper,
         metrics: Metrics,
         version: str,
+        gate: Gate,
         *,
         behind_proxy: bool = False,
+        max_listeners: int = Bounds().listeners,
     ) -> None:
         self._services = services
-        self._bodies = BodyReader(services.policy.limits)
+        self._bodies = BodyReader(services.policy.limits, gate)
         self._gatekeeper = gatekeeper
         self._metrics = metrics
         self._version = version
         self._behind_proxy = behind_proxy
-        self._streams = Streams()
+        self._listeners = Listeners(max_listeners)
         self._overviews = Overviews(services)
         self.outage = services.commons.outage
         self.stopping = threading.Event()
@@ -142,7 +146,7 @@ class Api:
         credentials = presented(request)
         caller = await self._gatekeeper.caller(request, credentials) if credentials.credentials else None
         try:
-            raw = await self._bodies.raw(request)
+            raw = await self._bodies.raw(request, is_known=caller is not None)
             if caller is None and len(raw) > MAX_READ_AT_ONCE:
                 await self._require_token_in(request, raw)
             body = None if body_optional and not raw else await self._bodies.parsed(raw)
@@ -309,21 +313,29 @@ class Api:
         return response_of(found)
 
     async def approval(self, request: Request) -> Response:
-        """With `wait`, answers as soon as the approval is no longer open, or when the time is over."""
+        """With `wait`, answers as soon as the approval is no longer open, or when the time is over; at once
+        where too many wait already."""
         caller = await self._gatekeeper.caller(request)
         approval_id = request.path_params["approval_id"]
         seconds = _wait_seconds(_query(request, "wait").get("wait"))
         answer = await show_approval(self._services, caller, approval_id)
-        if seconds and answer.body["status"] == ApprovalStatus.OPEN:
-            async with listening(self._services.events, caller, self.stopping) as arrivals:
-                # Listening first and looking again, so that an answer in between is not missed.
-                answer = await show_approval(self._services, caller, approval_id)
-                if answer.body["status"] == ApprovalStatus.OPEN:
-                    await arrivals.approval(approval_id, seconds)
-                    # A credential may have ended in the meantime.
-                    caller = await self._gatekeeper.recognised(request)
-                    answer = await show_approval(self._services, caller, approval_id)
+        if seconds and answer.body["status"] == ApprovalStatus.OPEN and not self._listeners.is_full(caller):
+            with self._listeners.one_more(caller):
+                answer = await self._await_approval(request, caller, approval_id, seconds)
         return response_of(answer)
+
+    async def _await_approval(
+        self, request: Request, caller: Caller, approval_id: str, seconds: int
+    ) -> Answer:
+        async with listening(self._services.events, caller, self.stopping) as arrivals:
+            # Listening first and looking again, so that an answer in between is not missed.
+            answer = await show_approval(self._services, caller, approval_id)
+            if answer.body["status"] != ApprovalStatus.OPEN:
+                return answer
+            await arrivals.approval(approval_id, seconds)
+        # A credential may have ended in the meantime.
+        caller = await self._gatekeeper.recognised(request)
+        return await show_approval(self._services, caller, approval_id)
 
     async def compare(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -404,7 +416,7 @@ class Api:
         return response_of(Answer({"signed_in": False} if signed_in is None else self._signed_in(*signed_in)))
 
     async def sign_in(self, request: Request) -> Response:
-        raw = await self._bodies.json(request)
+        raw = await self._bodies.strangers_json(request)
         given = convert(raw, SignInBody).api_key.strip()
         if is_cross_site(request):
             raise refuse(Code.AUTH_FORBIDDEN, "another site's page can't sign anybody in")
@@ -504,10 +516,16 @@ class Api:
     async def events(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         require_own_or_scope(caller, Scope.READ)
-        if self._streams.is_full(caller):
-            refusal = Refusal(Code.RATE_LIMITED, f"this credential has {MAX_STREAMS} streams open already")
-            raise RequestError(refusal, retry_after=RETRY_STREAM_SECONDS)
+        if (enough := self._why_not_listen(caller)) is not None:
+            raise RequestError(Refusal(Code.RATE_LIMITED, enough), retry_after=RETRY_STREAM_SECONDS)
         return StreamingResponse(self._stream(request, caller), media_type="text/event-stream")
+
+    def _why_not_listen(self, caller: Caller) -> str | None:
+        if self._listeners.has_enough_streams(caller):
+            return f"this credential has {MAX_STREAMS} streams open already"
+        if self._listeners.is_full(caller):
+            return "as many streams and waiting requests are open as there may be, in all or of one principal"
+        return None
 
     async def _stream(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
         async def is_welcome() -> bool:
@@ -517,10 +535,10 @@ class Api:
                 return False
 
         # Of many that came together, those beyond the limit are known only here.
-        if not self._streams.is_full(caller):
-            with self._streams.one_more(caller):
+        if self._why_not_listen(caller) is None:
+            with self._listeners.one_more_stream(caller):
                 async for frame in event_stream(
-                    self._services.events, caller, self.stopping, is_welcome, self._streams.frames
+                    self._services.events, caller, self.stopping, is_welcome, self._listeners.frames
                 ):
                     yield frame
 
@@ -539,7 +557,7 @@ class Api:
 
     async def verify_attestation(self, request: Request) -> Response:
         """Open to all; who sends a credential is known by it."""
-        raw = await self._bodies.json(request)
+        raw = await self._bodies.strangers_json(request)
         credentials = presented(request)
         caller = await authenticate(self._services, credentials) if credentials.credentials else None
         return response_of(await check_attestation(self._services, caller, raw))

@@ -16,7 +16,8 @@ from typing import Final
 import uvicorn
 
 from qwed.http.app import Application
-from qwed.http.shedding import has_not_asked, protocol_with
+from qwed.http.connections import Connections
+from qwed.http.protocol import has_not_asked, protocol_with
 
 BACKLOG: Final = 2048
 #: A connection that is kept open is answered for this long after the stop, and told that it ends.
@@ -95,6 +96,7 @@ def serve(
     host: str,
     port: int,
     on_listening: Callable[[int], None],
+    connections: Connections,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     sockets: list[socket.socket] | None = None,
@@ -102,7 +104,6 @@ def serve(
     """Serve until a signal. Raises `CannotServe`, before `on_listening` is told anything."""
     config = uvicorn.Config(
         app,
-        http=protocol_with(app.gate),
         log_config=None,
         access_log=False,
         # Who called is decided by the gateway: these would believe whatever a caller writes there.
@@ -114,7 +115,6 @@ def serve(
         ssl_keyfile=tls_key,
         # Long polls and event streams end by themselves when told; nothing may hold a stop for ever.
         timeout_graceful_shutdown=20,
-        timeout_keep_alive=75,
         limit_concurrency=None,
         backlog=BACKLOG,
     )
@@ -123,8 +123,11 @@ def serve(
     except OSError as error:
         # An SSLError is one: no such file, no certificate, a key that belongs to another one.
         raise CannotServe(f"the TLS certificate or its key can't be used: {error}") from None
-    if config.ssl is not None:
-        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
+    # The protocol itself speaks TLS: a peer counts from its first byte on, not only once it has a key.
+    tls, config.ssl = config.ssl, None
+    if tls is not None:
+        tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    config.http_protocol_class = protocol_with(connections, app.gate, tls)
     Server(config, on_listening, app.stop).run(sockets or listen(host, port))
 
 

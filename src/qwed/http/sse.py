@@ -16,6 +16,8 @@ PING_SECONDS: Final = 15.0
 #: How soon a listener notices that the server stops: a stop must not wait for those who listen.
 LOOK_SECONDS: Final = 1.0
 MAX_STREAMS: Final = 16
+#: A principal has one of so many parts of the share.
+PARTS: Final = 4
 MAX_FRAMES: Final = 256
 
 
@@ -80,25 +82,50 @@ class Frames:
         return kept[1]
 
 
-class Streams:
-    """How many streams each caller has open, and what is sent on them."""
+class Listeners:
+    """Event streams and long polls: connections on which nothing happens for long. All of them together have
+    a share of the connections, and no principal has more than a part of that share."""
 
-    def __init__(self) -> None:
-        self._open: Counter[str] = Counter()
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._most_of_one = max(1, most // PARTS)
+        self._waiting: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
         self.frames = Frames()
 
     def is_full(self, caller: Caller) -> bool:
-        return self._open[caller.name] >= MAX_STREAMS
+        if self._waiting.total() >= self._most:
+            return True
+        return self._waiting[_owner(caller)] >= self._most_of_one
+
+    def has_enough_streams(self, caller: Caller) -> bool:
+        return self._streams[caller.name] >= MAX_STREAMS
 
     @contextlib.contextmanager
     def one_more(self, caller: Caller) -> Iterator[None]:
-        self._open[caller.name] += 1
-        try:
+        with _counted(self._waiting, _owner(caller)):
             yield
-        finally:
-            self._open[caller.name] -= 1
+
+    @contextlib.contextmanager
+    def one_more_stream(self, caller: Caller) -> Iterator[None]:
+        with self.one_more(caller), _counted(self._streams, caller.name):
+            yield
+
+
+def _owner(caller: Caller) -> str:
+    return caller.name if caller.principal_id is None else f"principal {caller.principal_id}"
+
+
+@contextlib.contextmanager
+def _counted(counts: Counter[str], name: str) -> Iterator[None]:
+    counts[name] += 1
+    try:
+        yield
+    finally:
+        counts[name] -= 1
+        if not counts[name]:
             # Who is gone is forgotten.
-            self._open += Counter()
+            del counts[name]
 
 
 async def event_stream(

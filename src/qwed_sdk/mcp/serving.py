@@ -1,5 +1,6 @@
 """Serving an MCP endpoint on loopback until a signal, to whoever knows the token."""
 
+import asyncio
 import hmac
 import socket
 from collections.abc import Callable
@@ -38,10 +39,18 @@ class _Server(uvicorn.Server):
             self._on_listening(self.servers[0].sockets[0].getsockname()[1])
 
 
-def run(app: Any, host: str, port: int, token: str | None, on_listening: Callable[[int], None]) -> None:
+def run(
+    app: Any,
+    host: str,
+    port: int,
+    token: str | None,
+    on_listening: Callable[[int], None],
+    protocol: type[asyncio.Protocol],
+) -> None:
+    """`protocol` reads HTTP from a connection, within the bounds of whoever serves."""
     served = app if token is None else TokenRequired(app, token)
     config = uvicorn.Config(
-        served, host=host, port=port, log_config=None, access_log=False, server_header=False, ws="none",
-        timeout_graceful_shutdown=5,
+        served, host=host, port=port, http=protocol, log_config=None, access_log=False,
+        server_header=False, ws="none", timeout_graceful_shutdown=5,
     )  # fmt: skip
     _Server(config, on_listening).run()

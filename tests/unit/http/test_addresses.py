@@ -1,11 +1,13 @@
 """Where a request comes from: what its sender writes about that is not believed."""
 
 import asyncio
+import ipaddress
 
 import pytest
 from starlette.requests import Request
 from tests.support.world import World
 
+from qwed.domain.bounds import Proxies
 from qwed.http.reading import address_of
 
 
@@ -28,11 +30,18 @@ def request_with(*forwarded):
     ],
 )
 def test_behind_a_proxy_the_address_is_the_one_the_proxy_added(forwarded, address):
-    assert address_of(request_with(*forwarded), behind_proxy=True) == address
+    assert address_of(request_with(*forwarded), Proxies(is_used=True)) == address
 
 
 def test_without_a_proxy_the_address_is_the_peers():
-    assert address_of(request_with(b"203.0.113.7"), behind_proxy=False) == "10.0.0.1"
+    assert address_of(request_with(b"203.0.113.7"), Proxies()) == "10.0.0.1"
+
+
+@pytest.mark.parametrize(("network", "address"), [("10.0.0.0/8", "203.0.113.7"), ("10.9.0.0/16", "10.0.0.1")])
+def test_only_a_proxy_that_is_named_says_who_asks(network, address):
+    proxies = Proxies(is_used=True, networks=(ipaddress.ip_network(network),))
+
+    assert address_of(request_with(b"203.0.113.7"), proxies) == address
 
 
 def test_an_offer_to_speak_websocket_is_declined():

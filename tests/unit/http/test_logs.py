@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.support.world import World
 
-from qwed.http import create_app
+from qwed.http.app import create_app
 from qwed.http.logs import LEVELS, EventLog
 from qwed.settings import LOG_LEVELS
 

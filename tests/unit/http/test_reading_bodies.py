@@ -1,14 +1,19 @@
 """Reading requests: who asks is settled before a stranger's megabyte is, and nobody waits for it."""
 
 import asyncio
+import contextlib
 import json
 import threading
 
 import pytest
+from starlette.requests import ClientDisconnect, Request
 from tests.support.world import OPERATOR_KEY, World
 
 from qwed.domain import json_text
+from qwed.domain.policy import Limits
+from qwed.gateway.answers import RequestError
 from qwed.http import reading
+from qwed.http.shedding import Gate
 
 SUM = {"type": "calculate", "query": "2+2"}
 CONTEXT = {"conversation_id": "c", "step_number": 1}
@@ -19,6 +24,11 @@ def world():
     world = World()
     yield world
     world.close()
+
+
+@pytest.fixture
+def limits():
+    return Limits()
 
 
 def scope_of(path, headers):
@@ -157,18 +167,86 @@ def test_a_valid_token_that_stands_elsewhere_in_a_large_body_is_none(world):
     assert status == 401
 
 
-def test_a_body_that_does_not_arrive_is_not_waited_for(world, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_SENDING_SECONDS", 0.05)
-    sent = []
+class Sender:
+    """A body in pieces; after the last one it is silent, until it is told to hang up."""
 
-    async def receive():
-        await asyncio.sleep(60)
+    def __init__(self, *pieces):
+        self._pieces = list(pieces)
+        self.may_leave = asyncio.Event()
 
-    async def send(message):
-        sent.append(message)
+    async def __call__(self):
+        if not self._pieces:
+            await self.may_leave.wait()
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": self._pieces.pop(0), "more_body": True}
 
-    headers = [(b"authorization", f"Bearer {OPERATOR_KEY}".encode())]
-    world.run(world._app(scope_of("/agents/register", headers), receive, send))
 
-    assert sent[0]["status"] == 408
-    assert (b"connection", b"close") in sent[0]["headers"]
+def request_of(sender, *headers):
+    return Request({**scope_of("/x", list(headers)), "noted": {}}, sender)
+
+
+def refused_by(reader, request):
+    with pytest.raises(RequestError) as refused:
+        asyncio.run(reader.raw(request))
+    return refused.value.status
+
+
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(limits):
+    reader, sender = reading.BodyReader(limits), Sender()
+
+    assert refused_by(reader, request_of(sender, (b"content-length", b"1048577"))) == 413
+
+
+def test_a_body_that_is_too_large_is_refused_as_soon_as_it_is(limits):
+    pieces = [b"x" * 100_000] * 20
+
+    assert refused_by(reading.BodyReader(limits), request_of(Sender(*pieces))) == 413
+
+
+def test_who_is_still_sending_is_not_at_work(limits):
+    gate = Gate(1)
+    reader, sender = reading.BodyReader(limits, gate), Sender(b"{")
+
+    async def send():
+        with gate:
+            reading_it = asyncio.create_task(reader.raw(request_of(sender)))
+            await asyncio.sleep(0.01)
+            while_sending = gate.is_full
+            sender.may_leave.set()
+            with contextlib.suppress(ClientDisconnect):
+                await reading_it
+            return while_sending, gate.is_full
+
+    assert asyncio.run(send()) == (False, True)
+
+
+def test_strangers_bodies_on_their_way_take_a_bounded_share_and_leave_the_callers_theirs(limits):
+    reader = reading.BodyReader(limits)
+    senders = [Sender(*[b"x" * 100_000] * 10) for _ in range(40)]
+
+    async def send():
+        strangers = [
+            asyncio.create_task(reader.raw(request_of(sender), is_known=False)) for sender in senders
+        ]
+        await asyncio.sleep(0.01)
+        refused = [task for task in strangers if task.done()]
+        callers = [asyncio.create_task(reader.raw(request_of(Sender(b"x" * 900_000)))) for _ in range(9)]
+        await asyncio.sleep(0.01)
+        waiting = [task for task in callers if not task.done()]
+        for task in (*strangers, *callers):
+            task.cancel()
+        return {task.exception().status for task in refused}, len(refused), len(waiting)
+
+    statuses, refused, waiting = asyncio.run(send())
+
+    assert statuses == {503}
+    # Sixteen megabytes hold sixteen bodies of one.
+    assert refused == 40 - reading.MAX_STRANGERS_BYTES // 1_000_000
+    assert waiting == 9
+
+
+def test_where_anybody_may_ask_a_large_body_is_refused(world):
+    padding = b'{"attestation": "' + b"x" * reading.MAX_OPEN_BYTES + b'"}'
+
+    for path in ("/attestations/verify", "/session"):
+        assert ask(world, path, padding, [(b"content-type", b"application/json")])[0] == 413, path

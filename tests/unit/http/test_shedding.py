@@ -1,13 +1,8 @@
 """What is over the limit is refused before it is parsed, and only if it is one whole request."""
 
-import asyncio
-
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from qwed.http.reading import WHOLE
-from qwed.http.shedding import REFUSAL, Gate, is_whole_post, protocol_with
+from qwed.http.shedding import REFUSAL, Gate, is_whole_post
 
 BODY = b'{"action":{"type":"calculate"}}'
 HEAD = b"POST /agents/a/verify HTTP/1.1\r\nHost: x\r\n"
@@ -52,24 +47,9 @@ def test_the_gate_counts_who_is_inside():
     assert not gate.is_full
 
 
-async def silent(scope, receive, send):
-    await asyncio.Event().wait()
-
-
-def test_a_request_is_whole_with_its_last_byte_and_not_before():
-    async def parsed(*pieces):
-        config = uvicorn.Config(silent, http=protocol_with(Gate()), log_config=None)
-        config.load()
-        protocol = config.http_protocol_class(config, ServerState(), {})
-        protocol.connection_made(asyncio.Transport())
-        for piece in pieces:
-            protocol.data_received(piece)
-        for task in protocol.tasks:
-            task.cancel()
-        return protocol.scope.get(WHOLE)
-
-    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY)
-
-    assert asyncio.run(parsed(head + BODY)) is True
-    assert asyncio.run(parsed(head, BODY)) is True
-    assert asyncio.run(parsed(head, BODY[:-1])) is None
+def test_who_only_waits_is_not_inside():
+    gate = Gate(1)
+    with gate:
+        with gate.left():
+            assert not gate.is_full
+        assert gate.is_full

@@ -1,10 +1,12 @@
 """Event streams: they end with the credential that opened them, and a caller has only so many."""
 
 import asyncio
+import contextlib
 
 import pytest
 from tests.support.world import OPERATOR_KEY, World, calculate
 
+from qwed.domain.credentials import Caller
 from qwed.http import sse
 
 
@@ -52,6 +54,12 @@ class Stream:
     async def leave(self):
         self._gone.set()
         await self.task
+
+
+async def until(condition):
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.02)
 
 
 async def call(world, method, path, key=OPERATOR_KEY, **request):
@@ -123,7 +131,7 @@ def test_a_caller_has_only_so_many_streams_and_may_open_another_when_one_ends(wo
 def test_many_streams_at_the_same_moment_do_not_pass_the_limit(world):
     async def listen():
         streams = [Stream(world, OPERATOR_KEY) for _ in range(3 * sse.MAX_STREAMS)]
-        await asyncio.sleep(0.3)
+        await until(lambda: sum(stream.task.done() for stream in streams) >= 2 * sse.MAX_STREAMS)
         still_open = sum(not stream.task.done() for stream in streams)
         for stream in streams:
             await stream.leave()
@@ -152,3 +160,41 @@ def test_who_waits_for_an_approval_with_a_revoked_key_is_not_told(world):
         return await waiting
 
     assert world.run(wait()).status_code == 401
+
+
+def of(principal, agent=None):
+    return Caller(key=None, principal_id=principal, agent_id=agent)
+
+
+def test_listeners_have_a_share_in_all_and_a_principal_has_a_part_of_it():
+    listeners = sse.Listeners(8)
+
+    with contextlib.ExitStack() as open_ones:
+        for number in range(2):
+            assert not listeners.is_full(of("greedy", f"agent_{number}"))
+            open_ones.enter_context(listeners.one_more(of("greedy", f"agent_{number}")))
+        # Another agent of the same principal is no other principal.
+        assert listeners.is_full(of("greedy", "agent_9"))
+        assert not listeners.is_full(of("modest", "agent_5"))
+        for number in range(6):
+            open_ones.enter_context(listeners.one_more_stream(of(f"p{number}", f"a{number}")))
+        assert listeners.is_full(of("modest", "agent_5"))
+
+    assert not listeners.is_full(of("greedy", "agent_9"))
+    assert not listeners._waiting and not listeners._streams
+
+
+def test_a_long_poll_beyond_the_share_is_answered_at_once(world, monkeypatch):
+    agent = world.register(type="supervised")
+    pending = world.call(
+        "POST",
+        f"/agents/{agent['agent_id']}/tools/send_email",
+        json={"context": {"conversation_id": "c", "step_number": 1}},
+    ).json()
+    waited = []
+    monkeypatch.setattr(sse.Arrivals, "approval", lambda *arguments: waited.append(arguments))
+    monkeypatch.setattr(sse.Listeners, "is_full", lambda *_: True)
+
+    answer = world.call("GET", f"/approvals/{pending['approval']['id']}?wait=60")
+
+    assert answer.json()["status"] == "open" and not waited
