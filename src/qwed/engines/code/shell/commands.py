@@ -1,12 +1,14 @@
 """One simple command, judged: which program its first word names, and what that does with the rest."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from qwed.engines.code import places
-from qwed.engines.code.shell import destroying, reading, running, sending, words
+from qwed.engines.code.shell import again, builtins, destroying, reading, running, sending, words
+from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.showing import shows_itself
 from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
@@ -14,28 +16,8 @@ COMMANDS: Final[dict[str, Rule]] = {
     **running.COMMANDS,
     **destroying.COMMANDS,
     **sending.COMMANDS,
+    **builtins.COMMANDS,
 }
-PURE_COMMANDS: Final = frozenset(
-    [
-        "echo",
-        "printf",
-        "true",
-        "false",
-        ":",
-        "test",
-        "[",
-        "expr",
-        "seq",
-        "basename",
-        "dirname",
-        "declare",
-        "exit",
-        "return",
-        "break",
-        "continue",
-        "shift",
-    ]
-)
 # These take paths without reading what is in them.
 _ONLY_NAME_FILES: Final = frozenset(
     [
@@ -102,6 +84,9 @@ class Tables:
         name = words.plain(argv[0])
         if HOLE in name:
             return self._unknown_command(run, argv, stdin, line)
+        if words.has_glob(argv[0]) and run.is_guess and "/" not in name:
+            run.unresolved.append(name)
+            return UNREAD
         if words.has_glob(argv[0]):
             return self._globbed_command(run, argv, stdin, line)
         return known_command(run, name, argv[1:], stdin, line)
@@ -111,6 +96,15 @@ class Tables:
 
     def write(self, run: Runner, path: str, line: int, made: Stream) -> None:
         reading.write_file(run, path, line, made)
+
+    def evaluate(self, run: Runner, text: str, line: int) -> None:
+        again.evaluate(run, text, line)
+
+    def evaluate_node(self, run: Runner, node: Any) -> None:
+        again.evaluate_node(run, node)
+
+    def name_variable(self, run: Runner, text: str, line: int) -> None:
+        again.name_variable(run, text, line)
 
     def _unknown_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         """A name with a hole is a doubt in any case, and is judged as if the hole were empty too."""
@@ -131,16 +125,69 @@ class Tables:
         return UNREAD
 
 
+# Fed by a pipe or a text, these run what comes in.
+_RUN_WHAT_THEY_READ: Final = running.SHELLS | frozenset(
+    [
+        "python",
+        "python2",
+        "python3",
+        "node",
+        "perl",
+        "ruby",
+        "php",
+        "xargs",
+        "parallel",
+        "crontab",
+        "at",
+        "source",
+    ]
+)
+# What counts where a text may be no program at all; looking is left out.
+_ACTING: Final = frozenset({"file-write", "file-delete", "network", "process", "database"})
+
+
 def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: int) -> Stream:
     base = name.rpartition("/")[2].removesuffix(".exe")
-    run.commands.append(base)
-    _check_arguments(run, base, args, line)
-    rule = COMMANDS.get(base)
-    if rule is None and (versioned := _VERSIONED.fullmatch(base)):
-        rule = COMMANDS.get(versioned.group(1))
-    if rule is None and base.startswith("mkfs."):
-        rule = destroying.destroy
-    return _program(run, name, args, stdin, line) if rule is None else rule(run, [base, *args], stdin, line)
+    known = _title(base)
+    is_fed = stdin is not EMPTY and known in _RUN_WHAT_THEY_READ
+    shows = known is not None and (is_fed or shows_itself(known, args))
+    if run.is_guess and not shows and "/" not in name:
+        run.unresolved.append(base)
+        if known is None:
+            run.is_known = False
+            return UNREAD
+    if known is None and "/" not in name and not _is_defined(run, name):
+        run.unresolved.append(base)
+        run.doubt("unknown-command", line, base[:60])
+    outer, run.report.effects = run.report.effects, set()
+    was_muted, run.is_muted = run.is_muted, run.is_guess and known is not None and not shows
+    try:
+        _check_arguments(run, base, args, line)
+        rule = COMMANDS.get(known or "")
+        if rule is not None:
+            return rule(run, [base, *args], stdin, line)
+        return _program(run, name, known, args, line)
+    finally:
+        run.is_muted = was_muted
+        run.acts |= run.report.effects & _ACTING if shows else set()
+        run.settled |= run.report.effects
+        run.report.effects = outer
+        run.is_known = shows
+
+
+def _title(base: str) -> str | None:
+    """The name by which the tables know a program."""
+    if base in COMMANDS or base in PROGRAMS or base in BUILT_IN:
+        return base
+    if base.startswith("mkfs."):
+        return "mkfs"
+    versioned = _VERSIONED.fullmatch(base)
+    return _title(versioned.group(1)) if versioned else None
+
+
+def _is_defined(run: Runner, name: str) -> bool:
+    """A function of the text, or perhaps of a file that was read into this shell."""
+    return name in run.own_functions or run.has_sourced
 
 
 _SHELL_NAMES: Final = "|".join(sorted(running.SHELLS))
@@ -150,8 +197,8 @@ _RUNS_ITS_VALUE: Final = re.compile(
 )
 
 
-def _program(run: Runner, name: str, args: list[str], stdin: Stream, line: int) -> Stream:
-    """A program that no table knows, the script's own or an installed one. Handed a shell, it runs it."""
+def _program(run: Runner, name: str, known: str | None, args: list[str], line: int) -> Stream:
+    """A program without a rule of its own, the script's or an installed one. Handed a shell, it runs it."""
     for index, arg in enumerate(map(words.plain, args)):
         is_named = arg in running.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
         if is_named or _A_SHELL.fullmatch(arg):
@@ -159,7 +206,10 @@ def _program(run: Runner, name: str, args: list[str], stdin: Stream, line: int) 
             break
         if _A_SHELL.match(arg):
             run.run_text(arg.replace(",", " "), EMPTY, line)
-    return running.run_file(run, name, line)
+    if known is None or "/" in name:
+        return running.run_file(run, name, line)
+    run.report.effects.update(PROGRAMS.get(known, ()))
+    return UNREAD
 
 
 def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None:

@@ -12,6 +12,7 @@ from qwed.engines.code.shell.words import HOLE
 
 Rule = Callable[[Runner, list[str], Stream, int], Stream]
 
+_ENDLESS: Final = frozenset({"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"})
 _OUTPUTS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _FIRST_IS_TEXT: Final = frozenset({"sed"})
 _NO_FILES: Final = NEEDS_NO_INPUT | {"tr", "openssl"}
@@ -29,6 +30,8 @@ _COMMAND_FOLLOWS: Final = frozenset(
 
 
 def file_marks(path: str) -> frozenset[str]:
+    if path in _ENDLESS:
+        return frozenset({"endless"})
     if places.is_sensitive(path) or places.is_local_secret(path):
         return frozenset({"file", "secret"})
     return frozenset({"file"})
@@ -45,6 +48,8 @@ def write_file(run: Runner, path: str, line: int, made: Stream) -> None:
     if path in _OUTPUTS or path.startswith("/dev/fd/"):
         return
     run.report.effects.add("file-write")
+    if "endless" in made.marks:
+        run.harm(USES_UP, line)
     where = from_here(run, path)
     if places.is_persistent(where):
         run.harm("persistence", line)
@@ -92,6 +97,8 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
             run.harm("reverse-shell", line)
         return Stream(None, frozenset({"network"}))
     options = [arg for arg in args if arg not in files] if name != "tee" else []
+    if name in ("head", "sed"):
+        marks -= {"endless"}
     return Stream(_computed(name, options, source), marks)
 
 
@@ -113,9 +120,29 @@ def _judge_sed(run: Runner, args: list[str], line: int) -> None:
             run.judge.write(run, path, line, UNREAD)
 
 
+USES_UP: Final = "uses-up-the-machine"
+_TOO_WIDE: Final = re.compile(r"%[-+ #0']*(?:\d{6,}|\d*\.\d{6,})")
+_TOO_FAR: Final = re.compile(r"-?\d{9,}|inf.*", re.I)
+
+
+def count(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if any(_TOO_FAR.fullmatch(words.plain(arg)) or _TOO_WIDE.search(arg) for arg in argv[1:]):
+        run.doubt(USES_UP, line)
+    return UNREAD
+
+
+def repeat(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    return Stream(None, frozenset({"endless"}))
+
+
 def print_variable(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """`printf -v name …` sets a variable instead of printing."""
+    args = [words.plain(arg) for arg in argv[1:]]
+    takes_width = any("*" in arg and "%" in arg for arg in args[:3])
+    if any(_TOO_WIDE.search(arg) or (takes_width and re.fullmatch(r"\d{6,}", arg)) for arg in args):
+        run.doubt(USES_UP, line)
     if len(argv) > 3 and argv[1] == "-v":
+        run.judge.name_variable(run, words.plain(argv[2]), line)
         made = text_filter(run, ["printf", *argv[3:]], stdin, line)
         run.variables[words.plain(argv[2])] = made.text if made.text is not None else HOLE
         return EMPTY
@@ -199,7 +226,9 @@ def set_positional(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
         run.positional = argv[argv.index("--") + 1 :]
     elif len(argv) > 1 and not argv[1].startswith(("-", "+")):
         run.positional = argv[1:]
-    return Stream(None, frozenset({"environment"}) if len(argv) == 1 else frozenset())
+    if len(argv) > 1:
+        return UNREAD
+    return print_environment(run, argv, stdin, line)
 
 
 # A mode that makes a program run as its owner.
@@ -260,10 +289,10 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("echo base64 base32 openssl xxd rev tac tr sed gunzip zcat cat tee head tail", text_filter),
     "printf": print_variable,
     **rules(
-        "true false : exit return break continue shift wait pwd type help clear test [ expr seq",
+        "true false : pwd type help clear [ expr",
         do_nothing,
     ),
-    **rules("basename dirname sleep date umask getopts ulimit", do_nothing),
+    **rules("basename dirname sleep date umask ulimit", do_nothing),
     **rules("ls wc cut sort uniq diff cmp file stat du df nl od hexdump", read_files),
     **rules("strings paste column which jq yq comm join fold iconv md5sum sha256sum bat", read_files),
     **rules(
@@ -273,7 +302,8 @@ COMMANDS: Final[dict[str, Rule]] = {
     "printenv": print_environment,
     **rules("tar zip gzip bzip2 xz 7z unzip cpio", archive),
     **rules("cd pushd", change_directory),
-    **rules("read mapfile readarray", read_variables),
+    "seq": count,
+    "yes": repeat,
     "set": set_positional,
     **rules("mv cp install", move),
     "journalctl": journal,

@@ -33,6 +33,8 @@ class Stream:
         self.marks = marks
 
 
+_ENDLESS_FILES: Final = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})
+_ENDLESS: Final = Stream(None, frozenset({"endless"}))
 EMPTY: Final = Stream("")
 UNREAD: Final = Stream()
 
@@ -71,6 +73,8 @@ _RUN_BY_OTHERS: Final = frozenset(
 _RUN_AS_COMMANDS: Final = frozenset(
     ["PAGER", "MANPAGER", "GIT_PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN"]
 )
+# A shell substitutes in these before it shows them.
+_PROMPT: Final = re.compile(r"PS\d?|RPS\d|RPROMPT|PROMPT\d?|SPROMPT")
 _HISTORY_VARIABLES: Final = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE"})
 _REDIRECTS: Final = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _EXPANSIONS: Final = frozenset(
@@ -86,6 +90,12 @@ class Judge(Protocol):
     def read(self, run: "Runner", path: str, line: int) -> None: ...
 
     def write(self, run: "Runner", path: str, line: int, made: Stream) -> None: ...
+
+    def evaluate(self, run: "Runner", text: str, line: int) -> None: ...
+
+    def evaluate_node(self, run: "Runner", node: Any) -> None: ...
+
+    def name_variable(self, run: "Runner", text: str, line: int) -> None: ...
 
 
 class Runner:
@@ -110,7 +120,21 @@ class Runner:
         self.calling: list[str] = []
         self.written: dict[str, Stream] = {}
         self.word_marks: frozenset[str] = frozenset()
-        self.commands: list[str] = []
+        # Variables that a shell computes before it sets them, and those that hold what was computed.
+        self.integers: set[str] = set()
+        self.computed: set[str] = set()
+        self.unresolved: list[str] = []
+        self.acts: set[str] = set()
+        self.is_guess = False
+        # A command that does not show itself says nothing; what it hands on is followed all the same.
+        self.is_muted = False
+        # Whether the command that ran last is known, so that what it prints is written where it is sent.
+        self.is_known = False
+        # A file that was read into this shell may have defined any command.
+        self.has_sourced = False
+        self.own_functions: set[str] = set()
+        # Effects of the commands that are done; the report's are those of the one that runs.
+        self.settled: set[str] = set()
         self.directory = ""
         # How many commands deep this command is: one that another one starts is at least the second.
         self.started_by = 0
@@ -118,10 +142,12 @@ class Runner:
     # -- reporting -------------------------------------------------------------------------------------
 
     def harm(self, rule: str, line: int, *flow: str) -> None:
-        self.report.harm(rule, line, self.line_text(line), flow)
+        if not self.is_muted:
+            self.report.harm(rule, line, self.line_text(line), flow)
 
     def doubt(self, rule: str, line: int, *flow: str) -> None:
-        self.report.doubt(rule, line, self.line_text(line), flow)
+        if not self.is_muted:
+            self.report.doubt(rule, line, self.line_text(line), flow)
 
     def line_text(self, line: int) -> str:
         return self.lines[line - 1].decode("utf-8", "replace").strip() if 0 < line <= len(self.lines) else ""
@@ -142,7 +168,10 @@ class Runner:
             raise OutOfSteps
         try:
             handler = _STATEMENTS.get(node.type)
-            return self.run_children(node, stdin) if handler is None else handler(self, node, stdin)
+            if handler is None:
+                self.doubt("construct-not-understood", self.line(node), node.type)
+                return self.run_children(node, stdin)
+            return handler(self, node, stdin)
         finally:
             self.level -= 1
 
@@ -214,7 +243,9 @@ class Runner:
         return [words.plain(field) for child in found for field in self.fields(child)]
 
     def contents(self, path: str) -> Stream:
-        return self.written.get(path, Stream(None, frozenset({"file"})))
+        return self.written.get(
+            path, _ENDLESS if path in _ENDLESS_FILES else Stream(None, frozenset({"file"}))
+        )
 
     def _check_device(self, target: str, redirect: Any) -> None:
         if target.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -245,6 +276,8 @@ class Runner:
                 continue
             self._check_device(target, redirect)
             self.judge.write(self, target, self.line(redirect), made)
+            if self.is_known and not target.startswith("/dev/"):
+                self.acts.add("file-write")
         descriptor = redirect.child_by_field_name("descriptor")
         return made if descriptor is not None and self.text(descriptor) == "2" else EMPTY
 
@@ -296,7 +329,6 @@ class Runner:
         return made
 
     def _while(self, node: Any, stdin: Stream) -> Stream:
-        self.commands.append("while")
         for name in self._assigned(node):
             self.variables[name] = HOLE
         return self.run_children(node, stdin)
@@ -307,7 +339,10 @@ class Runner:
         while waiting:
             current = waiting.pop()
             if current.type == "variable_assignment":
-                names.add(self.text(current.child_by_field_name("name")))
+                name = self.text(current.child_by_field_name("name"))
+                names.add(name)
+                if not _is_computed(current):
+                    self.computed.discard(name)
             waiting.extend(current.named_children)
         return names
 
@@ -359,9 +394,14 @@ class Runner:
         name = self.text(name_node).partition("[")[0] if name_node is not None else ""
         if name_node is not None:
             self._run_hidden(name_node)
+            if name_node.type == "subscript":
+                self.judge.name_variable(self, self.text(name_node), self.line(node))
         marks, self.word_marks = self.word_marks, frozenset()
         if value is not None and value.type == "array":
             self.arrays[name] = [field for child in value.named_children for field in self.fields(child)]
+            for field in self.arrays[name]:
+                if words.plain(field).startswith("["):
+                    self.judge.evaluate(self, words.plain(field)[1:].partition("]=")[0], self.line(node))
             self.variables[name] = words.plain(self.arrays[name][0]) if self.arrays[name] else ""
         else:
             text = words.plain(self.word(value)) if value is not None else ""
@@ -369,6 +409,7 @@ class Runner:
             self._assign(name, self.variables.get(name, HOLE) + text if appended else text, node)
         self.marked[name] = self.word_marks
         self.word_marks = marks
+        (self.computed.add if _is_computed(node) else self.computed.discard)(name)
         return EMPTY
 
     def _assign(self, name: str, value: str, node: Any) -> None:
@@ -379,6 +420,8 @@ class Runner:
             self.harm("injects-into-programs", self.line(node))
         elif name in _HISTORY_VARIABLES and value in ("", "0", "/dev/null"):
             self.harm("covers-tracks", self.line(node))
+        elif name in self.integers or _PROMPT.fullmatch(name):
+            self.judge.evaluate(self, value, self.line(node))
         elif name in _RUN_AS_COMMANDS and value and HOLE not in value:
             self.run_text(value.lstrip("|&- "), EMPTY, self.line(node))
 
@@ -394,14 +437,40 @@ class Runner:
         return groups
 
     def _declaration(self, node: Any, stdin: Stream) -> Stream:
-        self.commands.append("declare")
         first, *rest = self._lines(node)
+        options = "".join(self.text(child) for child in first if self.text(child).startswith("-"))
+        if not any(child.type == "variable_assignment" for child in first):
+            self._look_at_variables(node, options, has_names=bool(first))
         for child in first:
             if child.type == "variable_assignment":
+                self._declare(child, options)
                 self._assignment(child, stdin)
-            else:
-                self.word(child)
+            elif not self.text(child).startswith("-"):
+                self._declare_word(words.plain(self.word(child)), options, self.line(child))
         return self._rest_of_lines(rest, stdin)
+
+    def _look_at_variables(self, node: Any, options: str, *, has_names: bool) -> None:
+        if not options:
+            self.unresolved.append(self.text(node))
+        if "p" in options or not has_names:
+            self.report.effects.add("environment-read")
+
+    def _declare(self, assignment: Any, options: str) -> None:
+        """`declare -i` computes what is assigned, `declare -n` reads it as a name."""
+        name = self.text(assignment.child_by_field_name("name"))
+        value = assignment.child_by_field_name("value")
+        if "i" in options:
+            self.integers.add(name)
+        if "n" in options and value is not None:
+            self.judge.name_variable(self, words.plain(self.word(value)), self.line(assignment))
+
+    def _declare_word(self, text: str, options: str, line: int) -> None:
+        name, _, value = text.partition("=")
+        if "i" in options:
+            self.integers.add(name)
+            self.judge.evaluate(self, value, line)
+        if "[" in name:
+            self.judge.name_variable(self, name, line)
 
     def _rest_of_lines(self, groups: list[list[Any]], stdin: Stream) -> Stream:
         """What follows such a node, a pipe or a redirection, belongs to its last line."""
@@ -415,22 +484,60 @@ class Runner:
         for child in first:
             name = self.text(child)
             self._run_hidden(child)
+            if "[" in (title := words.plain(self.word(child))):
+                self.judge.name_variable(self, title, self.line(child))
             self.variables.pop(name, None)
             if name in _HISTORY_VARIABLES:
                 self.harm("covers-tracks", self.line(node))
         return self._rest_of_lines(rest, stdin)
 
     def _test(self, node: Any, stdin: Stream) -> Stream:
-        """A test only reads, yet the substitutions inside it run."""
-        self.commands.append("test")
+        """A test only reads, yet substitutions in it run, and numbers and names in it are evaluated."""
+        if node.children and node.children[0].type == "((":
+            self.judge.evaluate_node(self, node)
+            return EMPTY
         waiting = [node]
         while waiting:
             current = waiting.pop()
+            self._check_comparison(current)
             if current.type in ("command_substitution", "process_substitution"):
-                self._substituted(current)
+                self.substituted(current)
+            elif current.type in ("simple_expansion", "expansion", "string"):
+                self.word(current)
             else:
                 waiting.extend(current.named_children)
         return EMPTY
+
+    def _check_comparison(self, node: Any) -> None:
+        if node.type not in ("binary_expression", "unary_expression"):
+            return
+        operator = next((child for child in node.children if child.type == "test_operator"), None)
+        kind = self.text(operator) if operator is not None else ""
+        if node.type == "binary_expression" and kind in _COMPUTES:
+            for side in ("left", "right"):
+                self.judge.evaluate_node(self, node.child_by_field_name(side))
+        elif kind in ("-v", "-R"):
+            self.judge.name_variable(self, words.plain(self.word(node.named_children[-1])), self.line(node))
+
+    def _compound(self, node: Any, stdin: Stream) -> Stream:
+        if node.children and node.children[0].type == "((":
+            self.judge.evaluate_node(self, node)
+            return EMPTY
+        return self.run_children(node, stdin)
+
+    def _computation(self, node: Any, stdin: Stream) -> Stream:
+        self.judge.evaluate_node(self, node)
+        return EMPTY
+
+    def _counting(self, node: Any, stdin: Stream) -> Stream:
+        """`for ((i = 0; i < 3; i++))`."""
+        body = node.child_by_field_name("body")
+        for child in node.named_children:
+            if body is None or child.id != body.id:
+                if child.type == "variable_assignment":
+                    self.variables[self.text(child).partition("=")[0].strip()] = HOLE
+                self.judge.evaluate_node(self, child)
+        return self._while(body, stdin) if body is not None else EMPTY
 
     # -- commands --------------------------------------------------------------------------------------
 
@@ -498,6 +605,7 @@ class Runner:
             self.doubt("nested-too-deeply", line)
             return UNREAD
         source, tree = parsed(text.replace(HOLE, "${QWED_UNKNOWN}"))
+        self.own_functions |= function_names(source, tree.root_node)
         if tree.root_node.has_error:
             self.doubt("nested-code-does-not-parse", line)
         outer, outer_line = self.source, self.fixed_line
@@ -512,6 +620,8 @@ class Runner:
     # -- words -----------------------------------------------------------------------------------------
 
     def fields(self, node: Any) -> list[str]:
+        if node.type in ("concatenation", "brace_expression") and words.fills_memory(self.text(node)):
+            self.doubt("uses-up-the-machine", self.line(node))
         if node.type == "string":
             members = self._array_members(self.text(node))
             if members is not None:
@@ -527,7 +637,7 @@ class Runner:
         return list(self.arrays.get(found.group(1), [HOLE])) if found else None
 
     def _process_path(self, node: Any) -> str:
-        made = self._substituted(node)
+        made = self.substituted(node)
         name = f"/dev/fd/{len(self.written) + 63}"
         self.written[name] = Stream(made.text, made.marks | {"process"})
         return name
@@ -561,7 +671,7 @@ class Runner:
             case "expansion":
                 return self._expansion(node)
             case "command_substitution":
-                made = self._substituted(node)
+                made = self.substituted(node)
                 return HOLE if made.text is None else made.text.rstrip("\n")
         return self._arithmetic(node)
 
@@ -574,6 +684,8 @@ class Runner:
                 return " ".join(words.plain(each) for each in self.positional)
             index = int(name[:4]) - 1
             return words.plain(self.positional[index]) if 0 <= index < len(self.positional) else ""
+        if name.isidentifier():
+            self.report.effects.add("environment-read")
         return _WHOLE.get(name, HOLE)
 
     def _expansion(self, node: Any) -> str:
@@ -581,12 +693,15 @@ class Runner:
         text = self.text(node)[2:-1]
         indirect = re.fullmatch(r"!(\w+)", text)
         if indirect:
-            return self._variable(self.variables.get(indirect.group(1), HOLE))
+            return self._indirect(indirect.group(1), node)
         found = _PARAMETER.match(text)
         if found is None:
             return HOLE
         length, name, index = found.groups()
+        if index is not None and index not in ("@", "*"):
+            self.judge.evaluate(self, index, self.line(node))
         base = self._indexed(name, index)
+        self._evaluate_operator(base, text[found.end() :], node)
         if length:
             return str(len(base)) if HOLE not in base else HOLE
         rest = text[found.end() :]
@@ -596,6 +711,21 @@ class Runner:
         if name not in self.variables:
             base = _WELL_KNOWN.get(name, base)
         return self._modified(name, base, rest, node, known=known)
+
+    def _indirect(self, name: str, node: Any) -> str:
+        """`${!x}`: what `x` holds is the name of the variable that is read."""
+        named = self._variable(name)
+        self.judge.name_variable(self, named, self.line(node))
+        return self._variable(named) if named.isidentifier() else HOLE
+
+    def _evaluate_operator(self, base: str, rest: str, node: Any) -> None:
+        """`${x:a:b}` computes with `a` and `b`; `${x@P}` reads the value as a prompt."""
+        if rest == "@P":
+            self.judge.evaluate(self, base, self.line(node))
+            if HOLE in base:
+                self.doubt("evaluates-text-again", self.line(node))
+        elif rest.startswith(":") and rest[1:2] not in ("-", "=", "+", "?") and not _SLICE.fullmatch(rest):
+            self.judge.evaluate(self, rest[1:], self.line(node))
 
     def _run_hidden(self, node: Any) -> None:
         """Substitutions run wherever they stand: in an index, a pattern, a default that is not used."""
@@ -608,7 +738,7 @@ class Runner:
             current = waiting.pop()
             if current.type in ("command_substitution", "process_substitution"):
                 found = True
-                self._substituted(current)
+                self.substituted(current)
             else:
                 waiting.extend(current.named_children)
         if not found:
@@ -658,12 +788,11 @@ class Runner:
         return HOLE if "$" in text or "`" in text else words.plain(words.unquoted(text))
 
     def _arithmetic(self, node: Any) -> str:
-        for child in node.named_children:
-            self._test(child, EMPTY)
+        self.judge.evaluate_node(self, node)
         text = self.text(node)[3:-2].strip()
         return text if re.fullmatch(r"\d{1,9}", text) else HOLE
 
-    def _substituted(self, node: Any) -> Stream:
+    def substituted(self, node: Any) -> Stream:
         marks, variables = self.word_marks, dict(self.variables)
         body = [child for child in node.named_children if child.type != "comment"]
         if body and all(child.type == "file_redirect" for child in body):
@@ -698,8 +827,16 @@ class Runner:
         return words.split_unquoted(self._value(node), self.variables.get("IFS", " \t\n"))
 
 
+_COMPUTES: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _WHOLE_ARRAY: Final = re.compile(r'"\$\{(\w+)\[[@*]\]\}"')
+_SLICE: Final = re.compile(r"[:\s\d()-]*")
 _PARAMETER: Final = re.compile(r"(#?)(\w+|[@*#?$!-])(?:\[([^\]]*)\])?")
+
+
+def _is_computed(assignment: Any) -> bool:
+    """A number, or what arithmetic made."""
+    value = assignment.child_by_field_name("value")
+    return value is not None and value.type in ("number", "arithmetic_expansion")
 
 
 def _with_home(word: str) -> str:
@@ -780,6 +917,20 @@ def parsed(text: str) -> tuple[bytes, Any]:
     return source, parse_all(_parser(), source)
 
 
+def function_names(source: bytes, root: Any) -> set[str]:
+    """A function may be called above the place that defines it."""
+    if b"()" not in source and b"function" not in source:
+        return set()
+    names: set[str] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "function_definition" and (name := node.child_by_field_name("name")) is not None:
+            names.add(source[name.start_byte : name.end_byte].decode("utf-8", "replace"))
+        waiting.extend(node.named_children)
+    return names
+
+
 @functools.cache
 def _parser() -> Any:
     # Loaded on first use: most processes never look at shell text.
@@ -797,7 +948,16 @@ _STATEMENTS: Final[dict[str, Callable[[Runner, Any, Stream], Stream]]] = {
     "if_statement": Runner._if,
     "for_statement": Runner._for,
     "while_statement": Runner._while,
-    "c_style_for_statement": Runner._while,
+    "c_style_for_statement": Runner._counting,
+    **dict.fromkeys(
+        ["program", "list", "negated_command", "do_group", "else_clause", "elif_clause", "case_item"],
+        Runner.run_children,
+    ),
+    **dict.fromkeys(["ERROR", "array", "variable_assignments", "heredoc_redirect"], Runner.run_children),
+    "compound_statement": Runner._compound,
+    "ternary_expression": Runner._computation,
+    "parenthesized_expression": Runner._test,
+    "subscript": Runner._computation,
     "case_statement": Runner._case,
     "function_definition": Runner._function,
     "variable_assignment": Runner._assignment,

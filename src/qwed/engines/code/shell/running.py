@@ -103,6 +103,7 @@ def evaluate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 def source(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if argv[1:2] and words.plain(argv[1]) in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
         return run_stream(run, stdin, line)
+    run.has_sourced = True
     return run_file(run, words.plain(argv[1]), line) if len(argv) > 1 else EMPTY
 
 
@@ -139,11 +140,17 @@ def _interpreter(
     return _unknown_text(run, stdin.marks, line)
 
 
+_MODULE_EFFECTS: Final = {
+    **dict.fromkeys(("pip", "ensurepip", "webbrowser"), ("network",)),
+    **dict.fromkeys(("venv", "zipfile", "tarfile", "compileall", "build"), ("file-write",)),
+}
 _SERVERS: Final = frozenset({"http.server", "SimpleHTTPServer", "pyftpdlib", "uploadserver", "smtpd"})
 
 
 def _judge_module(run: Runner, args: list[str], line: int) -> None:
     """`python -m http.server` hands out the files of a directory."""
+    if args:
+        run.report.effects.update(_MODULE_EFFECTS.get(args[0], ()))
     if not args or args[0] not in _SERVERS:
         return
     directory = _option(args, ("-d", "--directory"))
@@ -427,10 +434,6 @@ def alias(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return EMPTY
 
 
-def trap(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    return run_string(run, words.plain(argv[1]), EMPTY, line) if len(argv) > 2 else EMPTY
-
-
 def command_option(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """`script -c text`, `expect -c text`."""
     args = [words.plain(arg) for arg in argv[1:]]
@@ -559,7 +562,6 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("sudo su doas pkexec gosu runuser sudoedit chroot nsenter unshare capsh setpriv", privileged),
     "find": find,
     "alias": alias,
-    "trap": trap,
     **rules("script expect", command_option),
     "flock": flock,
     **rules("hash enable", built_in),

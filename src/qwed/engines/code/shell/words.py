@@ -21,6 +21,7 @@ MARKS: Final = re.compile("[\ue000-\ue00f]")
 MAX_FIELDS: Final = 64
 MAX_WORD: Final = 8 * 1024
 MAX_BRACES: Final = 16
+MAX_MADE: Final = 1_000_000
 
 _UNQUOTED: Final = {"*": STAR, "?": QUESTION, "[": BRACKET, "{": OPEN, "}": CLOSE, ",": COMMA}
 _PLAIN: Final = str.maketrans(
@@ -99,6 +100,20 @@ def fields(word: str) -> list[str]:
             if len(made) >= MAX_FIELDS:
                 return made
     return made
+
+
+_COUNTS: Final = re.compile(r"\{(-?\d{1,30})\.\.(-?\d{1,30})|\{([^{}]*)")
+
+
+def fills_memory(text: str) -> bool:
+    """Whether the braces of a word make more words than a machine wants to hold."""
+    made = 1
+    for found in _COUNTS.finditer(text):
+        first, last, choices = found.groups()
+        made *= abs(int(last) - int(first)) + 1 if first is not None else choices.count(",") + 1
+        if made > MAX_MADE:
+            return True
+    return False
 
 
 def expand_braces(word: str) -> list[str]:
