@@ -1,21 +1,13 @@
-"""JSONTestSuite through the claims of a token: its fast reader takes nothing that the strict one refuses.
-
-The vectors are read where they lie: `QWED_VECTORS`, or `../shared/vectors` beside the repository.
-"""
-
-import os
-from pathlib import Path
+"""JSONTestSuite through the claims of a token: its fast reader takes nothing that the strict one refuses."""
 
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed.domain import json_text
 from qwed.ect import jws
 
-REPOSITORY = Path(__file__).parents[2]
-VECTORS = Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "json-parsing"
+VECTORS = suite_folder("json-parsing")
 FILES = sorted((VECTORS / "test_parsing").glob("*.json"))
-
-pytestmark = pytest.mark.skipif(not FILES, reason=f"the public vectors are not at {VECTORS}")
 
 
 def strict(payload):

@@ -1,24 +1,14 @@
-"""RFC 8785's public vectors: byte equality.
-
-They are data of a public suite, read where they lie: `QWED_VECTORS`, or `../shared/vectors` beside
-the repository.
-"""
+"""RFC 8785's public vectors: byte equality."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed.domain.canonical import encode
 
-REPOSITORY = Path(__file__).parents[2]
-VECTORS = (
-    Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "jcs" / "testdata"
-)
+VECTORS = suite_folder("jcs") / "testdata"
 FILES = sorted((VECTORS / "input").glob("*.json"))
-
-pytestmark = pytest.mark.skipif(not FILES, reason=f"the public vectors are not at {VECTORS}")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -1,18 +1,11 @@
-"""JSONTestSuite: what must be accepted, what must be refused, and that nothing raises.
-
-The vectors are data of a public suite. They are read where they lie, and are not part of this
-repository: `QWED_VECTORS`, or `../shared/vectors` beside the repository.
-"""
-
-import os
-from pathlib import Path
+"""JSONTestSuite: what must be accepted, what must be refused, and that nothing raises."""
 
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed.guards.agent_state import AgentStateGuard
 
-REPOSITORY = Path(__file__).parents[2]
-VECTORS = Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "json-parsing"
+VECTORS = suite_folder("json-parsing")
 FILES = sorted((VECTORS / "test_parsing").glob("*.json"))
 
 PARSED = {None, "QWED-AGENT-STATE-103"}
@@ -25,8 +18,6 @@ GUARDS = [
 REPEATED_KEYS = {"y_object_duplicated_key", "y_object_duplicated_key_and_value"}
 # Nesting is refused as such, before the grammar is looked at.
 TOO_DEEP = {"n_structure_100000_opening_arrays", "n_structure_open_array_object"}
-
-pytestmark = pytest.mark.skipif(not FILES, reason=f"the public vectors are not at {VECTORS}")
 
 
 def text_of(file):

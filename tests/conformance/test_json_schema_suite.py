@@ -1,19 +1,17 @@
 """The JSON Schema test suite, draft 2020-12: every required test; the optional ones are counted."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed_open_responses import ResponseVerifier
 from qwed_open_responses.guards import SchemaGuard
 
-VECTORS = (
-    Path(os.environ.get("QWED_VECTORS") or Path(__file__).parents[3] / "shared" / "vectors") / "json-schema"
-)
+VECTORS = suite_folder("json-schema")
 REQUIRED = sorted((VECTORS / "tests" / "draft2020-12").glob("*.json"))
 OPTIONAL = sorted((VECTORS / "tests" / "draft2020-12" / "optional").rglob("*.json"))
 #: A reference to another draft, whose files are not given; vocabularies that turn `format` on by
@@ -30,7 +28,7 @@ def references() -> dict[str, Any]:
 
 
 def test_the_suite_is_there() -> None:
-    assert len(REQUIRED) > 40, f"no vectors in {VECTORS}; QWED_VECTORS names their folder"
+    assert len(REQUIRED) > 40
 
 
 @pytest.mark.parametrize("path", REQUIRED, ids=lambda path: path.stem)

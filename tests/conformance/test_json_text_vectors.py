@@ -4,18 +4,13 @@
 `i_` goes either way, and nothing raises anything but `JsonError`.
 """
 
-import os
-from pathlib import Path
-
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed.domain.json_text import JsonError, RepeatedKey, TooDeep, Unrepresentable, loads
 
-REPOSITORY = Path(__file__).parents[2]
-VECTORS = Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "json-parsing"
+VECTORS = suite_folder("json-parsing")
 FILES = sorted((VECTORS / "test_parsing").glob("*.json"))
-
-pytestmark = pytest.mark.skipif(not FILES, reason=f"the public vectors are not at {VECTORS}")
 
 
 def vectors(prefix):

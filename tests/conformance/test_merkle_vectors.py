@@ -1,24 +1,16 @@
-"""transparency-dev/merkle: which inclusion and consistency proofs hold, and which do not.
-
-The vectors are data of a public suite. They are read where they lie, and are not part of this
-repository: `QWED_VECTORS`, or `../shared/vectors` beside the repository.
-"""
+"""transparency-dev/merkle: which inclusion and consistency proofs hold, and which do not."""
 
 import base64
 import json
-import os
-from pathlib import Path
 
 import pytest
+from tests.support.vectors import suite_folder
 
 from qwed.ledger.merkle import verify_consistency, verify_inclusion
 
-REPOSITORY = Path(__file__).parents[2]
-VECTORS = Path(os.environ.get("QWED_VECTORS") or REPOSITORY.parent / "shared" / "vectors") / "merkle"
+VECTORS = suite_folder("merkle")
 INCLUSION = sorted((VECTORS / "testdata" / "inclusion").rglob("*.json"))
 CONSISTENCY = sorted((VECTORS / "testdata" / "consistency").rglob("*.json"))
-
-pytestmark = pytest.mark.skipif(not INCLUSION, reason=f"the public vectors are not at {VECTORS}")
 
 
 def load(file):

@@ -43,7 +43,8 @@ def rows_of(reports: Iterable[Any]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for report in reports:
         if report.when == "call" or report.outcome != "passed":
-            properties = dict(report.user_properties)
+            # A module that is left out as a whole has no tests, and no properties.
+            properties = dict(getattr(report, "user_properties", ()))
             rows.setdefault(_row_of(report.nodeid, properties), Row()).add(report.outcome, properties)
     return rows
 
@@ -108,12 +109,12 @@ def _sum(rows: list[Row]) -> Row:
     )
 
 
-def _reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+def _reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport | pytest.CollectReport]:
     return [
         report
         for outcome in ("passed", "failed", "error", "skipped")
         for report in reporter.stats.get(outcome, ())
-        if isinstance(report, pytest.TestReport)
+        if isinstance(report, pytest.TestReport | pytest.CollectReport)
     ]
 
 
