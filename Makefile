@@ -1,18 +1,21 @@
-# Everything a person needs: setup, serve, demo, test, check, bench, docs.
+# Everything a person needs: setup, serve, demo, test, check, nightly, long, bench, docs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup soak serve test test-frameworks check lint types contracts bench bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         two minutes with an agent that should not be left alone"
 	@echo "make serve        start the gateway on 127.0.0.1:8000 (QWED_HOST, QWED_PORT, QWED_DATABASE change that)"
-	@echo "make test         run the whole test suite"
+	@echo "make test         run the whole test suite, in small sizes (public vectors: QWED_VECTORS names their folder)"
 	@echo "make test-frameworks  run the middleware inside the real agent frameworks"
-	@echo "make check        lint, types, import contracts, tests: what CI runs"
+	@echo "make check        lint, types, import contracts, tests"
+	@echo ".ci/run           tier 1, before every change lands: make check on a busy machine and in a lone clone, frameworks"
+	@echo "make nightly      tier 2: every test in larger sizes, faults again and again, a short soak, 200 000 rows"
+	@echo "make long         tier 3: the full figures, hours of them; kept in docs/benchmarks/long-DATE.txt"
 	@echo "make bench        measure, and print one report"
 	@echo "make soak         ten minutes of mixed traffic on two workers: does anything grow?"
 	@echo "make bench-peers  measure QWED beside the packages one would pick instead"
@@ -56,6 +59,10 @@ contracts: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 check: lint types contracts test
+
+nightly long: $(READY)
+	@scripts/install-browser
+	scripts/run-tier $@
 
 bench: $(READY)
 	$(BIN)/python -m bench --json .bench/bench.json

@@ -1,4 +1,4 @@
-"""The pages for people on a large record: a million entries, ten thousand open approvals."""
+"""The pages for people on a large record: a million entries (fewer at night), ten thousand open approvals."""
 
 import http.client
 import json

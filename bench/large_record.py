@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import msgspec
+from tests.support.tiers import tier
 
 from qwed.bootstrap import signing_key_path
 from qwed.domain.agents import Agent, AgentId, AgentType, Permissions, PrincipalId
@@ -22,6 +23,8 @@ from qwed.gateway.wire import encode_json
 from qwed.stores.sqlite import SqliteTables
 
 GROUP = 5_000
+#: `make nightly` measures a smaller record.
+ROWS = 200_000 if tier() == "nightly" else 1_000_000
 ACTION_TYPES = ("calculate", "execute_sql", "send_email", "api_call", "file_write", "verify_fact")
 #: Decision, code and how often of a hundred.
 OUTCOMES = (
@@ -36,7 +39,7 @@ OUTCOMES = (
 
 
 class Shape(msgspec.Struct, frozen=True):
-    activities: int = 1_000_000
+    activities: int = ROWS
     approvals: int = 10_000
     agents: int = 200
     principals: int = 5

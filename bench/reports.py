@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.large_record import ROWS
 from qwed import Gateway
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.outcomes import Outcome, Result
@@ -21,7 +22,7 @@ from qwed.stores.sqlite import SqliteTables
 
 Figure = tuple[str, float, str, float | None]
 
-ACTIVITIES = 1_000_000
+ACTIVITIES = ROWS
 _AGENTS = 50
 _START = 1_775_000_000_000
 _GROUP = 2_000

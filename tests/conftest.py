@@ -5,13 +5,24 @@ import signal
 
 import pytest
 from tests.support.services import folder_of, run_id
-from tests.support.tiers import is_left_out
+from tests.support.tiers import is_left_out, scale, tier
 
 
 def pytest_configure() -> None:
+    try:
+        tier()
+    except ValueError as mistake:
+        raise pytest.UsageError(str(mistake)) from None
     # A shell starts its background jobs with Ctrl-C ignored, and every process below would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for mark in metafunc.definition.iter_markers("repeated"):
+        if (times := scale(ci=1, **mark.kwargs)) > 1:
+            metafunc.fixturenames.append("_time")
+            metafunc.parametrize("_time", range(times))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

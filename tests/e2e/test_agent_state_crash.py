@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.support.tiers import scale
+
 from qwed.guards.agent_state import AgentStateGuard
 
 GUARD = """
@@ -55,7 +57,7 @@ def test_a_commit_killed_at_a_random_instant_leaves_the_old_or_the_new_state_who
     target = tmp_path / "state.json"
     chance = random.Random(20)
     present = '{"n":0}'
-    for _ in range(10):
+    for _ in range(scale(ci=10, nightly=100, long=1_000)):
         process = start(COUNTER, target, present, stdout=subprocess.PIPE)
         first = process.stdout.readline()
         time.sleep(chance.random() * 0.08)
@@ -86,7 +88,7 @@ def test_of_many_processes_that_start_from_one_state_exactly_one_wins(tmp_path):
     contenders = [start(CONTENDER, target, **pipes) for _ in range(5)]
     current = '{"n":0}'
     try:
-        for contest in range(30):
+        for contest in range(scale(ci=30, nightly=200, long=1_000)):
             for number, contender in enumerate(contenders):
                 proposed = json.dumps({"n": contest + 1, "pad": str(number)})
                 contender.stdin.write(json.dumps([current, proposed]) + "\n")

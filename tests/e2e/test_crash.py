@@ -7,10 +7,11 @@ import httpx2
 import pytest
 from tests.support.ledgers import verified_head
 from tests.support.server import Server, verify_request
+from tests.support.tiers import scale
 
 pytestmark = pytest.mark.xdist_group("crash")
 
-ROUNDS = 3
+ROUNDS = scale(ci=3, nightly=20, long=100)
 WORKERS = 6
 
 

@@ -27,7 +27,7 @@ from qwed.domain.risk import Risk
 from qwed.gateway.ports import StoreUnavailable
 from qwed.stores import open_memory, open_sqlite
 
-pytestmark = pytest.mark.xdist_group("faults")
+pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.repeated(nightly=3, long=20)]
 
 
 class Crash(RuntimeError):

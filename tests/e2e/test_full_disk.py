@@ -9,7 +9,7 @@ from tests.support.server import Server, verify_request
 
 from qwed import Gateway, StoreUnavailable
 
-pytestmark = pytest.mark.xdist_group("crash")
+pytestmark = [pytest.mark.xdist_group("crash"), pytest.mark.repeated(nightly=3, long=20)]
 
 LONG = {"user_intent": "because it was asked for " * 160}
 
@@ -123,7 +123,9 @@ def test_a_read_only_folder_is_refused_with_a_sentence(tmp_path):
         Gateway.open(tmp_path / "qwed.db")
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be one " * 50, b"x" * 4096])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough " * 50, b"x" * 4096], ids=["words", "x"]
+)
 def test_a_file_that_is_no_store_is_refused_and_left_as_it_was(tmp_path, content):
     from qwed.stores import DatabaseUnusable
 

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from bench.large_record import Shape, build
 from tests.support.fakes import FakeClock
+from tests.support.tiers import scale
 from tests.support.world import World
 
 from qwed.bootstrap import signing_key_path
@@ -15,7 +16,13 @@ from qwed.ect.key_files import open_ring
 from qwed.stores import open_sqlite
 from qwed.stores.sqlite import searching
 
-SHAPE = Shape(activities=3_000, approvals=120, agents=10, principals=2, days=5)
+SHAPE = Shape(
+    activities=scale(ci=3_000, nightly=200_000, long=1_000_000),
+    approvals=120,
+    agents=10,
+    principals=2,
+    days=5,
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,7 @@ def everything(world, key=None, **query):
 
 def test_a_search_finds_every_entry_once(written, monkeypatch):
     world, agents = written
-    monkeypatch.setattr(searching, "SEARCHED_AT_ONCE", 700)
+    monkeypatch.setattr(searching, "SEARCHED_AT_ONCE", SHAPE.activities // 4)
     entries = everything(world)
     decisions = [entry for entry in entries if entry["decision"] != "NOTED"]
 

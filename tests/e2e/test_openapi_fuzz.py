@@ -13,6 +13,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.support.tiers import scale
 from tests.support.world import OPERATOR_KEY, World
 
 pytestmark = pytest.mark.xdist_group("fuzz")
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("fuzz")
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 #: A stream has no end to wait for; it is tested elsewhere.
 ENDLESS = "/events"
-EXAMPLES = 25
+EXAMPLES = scale(ci=25, nightly=200, long=1_000)
 SEEN: defaultdict[str, set[int]] = defaultdict(set)
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+from tests.support.tiers import scale
+
 from qwed.guards.workspace import WorkspaceGuard
 
 TAKE_SNAPSHOTS = """
@@ -59,7 +61,7 @@ def test_every_snapshot_that_was_acknowledged_survives_a_kill(tmp_path):
     workspace.mkdir()
     chance = random.Random(5)
     acknowledged = {}
-    for _ in range(5):
+    for _ in range(scale(ci=5, nightly=50, long=300)):
         process = start(TAKE_SNAPSHOTS, workspace, store, max(acknowledged, default=0) + 1000)
         for line in kill_soon(process, chance):
             step, snapshot = line.split()
@@ -78,7 +80,7 @@ def test_a_rollback_killed_at_a_random_instant_is_finished_by_the_next(tmp_path)
     guard = WorkspaceGuard(workspace, store=store)
     first, second = [_grown(workspace, step) and guard.snapshot() for step in "ab"]
     chance = random.Random(7)
-    for _ in range(6):
+    for _ in range(scale(ci=6, nightly=60, long=300)):
         kill_soon(start(ROLL_BACK, workspace, store, first, second), chance)
 
         target = chance.choice([first, second])

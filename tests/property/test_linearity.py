@@ -10,6 +10,7 @@ from tests.support.fakes import FakeClock
 from tests.support.linearity import Operation, is_linearisable
 from tests.support.records import CENT, RING, an_agent, an_approval, an_attempt, decided, noted
 from tests.support.services import shared
+from tests.support.tiers import scale
 
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import Refusal
@@ -117,7 +118,7 @@ class Caller:
         self.note(("commit", step), commit)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(scale(ci=6, nightly=50, long=300)))
 def test_a_concurrent_history_on_three_stores_is_linearisable(seed):
     url = shared().new_database()
     stores = [open_postgres(url, DEFAULT_POLICY, FakeClock(), RING) for _ in range(3)]

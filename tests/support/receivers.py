@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 class Received(NamedTuple):

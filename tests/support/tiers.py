@@ -2,7 +2,8 @@
 
 `QWED_TIER` names the tier: `ci` (also where it is not set), `nightly` or `long`. A test whose size can
 differ says `scale(ci=…, nightly=…, long=…)`. A test that has no small form carries the mark `nightly` or
-`long`, and is left out of the smaller tiers.
+`long`, and is left out of the smaller tiers; one that is worth another try is marked
+`repeated(nightly=…, long=…)`.
 """
 
 import os

@@ -82,9 +82,6 @@ class Traffic:
     def statuses(self) -> set[int | None]:
         return {status for _, _, _, status, _ in self.answers}
 
-    def longest(self) -> float:
-        return max(ended - began for began, ended, _, _, _ in self.answers)
-
     def approved_after(self, moment: float) -> int:
         return sum(
             began > moment and status == 200 and body is not None and body["decision"] == "APPROVED"

@@ -32,6 +32,11 @@ class HostileEngine:
         time.sleep(float(action.parameters["seconds"]))
         return {}
 
+    def _wait(self, action: Action) -> dict[str, object]:
+        while not Path(str(action.parameters["path"])).exists():
+            time.sleep(0.01)
+        return {}
+
     def _spin(self, action: Action) -> dict[str, object]:
         while True:
             pass

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.cpu import cpu_time
+from tests.corpora.hostile import SQL as HOSTILE
+from tests.support.calls import counted_calls
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Status
@@ -17,61 +18,16 @@ from qwed.engines.sql import SqlEngine, SqlRules
 
 ENGINE: Engine = SqlEngine()
 
-HOSTILE = {
-    "many ors": "SELECT 1 FROM t WHERE " + "a = 1 OR " * 20_000 + "b = 2",
-    "ors within the bounds": "SELECT 1 FROM t WHERE " + "a = 1 OR " * 8_000 + "b = 2",
-    "parentheses": "SELECT " + "(" * 5_000 + "1" + ")" * 5_000,
-    "open parentheses": "SELECT " + "(" * 50_000,
-    "nots": "SELECT 1 FROM t WHERE " + "NOT " * 20_000 + "a",
-    "minuses": "SELECT " + "- " * 20_000 + "1",
-    "cases": "SELECT " + "CASE WHEN a THEN " * 3_000 + "1" + " END" * 3_000,
-    "joins without conditions": "SELECT 1 FROM t " + "JOIN t " * 40,
-    "left joins, conditions last": "SELECT 1 FROM t " + "LEFT JOIN t " * 30 + "ON 1=1 " * 30,
-    "subscripts": "SELECT a" + "[1]" * 20_000,
-    "unions": "SELECT 1 " + "UNION SELECT 1 " * 6_000,
-    "an open string": "SELECT '" + "a" * 50_000,
-    "quotes": "'" * 50_001,
-    "backslashes": "SELECT '" + "\\'" * 30_000,
-    "open comments": "/*" * 30_000,
-    "dollars": "SELECT " + "$a$" * 20_000,
-    "semicolons": ";" * 90_000,
-    "statements": "SELECT 1;" * 10_000,
-    "explains": "EXPLAIN " * 10_000 + "SELECT 1",
-    "prepares": "PREPARE x AS " * 5_000 + "SELECT 1",
-    "intervals": "SELECT " + "INTERVAL " * 9_000 + "1",
-    "a nul": "SELECT 1\x00",
-    "a surrogate": "SELECT '\ud800'",
-    "a megabyte": "SELECT '" + "a" * 1_000_000 + "'",
-    "a block": "DO $$ " + "BEGIN DELETE FROM t; END; " * 3_000 + "$$",
-    "executable comments": "SELECT 1 " + "/*!50000 UNION SELECT 1 */" * 3_000,
-    "types": "SELECT CAST(a AS " + "ARRAY<" * 5_000 + "INT" + ">" * 5_000 + ")",
-    "equations": "SELECT a" + " = b" * 20_000,
-    "true equations": "SELECT 1 FROM t WHERE x OR 1" + "=1" * 20_000,
-    "sums": "SELECT 1 FROM t WHERE a = 1 OR " + "1+" * 20_000 + "1 = 2",
-    "ors and ands": "SELECT 1 FROM t WHERE " + "a = 1 OR b = 2 AND 1=1 AND " * 3_000 + "c",
-    "exists": "SELECT 1 FROM t WHERE " + "EXISTS (SELECT 1 FROM t) OR " * 2_500 + "a",
-    "tables": "SELECT 1 FROM " + ", ".join(f"t{number}" for number in range(9_000)),
-    "ctes": "WITH " + ", ".join(f"a{n} AS (SELECT * FROM a{n - 1})" for n in range(1, 2_500)) + " SELECT 1",
-    "columns of many tables": "SELECT "
-    + "a, " * 30_000
-    + "a FROM "
-    + ", ".join(f"t x{n}" for n in range(290)),
-    "a dotted function": "SELECT a" + ".b" * 20_000 + "(1)",
-    "doubling stars": "WITH a0 AS (SELECT * FROM t), "
-    + ", ".join(f"a{n} AS (SELECT x.*, y.* FROM a{n - 1} x, a{n - 1} y)" for n in range(1, 40))
-    + " SELECT * FROM a39",
-}
-
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("dialect", [None, "mysql"])
-def test_hostile_text_gets_an_answer_in_time(name: str, dialect: str | None) -> None:
+def test_hostile_text_gets_an_answer_for_a_bounded_number_of_calls(name: str, dialect: str | None) -> None:
     parameters: dict[str, Any] = {"dialect": dialect, "schema": {"t": ["a", "b"]}} if dialect else {}
     action = Action("execute_sql", HOSTILE[name], parameters=parameters)
-    with cpu_time() as spent:
+    with counted_calls() as work:
         finding = ENGINE.verify(action)
 
-    assert spent.seconds < 2.0
+    assert work.calls < 5_000_000
     assert finding.status is not Status.CORRECTED
     assert msgspec.json.encode({"evidence": finding.evidence}, enc_hook=str)
     if len(HOSTILE[name]) > 2_000:

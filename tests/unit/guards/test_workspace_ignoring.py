@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.cpu import cpu_time
+from tests.corpora.hostile import IGNORED
+from tests.support.calls import counted_calls
 
 from qwed.guards.workspace.beneath import Beneath
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
@@ -98,19 +99,12 @@ def test_the_innermost_file_that_speaks_decides():
     assert is_ignored([outer, inner], b"x/only", b"only", False)
 
 
-@pytest.mark.parametrize(
-    "pattern, path",
-    [
-        (b"*a" * 60 + b"b", b"a" * 250),
-        (b"/".join([b"**", b"a"] * 40) + b"/b", b"/".join([b"a"] * 1000)),
-        (b"[!x]*" * 60 + b"y", b"a" * 250),
-    ],
-)
-def test_no_pattern_makes_matching_slow(pattern, path):
-    with cpu_time() as spent:
+@pytest.mark.parametrize(("pattern", "path"), IGNORED)
+def test_no_pattern_is_tried_at_every_place(pattern, path):
+    with counted_calls() as work:
         assert not verdict(pattern, path)
 
-    assert spent.seconds < 0.5
+    assert work.calls < 100_000
 
 
 def files_seen(root):

@@ -2,9 +2,9 @@
 
 import io
 import json
-import time
 
 import pytest
+from tests.support.receivers import wait_for
 from tests.support.world import World
 
 from qwed.http.app import create_app
@@ -50,20 +50,13 @@ def test_the_flusher_survives_a_stream_that_is_gone_for_a_while():
     log = EventLog(stream=pipe)
     pipe.error = BrokenPipeError()
     log.write("info", "lost")
-    wait_until(lambda: not log._lines)
+    wait_for(lambda: not log._lines, "change")
     pipe.error = None
     log.write("info", "kept")
-    wait_until(lambda: pipe.getvalue())
+    wait_for(lambda: pipe.getvalue(), "change")
     log.close()
 
     assert pipe.events[0]["event"] == "kept"
-
-
-def wait_until(is_so, seconds=5.0):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_process_without_a_standard_error_has_no_log(monkeypatch):

@@ -1,7 +1,6 @@
 """The thread beside the gateway: bounded, patient with the store, and ended by nobody's defect."""
 
 import asyncio
-import time
 from collections import Counter
 
 import msgspec
@@ -132,14 +131,13 @@ def test_a_stop_waits_for_no_receiver_and_loses_nothing(world):
     async def hang(hook, delivery):
         await asyncio.sleep(3600)
 
-    patient = Policy(notifications=NotificationRules(timeout_seconds=60))
+    # Who waited for the receiver would wait past the test's time-out.
+    patient = Policy(notifications=NotificationRules(timeout_seconds=3600))
     services = msgspec.structs.replace(world.services, policy=patient)
     carrier = Carrier(hang)
-    started = time.monotonic()
     with Running(services, carrier):
         wait_for(lambda: carrier.sent[ids[0]], "try")
 
-    assert time.monotonic() - started < 40
     stored = run(world.services.store.delivery(ids[0]))
     assert (stored.state, stored.attempts) == (DeliveryState.PENDING, 1)
 
