@@ -3,6 +3,7 @@
 OutputBlocked
 ├── ToolCallBlocked     a tool call was not made
 └── ResponseBlocked     a model's response was not handed out
+    └── AttributeRefused    a client's attribute whose answers nobody would verify
 """
 
 from qwed_open_responses.results import VerificationResult
@@ -23,3 +24,7 @@ class ToolCallBlocked(OutputBlocked):
 
 class ResponseBlocked(OutputBlocked):
     pass
+
+
+class AttributeRefused(ResponseBlocked, AttributeError):
+    """Also an `AttributeError`, so that code that asks with `hasattr` goes another way."""

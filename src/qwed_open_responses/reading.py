@@ -11,8 +11,22 @@ from typing import Any, Final
 
 from qwed.domain import json_text
 from qwed.domain.json_text import Unrepresentable, describe_type
+from qwed_open_responses import items
 from qwed_open_responses.opening import Unreadable, opened
 from qwed_open_responses.parts import Text, ToolCall
+from qwed_open_responses.shapes import (
+    ARGUMENT_KEYS,
+    CALL_NESTS,
+    ENVELOPE,
+    FREE_TEXT_INPUTS,
+    NAME_KEYS,
+    is_call,
+    is_item,
+    is_message,
+    is_named_by_type,
+    is_surely_a_call,
+    tool_of,
+)
 
 MAX_CHARACTERS: Final = 8_000_000
 MAX_NODES: Final = 400_000
@@ -31,23 +45,6 @@ _TEXT_FIELDS: Final = (
     "completion",
 )
 _LIST_FIELDS: Final = ("content", "parts", "blocks", "summary")
-_CALL_TYPES: Final = frozenset(
-    {"function_call", "tool_call", "tool_use", "function", "server_tool_use", "mcp_tool_use", "mcp_call",
-     "custom_tool_call", "tool-call", "tool_call_delta"}
-)  # fmt: skip
-_CALL_NESTS: Final = ("tool_call", "function_call", "function", "functionCall", "toolUse")
-_ARGUMENT_KEYS: Final = (
-    "arguments", "args", "input", "parameters", "tool_input", "tool_kwargs", "kwargs", "action_input",
-)  # fmt: skip
-_NAME_KEYS: Final = ("tool_name", "tool", "recipient_name", "name", "action")
-_FREE_TEXT_INPUTS: Final = frozenset({"input", "tool_input", "action_input"})
-_CALL_BOOKKEEPING: Final = frozenset(
-    {"name", "id", "type", "index", "call_id", "status", "caller", "namespace", *_ARGUMENT_KEYS}
-)
-_MESSAGE_MARKS: Final = ("tool_calls", "invalid_tool_calls", "function_call", "refusal")
-_ROLES: Final = frozenset(
-    {"assistant", "ai", "model", "tool", "user", "system", "developer", "human", "AIMessageChunk"}
-)
 
 
 class Reader:
@@ -85,7 +82,7 @@ class Reader:
         value = opened(value)
         if isinstance(value, Mapping):
             self._envelope(value, "")
-        elif isinstance(value, list | tuple) and any(_is_item(opened(item)) for item in value):
+        elif isinstance(value, list | tuple) and any(is_item(opened(item)) for item in value):
             self._items(value, "")
         else:
             self.read_structured(value)
@@ -102,7 +99,7 @@ class Reader:
             self._text(text, path, "")
         elif isinstance(value, Mapping):
             self._envelope(value, "")
-        elif any(map(_is_item, value)):
+        elif any(map(is_item, value)):
             self._items(value, "")
         else:
             self._take_structured(value)
@@ -118,23 +115,23 @@ class Reader:
         usage = value.get("usage") or value.get("usage_metadata")
         if isinstance(usage, Mapping):
             self.usage = usage
-        if _is_call(value):
+        if is_call(value):
             self._call(value, path)
         elif isinstance(value.get("choices"), list):
             for index, choice in enumerate(value["choices"]):
                 self._choice(opened(choice), f"{path}choices[{index}]")
-        elif isinstance(value.get("output"), list) and any(
-            _is_item(opened(item)) for item in value["output"]
+        elif isinstance(value.get("output"), list) and (
+            value.get("object") == "response" or any(is_item(opened(item)) for item in value["output"])
         ):
-            self._items(value["output"], f"{path}output")
+            self._output(value["output"], f"{path}output")
         elif isinstance(value.get("candidates"), list):
             for index, candidate in enumerate(value["candidates"]):
                 self._item(opened(candidate), f"{path}candidates[{index}]")
         elif isinstance(value.get("generations"), list):
             self._generations(value["generations"], f"{path}generations")
-        elif isinstance(value.get("messages"), list) and any(map(_is_item, map(opened, value["messages"]))):
+        elif isinstance(value.get("messages"), list) and any(map(is_item, map(opened, value["messages"]))):
             self._items(value["messages"], f"{path}messages")
-        elif _is_message(value) or _is_item(value):
+        elif is_message(value) or is_item(value):
             self._item(value, path)
         else:
             self._take_structured(value)
@@ -143,7 +140,7 @@ class Reader:
 
     def _stray_calls(self, value: Mapping[str, Any], path: str) -> None:
         """Calls beside a recognised body, where some consumer may still find them."""
-        if not _is_message(value) and not _is_call(value) and isinstance(value.get("tool_calls"), list):
+        if not is_message(value) and not is_call(value) and isinstance(value.get("tool_calls"), list):
             self._calls(value["tool_calls"], f"{path}tool_calls")
 
     def _choice(self, choice: Any, path: str) -> None:
@@ -172,6 +169,14 @@ class Reader:
         for index, item in enumerate(items):
             self._item(opened(item), f"{path}[{index}]")
 
+    def _output(self, output: list[Any], path: str) -> None:
+        """The items of a response; one of a type that nobody knows may be a call that nobody sees."""
+        for index, item in enumerate(map(opened, output)):
+            if isinstance(item, Mapping) and not is_item(item) and not items.only_tells(item):
+                kind = str(item.get("type"))[:80]
+                raise Unreadable(f"{path}[{index}] is of the unknown type {kind!r}, which can't be checked")
+            self._item(item, f"{path}[{index}]")
+
     def _item(self, item: Any, path: str) -> None:
         if isinstance(item, str):
             self._text(item, path, "")
@@ -179,7 +184,7 @@ class Reader:
         if not isinstance(item, Mapping):
             self._walk(item, path, "", 0, in_call=False)
             return
-        if _is_call(item):
+        if is_call(item):
             self._call(item, path)
             return
         if not self._message(item, f"{path}." if path else ""):
@@ -211,7 +216,7 @@ class Reader:
         if message.get("invalid_tool_calls"):
             raise Unreadable(f"{path}invalid_tool_calls holds a tool call whose arguments do not parse")
         nested = False
-        for name in _CALL_NESTS:
+        for name in CALL_NESTS:
             if isinstance(call := opened(message.get(name)), Mapping):
                 self._call(call, f"{path}{name}")
                 nested = True
@@ -242,27 +247,28 @@ class Reader:
             self._call(call, f"{path}[{index}]")
 
     def _call(self, call: Mapping[str, Any], path: str, nested: bool = False) -> None:
-        for nest in _CALL_NESTS:
+        for nest in CALL_NESTS:
             if isinstance(inner := opened(call.get(nest)), Mapping):
                 self._call(inner, f"{path}.{nest}" if path else nest, nested)
                 return
-        name = next((call[key] for key in _NAME_KEYS if isinstance(call.get(key), str)), None)
-        key = next((key for key in _ARGUMENT_KEYS if key in call), None)
+        named = next((key for key in NAME_KEYS if isinstance(call.get(key), str)), None)
+        key = next((key for key in ARGUMENT_KEYS if key in call), None)
+        kind = call.get("type")
+        if named is None or (key is None and is_named_by_type(kind)):
+            name, key, named = tool_of(kind), None, None
+        else:
+            name = call[named]
         if name is None:
-            kind = call.get("type")
-            if not (isinstance(kind, str) and kind.endswith("_call")) or kind in _CALL_TYPES:
-                raise Unreadable(f"{path or 'the tool call'} has no name")
-            # Calls of a provider's own tools are named by their type: local_shell_call, computer_call, …
-            name = kind.removesuffix("_call")
-            rest = {
-                key: value for key, value in call.items() if key not in ("type", "id", "call_id", "status")
-            }
-            self.add_call(name, rest, path, nested)
-            return
-        arguments = call[key] if key is not None else {}
+            raise Unreadable(f"{path or 'the tool call'} has no name")
+        # Where nothing is called the arguments, everything but bookkeeping is.
+        arguments = (
+            call[key]
+            if key is not None
+            else {each: value for each, value in call.items() if each not in ENVELOPE and each != named}
+        )
         if (
             isinstance(arguments, str)
-            and key in _FREE_TEXT_INPUTS
+            and key in FREE_TEXT_INPUTS
             and arguments.lstrip()[:1] not in ("{", "[")
         ):
             arguments = {"input": arguments}
@@ -339,7 +345,7 @@ class Reader:
     def _object(self, value: Mapping[Any, Any], path: str, key: str, depth: int, in_call: bool) -> None:
         self._enter(len(value), depth)
         self.objects.append((path, value))
-        if depth and _is_surely_a_call(value):
+        if depth and is_surely_a_call(value):
             self._call(value, path, nested=True)
             return
         prefix = f"{path}." if path else ""
@@ -372,65 +378,6 @@ class Reader:
         if isinstance(plain, Mapping) and type(plain) is not dict:
             plain = dict(plain)
         self._walk(plain, path, key, depth + 1, in_call)
-
-
-def _is_call(value: Any) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    kind = value.get("type")
-    if isinstance(kind, str) and (kind in _CALL_TYPES or kind.endswith("_call")):
-        return True
-    if _is_surely_a_call(value) or ("tool" in value and "tool_input" in value):
-        return True
-    if isinstance(value.get("action"), str) and "action_input" in value:
-        return True
-    return (
-        isinstance(value.get("name"), str)
-        and any(key in value for key in _ARGUMENT_KEYS)
-        and _CALL_BOOKKEEPING.issuperset(value)
-    )
-
-
-def _is_surely_a_call(value: Mapping[Any, Any]) -> bool:
-    """Shapes that nothing but a tool call has, wherever they stand."""
-    if "tool_name" in value or "recipient_name" in value:
-        return isinstance(value.get("tool_name", value.get("recipient_name")), str)
-    for nest in _CALL_NESTS:
-        if nest in value and isinstance(inner := value[nest], Mapping) and "name" in inner:
-            return not inner.keys().isdisjoint(_ARGUMENT_KEYS)
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in _CALL_TYPES and isinstance(value.get("name"), str)
-
-
-def _is_message(value: Mapping[str, Any]) -> bool:
-    if value.get("role") in _ROLES and ("content" in value or "parts" in value or "blocks" in value):
-        return True
-    if value.get("type") in _ROLES and "content" in value:
-        return True
-    return any(isinstance(value.get(mark), list | dict | str) for mark in _MESSAGE_MARKS)
-
-
-def _is_item(value: Any) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    if _is_call(value) or _is_message(value):
-        return True
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in _ITEM_TYPES
-
-
-_ITEM_TYPES: Final = frozenset(
-    {
-        "message",
-        "text",
-        "output_text",
-        "refusal",
-        "reasoning",
-        "thinking",
-        "redacted_thinking",
-        "summary_text",
-    }
-)
 
 
 def _json_value(text: str) -> Any:

@@ -1,6 +1,6 @@
 """LangChain: a callback for executors and agents, and a middleware for 1.x agents."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from langchain_core.messages import ToolMessage  # type: ignore[import-not-found
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
 from qwed_open_responses.middleware.gate import Gate, OnBlocked, explained
+from qwed_open_responses.results import VerificationResult
 
 try:
     from langchain.agents.middleware import AgentMiddleware  # type: ignore[import-not-found,unused-ignore]
@@ -76,16 +77,18 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,valid-type,unused-ig
         self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        refusal = self._refusal(request)
+        call = request.tool_call
+        result = self._gate.tool_call(call.get("name"), call.get("args"), call)
+        refusal = self._refusal(call, result)
         return handler(request) if refusal is None else refusal
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        refusal = self._refusal(request)
+        call = request.tool_call
+        result = await self._gate.tool_call_async(call.get("name"), call.get("args"), call)
+        refusal = self._refusal(call, result)
         return await handler(request) if refusal is None else refusal
 
-    def _refusal(self, request: Any) -> ToolMessage | None:
-        call = request.tool_call
-        result = self._gate.tool_call(call.get("name"), call.get("args"), call)
+    def _refusal(self, call: Mapping[str, Any], result: VerificationResult) -> ToolMessage | None:
         if not self._gate.blocks(result):
             return None
         return ToolMessage(

@@ -49,7 +49,7 @@ class QWEDToolSpecGuard:
         async def guarded(*args: Any, **kwargs: Any) -> Any:
             bound = inspect.signature(function).bind(*args, **kwargs).arguments
             arguments = {key: value for key, value in bound.items() if key != tool.ctx_param_name}
-            result = gate.tool_call(name, arguments, {"name": name, "arguments": arguments})
+            result = await gate.tool_call_async(name, arguments, {"name": name, "arguments": arguments})
             if gate.blocks(result):
                 return explained(result)
             answer = function(*args, **kwargs)
@@ -70,17 +70,21 @@ class GuardedTool(AsyncBaseTool):  # type: ignore[misc,unused-ignore]
         return self._tool.metadata
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        refusal = self._refusal(args, kwargs)
+        name, arguments = self._named(args, kwargs)
+        result = self._gate.tool_call(name, arguments, {"name": name, "arguments": arguments})
+        refusal = self._refusal(name, arguments, result)
         return self._tool.call(*args, **kwargs) if refusal is None else refusal
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        refusal = self._refusal(args, kwargs)
+        name, arguments = self._named(args, kwargs)
+        result = await self._gate.tool_call_async(name, arguments, {"name": name, "arguments": arguments})
+        refusal = self._refusal(name, arguments, result)
         return await self._tool.acall(*args, **kwargs) if refusal is None else refusal
 
-    def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolOutput | None:
-        name = self.metadata.get_name()
-        arguments = {**({"input": list(args)} if args else {}), **kwargs}
-        result = self._gate.tool_call(name, arguments, {"name": name, "arguments": arguments})
+    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        return self.metadata.get_name(), {**({"input": list(args)} if args else {}), **kwargs}
+
+    def _refusal(self, name: str, arguments: dict[str, Any], result: VerificationResult) -> ToolOutput | None:
         return _refused(name, arguments, result) if self._gate.blocks(result) else None
 
 

@@ -28,7 +28,9 @@ def qwed_guardrail(
 
     async def verify(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         try:
-            result = gate.tool_call(data.context.tool_name, data.context.tool_arguments, data.context)
+            result = await gate.tool_call_async(
+                data.context.tool_name, data.context.tool_arguments, data.context
+            )
         except Exception as error:  # noqa: BLE001 - the boundary to the SDK: an error is a refusal
             result = failed(error, None, None)
         if gate.blocks(result):
@@ -85,6 +87,6 @@ class QWEDRunHooks(RunHooks[Any]):  # type: ignore[misc,unused-ignore]
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         name = getattr(context, "tool_name", None) or getattr(tool, "name", None)
-        result = self._gate.tool_call(name, getattr(context, "tool_arguments", None), context)
+        result = await self._gate.tool_call_async(name, getattr(context, "tool_arguments", None), context)
         if self._gate.blocks(result):
             raise ToolCallBlocked(result)

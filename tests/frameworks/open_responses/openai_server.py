@@ -12,6 +12,8 @@ class Script:
     def __init__(self) -> None:
         self.calls: list[dict[str, str]] = []
         self.text = "done"
+        # Items of a response, as they are, instead of the calls and the text.
+        self.items: list[dict[str, Any]] = []
         self.requests: list[str] = []
 
 
@@ -58,6 +60,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _items(script: Script) -> list[dict[str, Any]]:
+    if script.items:
+        return script.items
     if script.calls:
         return [
             {
