@@ -30,6 +30,7 @@ from qwed.domain.webhooks import Channel
 from qwed.ect.key_files import open_ring
 from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer
 from qwed.engines.facade import Engines
+from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
 from qwed.gateway.assured import Assurance
@@ -65,6 +66,8 @@ class SystemClock:
 
 _VARIANTS = "89ab"
 SHARED_KEY_FILE = "qwed.key"
+#: Processes for slow engines: a principal has all but one of them.
+WORKERS = 3
 
 
 class RandomIds:
@@ -141,8 +144,9 @@ def build(
         base.store.close()
         raise
     rules = engine_rules(policy)
+    limits = policy.limits
     pool = WorkerPool(
-        rules, deadline_seconds=policy.limits.engine_seconds, max_waiting=policy.limits.engine_queue
+        rules, size=WORKERS, deadline_seconds=limits.engine_seconds, max_waiting=limits.engine_queue
     )
     tool_rules = rules.tools or ToolRules()
     doorkeeper = Doorkeeper(policy.notifications, tool_rules.email, can_mail=can_mail)
@@ -307,7 +311,7 @@ def usable_policy(path: Path | None) -> Policy:
 def warm(services: Services) -> None:
     """Load what the first decisions would otherwise wait for: parsers here, solvers in the workers."""
     for engine in ENGINE_NAMES:
-        run(services.prover.prove(engine, Action(engine, query="1"), "gateway"))
+        run(services.prover.prove(engine, Action(engine, query="1"), Client("gateway", "gateway")))
     services.prover.warm()
 
 

@@ -6,6 +6,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
 from qwed.domain.risk import Risk
 from qwed.domain.times import parse_iso
+from qwed.engines.fair_queue import Client
 from qwed.gateway.ports import SigningFailed
 
 NOON = parse_iso("2026-04-06T12:00:00Z")
@@ -38,7 +39,7 @@ class ToldProver:
     def says(self, status: Status, risk: Risk = Risk.LOW, **more: object) -> None:
         self.find = lambda engine, _: Finding(status, risk, engine, **more)
 
-    async def prove(self, engine: str, action: Action, client: str) -> Finding:
+    async def prove(self, engine: str, action: Action, client: Client) -> Finding:
         self.asked.append((engine, action))
         return self.find(engine, action)
 

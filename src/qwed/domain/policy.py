@@ -115,7 +115,7 @@ class BudgetLimits(msgspec.Struct, frozen=True):
 class PrincipalCeilings(msgspec.Struct, frozen=True):
     """What all agents of one principal may use together. None is unlimited."""
 
-    max_agents: int | None = None
+    max_agents: int | None = 100
     max_daily_cost_usd: Decimal | None = None
     max_requests_per_day: int | None = None
 

@@ -3,7 +3,7 @@
 import atexit
 import os
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from qwed.domain.json_text import describe_type
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.engines.catalogue import CATALOGUE, EngineRules, build_engine, risk_when_undecided, why_unavailable
+from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool, at_least
 from qwed.engines.protocol import Engine
 
@@ -63,7 +64,7 @@ class Engines:
         action: Action | Mapping[str, Any],
         *,
         engine: str | None = None,
-        client: Hashable = None,
+        client: Client | None = None,
     ) -> Finding:
         """As `submit`, waiting for the answer."""
         answer = self._look(action, engine, client)
@@ -74,11 +75,11 @@ class Engines:
         action: Action | Mapping[str, Any],
         *,
         engine: str | None = None,
-        client: Hashable = None,
+        client: Client | None = None,
     ) -> "Future[Finding]":
         """What the engine of this action can prove. Never raises; the future gets a finding.
 
-        Quick work is done before this returns; the rest in the pool, in turns between clients.
+        Quick work is done before this returns; the rest in the pool, in turns between principals.
         `engine` names the engine to ask instead of the one the action's type is bound to.
         """
         answer = self._look(action, engine, client)
@@ -88,7 +89,9 @@ class Engines:
         done.set_result(answer)
         return done
 
-    def start(self, action: Action, *, engine: str, client: Hashable = None) -> "Finding | Future[Finding]":
+    def start(
+        self, action: Action, *, engine: str, client: Client | None = None
+    ) -> "Finding | Future[Finding]":
         """As `submit`, without the future where the finding is there at once."""
         return self._look(action, engine, client)
 
@@ -107,7 +110,7 @@ class Engines:
         self._pool.close()
 
     def _look(
-        self, action: Action | Mapping[str, Any], engine_name: str | None, client: Hashable
+        self, action: Action | Mapping[str, Any], engine_name: str | None, client: Client | None
     ) -> "Finding | Future[Finding]":
         """The finding where it is quick; else where it will appear."""
         if not isinstance(action, Action):

@@ -14,7 +14,7 @@ UNCERTAIN, and `evidence["limit"]` says what it was:
 import os
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Final
 
@@ -25,13 +25,15 @@ from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.risk import Risk
 from qwed.engines import frames
 from qwed.engines.catalogue import CATALOGUE, EngineRules, Entry, encode_rules
-from qwed.engines.fair_queue import FairQueue
+from qwed.engines.fair_queue import Client, FairQueue, Share
 from qwed.engines.worker_process import WorkerLost, WorkerProcess
 
 DEADLINE_SECONDS: Final = 2.0
 MEMORY_BYTES: Final = 1024 * 1024 * 1024
 MAX_WAITING: Final = 64
-MAX_WAITING_PER_CLIENT: Final = 4
+MAX_WAITING_PER_AGENT: Final = 4
+#: A principal has one of so many parts of the places to wait.
+WAITING_PARTS: Final = 4
 MAX_WAIT_SECONDS: Final = 15.0
 
 
@@ -54,7 +56,7 @@ class WorkerPool:
         deadline_seconds: float = DEADLINE_SECONDS,
         memory_bytes: int = MEMORY_BYTES,
         max_waiting: int = MAX_WAITING,
-        max_waiting_per_client: int = MAX_WAITING_PER_CLIENT,
+        max_waiting_per_agent: int = MAX_WAITING_PER_AGENT,
         max_wait_seconds: float = MAX_WAIT_SECONDS,
         catalogue: Mapping[str, Entry] = CATALOGUE,
     ) -> None:
@@ -66,7 +68,13 @@ class WorkerPool:
         self._deadline_seconds = deadline_seconds
         self._max_wait_seconds = max_wait_seconds
         self._queue: FairQueue[_Waiting] = FairQueue(
-            max_waiting=max_waiting, max_waiting_per_client=max_waiting_per_client
+            Share(
+                # Whoever else comes finds a worker, or waits for one job to end.
+                in_flight_of_principal=max(1, size - 1),
+                waiting=max_waiting,
+                waiting_of_principal=max(max_waiting // WAITING_PARTS, max_waiting_per_agent),
+                waiting_of_agent=max_waiting_per_agent,
+            )
         )
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
@@ -77,12 +85,13 @@ class WorkerPool:
         self._owner_pid = os.getpid()
 
     def submit(
-        self, engine: str, action: Action, *, client: Hashable = None, least_risk: Risk = Risk.LOW
+        self, engine: str, action: Action, *, client: Client | None = None, least_risk: Risk = Risk.LOW
     ) -> "Future[Finding]":
         """Never raises, and the future always gets a finding. Thread-safe.
 
-        A client (an agent) has one job in flight and a few waiting; clients take turns. The
-        finding's risk is `least_risk` or what the engine says, whichever is higher.
+        An agent has one job in flight and a few waiting, its principal all workers but one and a part of
+        the places; they take turns. The finding's risk is `least_risk` or what the engine says, whichever
+        is higher.
         """
         future: Future[Finding] = Future()
         job = _Waiting(engine, action, future, time.monotonic(), least_risk)
@@ -123,7 +132,7 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _enqueue(self, job: _Waiting, client: Hashable) -> tuple[str, str] | None:
+    def _enqueue(self, job: _Waiting, client: Client | None) -> tuple[str, str] | None:
         """Why the job was not taken in."""
         if job.engine not in self._catalogue:
             return "unavailable", f"there is no engine {job.engine!r}"
@@ -156,11 +165,11 @@ class WorkerPool:
     def _serve(self, slot: int) -> None:
         worker: WorkerProcess | None = self._replacement(slot)
         while (taken := self._take()) is not None:
-            client, job = taken
+            owner, job = taken
             worker, finding = self._run(slot, worker, job)
-            # The client is freed first: whoever sees the answer may submit again at once.
+            # The owner is freed first: whoever sees the answer may submit again at once.
             with self._changed:
-                self._queue.finish(client)
+                self._queue.finish(owner)
                 self._changed.notify()
             _resolve(job, finding)
             if worker is None:
@@ -168,7 +177,7 @@ class WorkerPool:
         if worker is not None:
             worker.close()
 
-    def _take(self) -> tuple[Hashable, _Waiting] | None:
+    def _take(self) -> tuple[tuple[object, object], _Waiting] | None:
         """The next job worth doing; None when the pool is closed."""
         while True:
             with self._changed:
@@ -179,15 +188,15 @@ class WorkerPool:
                 if self._closed:
                     return None
             assert taken is not None
-            client, job = taken
+            owner, job = taken
             if not job.future.set_running_or_notify_cancel():
                 pass
             elif time.monotonic() - job.submitted_at > self._max_wait_seconds:
                 _resolve(job, self._undecided(job.engine, "wait", "no worker was free for too long"))
             else:
-                return client, job
+                return owner, job
             with self._changed:
-                self._queue.finish(client)
+                self._queue.finish(owner)
 
     def _run(
         self, slot: int, worker: WorkerProcess | None, job: _Waiting

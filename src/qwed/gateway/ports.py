@@ -21,6 +21,7 @@ from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
+from qwed.engines.fair_queue import Client
 from qwed.gateway.records import (
     Activity,
     ActivityPage,
@@ -136,7 +137,7 @@ class Prover(Protocol):
     Never raises: a crash, a time-out and a full queue are UNCERTAIN findings.
     """
 
-    async def prove(self, engine: str, action: Action, client: str) -> Finding: ...
+    async def prove(self, engine: str, action: Action, client: Client) -> Finding: ...
     def warm(self) -> None: ...
     def close(self) -> None: ...
 

@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from qwed.domain.actions import Action
 from qwed.domain.findings import Finding
 from qwed.engines.facade import Engines
+from qwed.engines.fair_queue import Client
 from qwed.gateway.waiting import Ticket, wake
 
 
@@ -14,7 +15,7 @@ class EngineProver:
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
 
-    async def prove(self, engine: str, action: Action, client: str) -> Finding:
+    async def prove(self, engine: str, action: Action, client: Client) -> Finding:
         pending = self._engines.start(action, engine=engine, client=client)
         if isinstance(pending, Finding):
             return pending

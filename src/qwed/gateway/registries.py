@@ -8,6 +8,7 @@ from qwed.domain.findings import Finding
 from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import ActionRule, Policy, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES, TOOL_CONTROL
+from qwed.engines.fair_queue import Client
 from qwed.gateway.answers import Answer, RequestError, refuse
 from qwed.gateway.requests import ActionBody, convert, read_verify
 from qwed.gateway.services import Services
@@ -51,7 +52,7 @@ async def ask_engine(services: Services, caller: Caller, engine: str, raw: Any) 
     if problem is not None:
         raise RequestError(problem, status=422)
     # An agent waits in one line, whichever way it asks.
-    client = caller.agent_id or caller.name
+    client = Client(caller.principal_id or caller.name, caller.agent_id or caller.name)
     finding = await services.prover.prove(engine, request.action, client)
     return Answer(finding_wire(finding))
 

@@ -20,6 +20,7 @@ from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
 from qwed.domain.tools import explain_danger, skeletons
+from qwed.engines.fair_queue import Client
 from qwed.gateway.answers import Answer
 from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
 from qwed.gateway.execution_context import NotAccepted
@@ -161,7 +162,7 @@ async def weigh(
 ) -> Conclusion:
     """Checks 17 to 20: engine, risk, trust, the danger of the name, profile, workflow, thresholds."""
     services, agent, action = proposal.services, proposal.agent, proposal.action
-    examined = await examine(services, rule, action, agent.agent_id)
+    examined = await examine(services, rule, action, Client(agent.principal_id, agent.agent_id))
     verdict = await judged(services, agent, examined, proposal.now_ms, threshold)
     if rule.group is ToolGroup.DANGEROUS and verdict.decision.lets_act:
         message = explain_danger(action.type, action.parameters)
@@ -174,10 +175,10 @@ async def weigh(
     return conclusion
 
 
-async def examine(services: Services, rule: ActionRule, action: Action, agent_id: AgentId) -> Examined:
+async def examine(services: Services, rule: ActionRule, action: Action, client: Client) -> Examined:
     """Ask the engine; the risk is the higher of what the type and what the content say."""
     started = services.clock.counter()
-    finding = await services.prover.prove(rule.engine, action, agent_id)
+    finding = await services.prover.prove(rule.engine, action, client)
     latency_ms = round((services.clock.counter() - started) * 1000, 3)
     return Examined(finding, max(rule.risk or Risk.LOW, finding.risk), latency_ms)
 

@@ -16,6 +16,7 @@ from qwed.domain.registry import CODE, LOGIC, MATH
 from qwed.domain.risk import Risk
 from qwed.engines import worker_process
 from qwed.engines.catalogue import CATALOGUE, Entry
+from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 
 HOSTILE = "hostile"
@@ -150,13 +151,33 @@ def test_one_client_has_one_job_in_flight_and_the_rest_of_the_pool_stays_free(tm
     with WorkerPool(size=2, deadline_seconds=60, catalogue=TEST_CATALOGUE) as pool:
         result(pool, "behave")
         done = tmp_path / "done"
-        greedy = [pool.submit(HOSTILE, do("wait", path=str(done)), client="greedy") for _ in range(4)]
-        modest = pool.submit(HOSTILE, do("behave"), client="modest").result(timeout=60)
+        greedy = [
+            pool.submit(HOSTILE, do("wait", path=str(done)), client=Client("greedy", "greedy"))
+            for _ in range(4)
+        ]
+        modest = pool.submit(HOSTILE, do("behave"), client=Client("modest", "modest")).result(timeout=60)
 
         assert modest.status is Status.VERIFIED
         assert not any(future.done() for future in greedy)
         done.touch()
         assert all(future.result(timeout=60).status is Status.VERIFIED for future in greedy)
+
+
+def test_one_principal_with_many_agents_leaves_a_worker_free_and_places_to_wait(tmp_path):
+    with WorkerPool(size=2, deadline_seconds=60, catalogue=TEST_CATALOGUE, max_waiting=32) as pool:
+        result(pool, "behave")
+        done = tmp_path / "done"
+        hard = [
+            pool.submit(HOSTILE, do("wait", path=str(done)), client=Client("greedy", f"agent_{number}"))
+            for number in range(40)
+        ]
+        easy = pool.submit(HOSTILE, do("behave"), client=Client("modest", "agent_m")).result(timeout=60)
+        refused = [future.result().evidence.get("limit") for future in hard if future.done()]
+        done.touch()
+
+    assert easy.status is Status.VERIFIED
+    # One runs and eight may wait, or eight waited before the first of them ran.
+    assert refused in (["queue"] * 31, ["queue"] * 32)
 
 
 def test_overflow_of_the_queue_is_uncertain(tmp_path):
@@ -172,10 +193,12 @@ def test_overflow_of_the_queue_is_uncertain(tmp_path):
 
 
 def test_a_client_may_have_only_a_few_waiting(tmp_path):
-    with WorkerPool(size=1, deadline_seconds=60, catalogue=TEST_CATALOGUE, max_waiting_per_client=2) as pool:
+    with WorkerPool(size=1, deadline_seconds=60, catalogue=TEST_CATALOGUE, max_waiting_per_agent=2) as pool:
         result(pool, "behave")
-        blocker = pool.submit(HOSTILE, do("wait", path=str(tmp_path / "done")), client="other")
-        futures = [pool.submit(HOSTILE, do("behave"), client="a") for _ in range(5)]
+        blocker = pool.submit(
+            HOSTILE, do("wait", path=str(tmp_path / "done")), client=Client("other", "other")
+        )
+        futures = [pool.submit(HOSTILE, do("behave"), client=Client("a", "a")) for _ in range(5)]
         (tmp_path / "done").touch()
 
         limits = [future.result(timeout=60).evidence.get("limit") for future in futures]
@@ -196,13 +219,16 @@ def test_a_job_that_waited_too_long_is_uncertain():
 def test_a_cancelled_job_is_skipped(tmp_path):
     with WorkerPool(size=1, deadline_seconds=60, catalogue=TEST_CATALOGUE) as pool:
         result(pool, "behave")
-        blocker = pool.submit(HOSTILE, do("wait", path=str(tmp_path / "done")), client="a")
-        waiting = pool.submit(HOSTILE, do("behave"), client="a")
+        blocker = pool.submit(HOSTILE, do("wait", path=str(tmp_path / "done")), client=Client("a", "a"))
+        waiting = pool.submit(HOSTILE, do("behave"), client=Client("a", "a"))
 
         assert waiting.cancel()
         (tmp_path / "done").touch()
         assert blocker.result(timeout=60).status is Status.VERIFIED
-        assert pool.submit(HOSTILE, do("behave"), client="a").result(timeout=60).status is Status.VERIFIED
+        assert (
+            pool.submit(HOSTILE, do("behave"), client=Client("a", "a")).result(timeout=60).status
+            is Status.VERIFIED
+        )
 
 
 def test_close_answers_what_runs_and_what_waits_and_may_be_repeated():

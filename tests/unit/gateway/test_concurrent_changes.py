@@ -16,6 +16,7 @@ from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.findings import Finding
 from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
+from qwed.engines.fair_queue import Client
 from qwed.gateway.answer_approval import approve, redeem
 from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.ports import SigningFailed, StoreUnavailable
@@ -114,7 +115,7 @@ class Interrupting:
         self._inner = inner
         self._deed = deed
 
-    async def prove(self, engine: str, action: Action, client: str) -> Finding:
+    async def prove(self, engine: str, action: Action, client: Client) -> Finding:
         finding: Finding = await self._inner.prove(engine, action, client)
         self._deed()
         return finding

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from tests.support.world import calculate, code_of
 
+from qwed.engines.fair_queue import Client
 from qwed.gateway.answers import RequestError
 from qwed.gateway.requests import MAX_NAME, MAX_TEXT
 
@@ -203,7 +204,7 @@ def test_an_agent_that_asks_an_engine_waits_in_its_own_line(world):
     world.call("POST", "/verify/math", key=agent["agent_token"], json={"query": "2+2"})
     world.verify(agent, key=agent["agent_token"])
 
-    assert clients == [agent["agent_id"]] * 2
+    assert clients == [Client("acme", agent["agent_id"])] * 2
 
 
 def test_an_unknown_field_is_not_repeated_at_length(world):
