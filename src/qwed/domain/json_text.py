@@ -3,18 +3,23 @@
 Differences to `json.loads`: a repeated key, a byte order mark, bytes that are not UTF-8 and
 nesting beyond the bound are refused; decimals keep their digits (`Decimal`). Three things that
 have no JSON value are kept as `Unrepresentable`, so that the caller can say *where* they stood:
-NaN and the infinities, numbers too long to be worth reading, and lone surrogates.
+NaN and the infinities (and what most readers take for one, as `1e999`), numbers too long to be worth
+reading, and lone surrogates.
 """
 
 import itertools
 import json
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 MAX_DEPTH: Final = 64
 MAX_NUMBER_LENGTH: Final = 400
 MAX_EXPONENT: Final = 1_000
+#: From here on, a reader that keeps numbers as doubles has infinity where another has a number.
+INFINITE_FROM: Final = 2**1024 - 2**970
+_INFINITE_FROM: Final = Decimal(INFINITE_FROM)
+_INFINITE: Final = "a number that most readers take for infinity"
 
 type_names: Final = {
     dict: "object",
@@ -79,7 +84,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(literal: str) -> int | Unrepresentable:
     if len(literal) > MAX_NUMBER_LENGTH:
         return Unrepresentable(f"a number of {len(literal)} characters")
-    return int(literal)
+    return _finite(int(literal))
 
 
 def decimal_of(literal: str) -> Decimal | Unrepresentable:
@@ -90,7 +95,21 @@ def decimal_of(literal: str) -> Decimal | Unrepresentable:
     # Bounded before Decimal sees it: 1e999999999 parses, and then fills the memory as an int.
     if exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_EXPONENT):
         return Unrepresentable(f"a number with the exponent {exponent[:20]}")
-    return Decimal(literal)
+    return _finite(Decimal(literal))
+
+
+_Number = TypeVar("_Number", int, Decimal)
+
+
+def _finite(number: _Number) -> _Number | Unrepresentable:
+    return number if is_finite(number) else Unrepresentable(_INFINITE)
+
+
+def is_finite(number: float | Decimal) -> bool:
+    """Whether every reader of JSON reads it as a number."""
+    if isinstance(number, Decimal):
+        return number.is_finite() and number.copy_abs() < _INFINITE_FROM
+    return -INFINITE_FROM < number < INFINITE_FROM
 
 
 _DECODER = json.JSONDecoder(

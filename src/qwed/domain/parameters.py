@@ -1,15 +1,14 @@
 """Check 7: parameters are deterministic JSON, of bounded depth and size."""
 
-import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.json_text import MAX_DEPTH, Unrepresentable, describe_type
+from qwed.domain.json_text import MAX_DEPTH, Unrepresentable, describe_type, is_finite
 
 MAX_VALUES: Final = 50_000
-MAX_INTEGER_BITS: Final = 4_096
+MIN_EXPONENT: Final = 2_000
 
 
 class _Place(NamedTuple):
@@ -55,20 +54,15 @@ def _wrong_key(value: Mapping[Any, Any]) -> str | None:
 def _wrong_value(value: Any) -> str | None:
     if type(value) is str:
         return "holds a lone surrogate" if not value.isascii() and has_surrogate(value) else None
-    if value is None or _is_finite(value):
+    if value is None or _is_number(value):
         return None
     return f"is {_name(value)}, which has no deterministic JSON form"
 
 
-def _is_finite(value: Any) -> bool:
-    match value:
-        case int():
-            return value.bit_length() <= MAX_INTEGER_BITS
-        case float():
-            return math.isfinite(value)
-        case Decimal():
-            return value.is_finite() and abs(value.adjusted()) <= 2_000
-    return False
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < -MIN_EXPONENT:
+        return False
+    return isinstance(value, int | float | Decimal) and is_finite(value)
 
 
 def has_surrogate(text: str) -> bool:
@@ -83,7 +77,7 @@ def _name(value: Any) -> str:
     if isinstance(value, Unrepresentable):
         return value.why
     if isinstance(value, int):
-        return "an integer of too many digits"
+        return "an integer that most readers take for infinity"
     return str(value)[:40] if isinstance(value, float | Decimal) else type(value).__name__
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.json_text import Unrepresentable
-from qwed.domain.parameters import MAX_INTEGER_BITS
 from qwed.domain.secrets import mask
 from qwed.gateway.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
 MAX_SHOWN_DEPTH: Final = 70
+MAX_INTEGER_BITS: Final = 4_096
 #: How much a refusal that no engine looked at keeps of an action, and of its context.
 MAX_REFUSED: Final = 2_048
 #: Masked beyond the cut, so that no secret is cut in two: longer than any of them.

@@ -6,7 +6,6 @@ judge is read strictly, and what was judged is what is sent on.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, Literal
@@ -151,10 +150,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, Decimal):
-        number = float(value)
-        if not math.isfinite(number):
-            raise Malformed("a number is out of range")
-        return number
+        return float(value)
     if isinstance(value, Unrepresentable):
         raise Malformed(f"{value.why} has no JSON value")
     return value

@@ -1,12 +1,15 @@
 """Strict JSON against hostile texts: depth is measured exactly, and cheaply whatever stands there."""
 
 import contextlib
+import math
+from decimal import Decimal
 
 import pytest
 from tests.corpora.hostile import JSON
 from tests.support.calls import counted_calls
 
 from qwed.domain import json_text
+from qwed.domain.json_text import Unrepresentable, loads
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
@@ -51,3 +54,21 @@ def test_to_measure_depth_takes_no_step_per_character(name):
         json_text.loads(JSON[name])
 
     assert work.calls < 100
+
+
+@pytest.mark.parametrize(
+    "literal", ["1e999", "-1e999", "1E+309", "1.7976931348623159e308", "9" * 309, f"-{'9' * 309}", "0.1e310"]
+)
+def test_a_number_that_others_read_as_infinity_is_no_number(literal):
+    assert math.isinf(float(literal))
+    assert isinstance(loads(literal.encode()), Unrepresentable)
+    assert isinstance(loads(f'{{"a":[{literal}]}}'.encode())["a"][0], Unrepresentable)
+
+
+@pytest.mark.parametrize(
+    "literal",
+    ["1e308", "1.7976931348623158e308", "-1.7976931348623157e308", "9" * 308, "1e-999", "0e999", "0"],
+)
+def test_a_number_that_others_read_as_one_is_read_exactly(literal):
+    assert math.isfinite(float(literal))
+    assert loads(literal.encode()) == Decimal(literal)

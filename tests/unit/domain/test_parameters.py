@@ -22,6 +22,7 @@ def nested(levels):
     [
         {},
         {"a": [1, 2.5, Decimal("1e20"), None, True, "ü", {"b": ()}]},
+        {"a": [10**308, 1.7976931348623157e308, Decimal("-1.7976931348623158e308"), Decimal("1e-999")]},
         {"a": [0] * (MAX_VALUES - 2)},
         nested(MAX_DEPTH),
     ],
@@ -40,6 +41,10 @@ def test_what_json_can_say_within_bounds_is_fine(parameters):
         ({"a": {"\ud800": 1}}, "parameters.a"),
         ({"a": [{1: 2}]}, "parameters.a[0]"),
         ({"a": 10**5000}, "parameters.a"),
+        ({"a": 10**309}, "parameters.a"),
+        ({"a": Decimal("1e999")}, "parameters.a"),
+        ({"a": Decimal("-1e309")}, "parameters.a"),
+        ({"a": Decimal("sNaN")}, "parameters.a"),
         ({"a": Decimal("Infinity")}, "parameters.a"),
         ({"a": object()}, "parameters.a"),
         ({"a": [0] * MAX_VALUES}, "parameters"),

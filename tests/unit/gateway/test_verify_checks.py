@@ -249,6 +249,9 @@ def test_steps_may_leave_gaps_but_never_pass_fifty(world):
         "false",
         f'{{"a":{"9" * 401}}}',
         '{"a":1e9999}',
+        '{"a":1e999}',
+        '{"a":[{"b":-1e309}]}',
+        f'{{"a":{"9" * 309}}}',
     ],
 )
 def test_parameters_that_are_no_deterministic_json_object_are_refused(world, parameters):

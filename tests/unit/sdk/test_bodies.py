@@ -38,6 +38,8 @@ def test_a_tuple_is_an_array() -> None:
 
 def test_what_is_no_number_is_left_to_the_gateway_to_refuse() -> None:
     assert encode({"a": float("nan"), "b": Decimal("-Infinity")}) == b'{"a":NaN,"b":-Infinity}'
+    sent = json_text.loads(encode({"a": Decimal("1e999"), "b": 10**309, "c": json.loads("1e999")}))
+    assert all(isinstance(value, json_text.Unrepresentable) for value in sent.values())
 
 
 def test_a_lone_surrogate_is_left_to_the_gateway_to_refuse() -> None:
