@@ -142,6 +142,8 @@ def _nonsense(decision: str, body: dict[str, Any]) -> str | None:
     """What a decision must come with, so that nobody acts on half an answer."""
     if decision == "CORRECTED" and not isinstance(body.get("corrected_action"), dict):
         return "without the corrected action"
+    if not isinstance(body.get("corrected_action"), dict | None):
+        return "with a corrected action that is none"
     approval, error = body.get("approval"), body.get("error")
     if not (approval is None or (isinstance(approval, dict) and isinstance(approval.get("id"), str))):
         return "with an approval that has no id"

@@ -155,27 +155,36 @@ def redemption(
     """Use what a person approved, once. Raises `ActionDenied` where nobody did."""
     if approval.status != "approved" or decision.approval_id is None:
         raise ActionDenied(decision, approval)
-    granted = granted_action(action, approval)
+    granted = granted_action(action, approval, decision.corrected_action)
     redeemed: Decision = yield calls.redeem(decision.approval_id, agent_id, granted)
     if not redeemed.may_act:
         raise ActionDenied(redeemed)
     return Permit(redeemed, granted)
 
 
-def granted_action(action: Mapping[str, Any], approval: Approval) -> Mapping[str, Any]:
+def granted_action(
+    action: Mapping[str, Any], approval: Approval, corrected: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
     """What the grant is for: the proposed action, unless an engine corrected it or a person edited it.
 
-    The approval shows secrets masked, so the proposed action is used where its hash is the granted one.
+    The approval masks secrets: what was proposed or corrected is used where its hash is the granted one.
     """
+    granted = approval.get("action_hash")
+    if granted is None:
+        return corrected or action
+    for known in (action, corrected):
+        if known is not None and _hash_of(known) == granted:
+            return known
+    shown: Mapping[str, Any] = approval.get("action") or action
+    return shown
+
+
+def _hash_of(action: Mapping[str, Any]) -> str:
     from qwed.domain.actions import Action, action_hash  # noqa: PLC0415 - only approvals need it
 
     fields = ("query", "code", "target", "parameters")
     given = {name: action[name] for name in fields if action.get(name) is not None}
-    proposed = Action(str(action.get("type") or action.get("action_type")), **given)
-    if approval.get("action_hash") in (None, action_hash(proposed)):
-        return action
-    shown: Mapping[str, Any] = approval.get("action") or action
-    return shown
+    return action_hash(Action(str(action.get("type") or action.get("action_type")), **given))
 
 
 def reporting(agent_id: str, permit: Permit, outcome: Mapping[str, Any]) -> Procedure[None]:

@@ -29,8 +29,13 @@ class Decision(Result):
 
     @property
     def may_act(self) -> bool:
-        """Whether the action may run now. `action_to_run` says which one."""
+        """Whether the action may run now: as proposed, or as `corrected_action` where there is one."""
         return self.decision in ("APPROVED", "CORRECTED")
+
+    @property
+    def corrected_action(self) -> dict[str, Any] | None:
+        """What runs in place of what was proposed; while it is PENDING, what a person is asked about."""
+        return self.get("corrected_action")
 
     @property
     def is_pending(self) -> bool:

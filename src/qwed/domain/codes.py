@@ -106,7 +106,9 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
         ),
         Code.STATE_SOURCE: _row(200, "state_source is not a known source", "Use one of the documented names"),
         Code.STATE_PARAMETERS: _row(
-            200, "Parameters are not deterministic JSON", "Remove NaN, infinities and oversized values"
+            200,
+            "Parameters are not deterministic JSON",
+            "Remove NaN, infinities (1e999 is one) and oversized values",
         ),
         Code.BUDGET_COST: _row(429, "A cost limit would be passed", "Wait for reset_at, or raise the limit"),
         Code.BUDGET_REQUESTS: _row(

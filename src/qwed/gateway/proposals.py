@@ -374,7 +374,9 @@ async def _answer(
     examined, refusal = conclusion.examined, conclusion.refusal
     if examined is not None:
         body["verification"] = conclusion.verification = _verification(examined)
-        if conclusion.decision is Decision.CORRECTED and examined.finding.corrected is not None:
+        # Of what waits, this is what a person is asked about, and what the grant will be for.
+        is_told = conclusion.decision in (Decision.CORRECTED, Decision.PENDING)
+        if is_told and examined.finding.corrected is not None:
             body["corrected_action"] = examined.finding.corrected.to_wire()
     if approval is not None:
         body["approval"] = {

@@ -40,7 +40,10 @@ _DECISION: Final = _object(
         reason=_TEXT,
         evidence={"type": "object"},
     ),
-    corrected_action={"type": "object"},
+    corrected_action={
+        "type": "object",
+        "description": "What runs instead of the proposed action (CORRECTED), or waits for a person (PENDING)",
+    },
     approval=_object(
         "id status expires_at url",
         id=_TEXT,
