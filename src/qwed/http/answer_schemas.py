@@ -42,7 +42,7 @@ _DECISION: Final = _object(
     ),
     corrected_action={
         "type": "object",
-        "description": "What runs instead of the proposed action (CORRECTED), or waits for a person (PENDING)",
+        "description": "What runs instead of what was proposed (CORRECTED), or waits for a person (PENDING)",
     },
     approval=_object(
         "id status expires_at url",
