@@ -93,7 +93,7 @@ def test_a_path_of_names_and_dots_passes_exactly_when_it_never_goes_below_zero(p
     assert bool(inspect_path(path)) == (climbs or is_absolute_or_empty)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(_TOOLS, st.dictionaries(_NAMES, _JSON, max_size=4), st.none() | st.text(max_size=60))
 def test_any_action_gets_a_finding_and_the_same_one_twice(
     tool: str, parameters: dict[str, object], query: str | None

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +15,14 @@ class Status(enum.StrEnum):
     FAILED = "FAILED"
     CORRECTED = "CORRECTED"
     UNCERTAIN = "UNCERTAIN"
+
+    @property
+    def gravity(self) -> int:
+        """How bad it is: of several answers about one action, the gravest is the answer."""
+        return _GRAVITY[self]
+
+
+_GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}
 
 
 class Failure(enum.StrEnum):

@@ -105,8 +105,17 @@ def test_parts_of_a_query_carry_nothing_else(parameters: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("query", ["Delete all inactive users", "select the best products from the catalog"])
-def test_a_sentence_that_could_be_a_statement_is_left_to_a_person(query: str) -> None:
-    assert ENGINE.verify(Action("query_data", parameters={"query": query})).status is Status.UNCERTAIN
+def test_a_sentence_is_no_statement_where_a_tool_is_asked_in_words(query: str) -> None:
+    finding = ENGINE.verify(Action("query_data", parameters={"query": query}))
+
+    assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW)
+
+
+@pytest.mark.parametrize("tool", ["read_database", "run_sql", "query_db"])
+def test_what_runs_as_sql_and_does_not_parse_fails(tool: str) -> None:
+    finding = ENGINE.verify(Action(tool, parameters={"query": "Delete all inactive users"}))
+
+    assert (finding.status, finding.failure) == (Status.FAILED, Failure.MALFORMED)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,13 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.registry import CODE
 from qwed.domain.risk import Risk
-from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, inspect_code
+from qwed.domain.texts import Joined, Text, text_size
+from qwed.engines.candidates import add_found, find_in_candidates, join_findings, too_many_texts
+from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL
+from qwed.engines.code.readings import judge_program
+from qwed.engines.code.rules import CodeRules
 from qwed.engines.code.verdict import CodeVerdict, Problem
+from qwed.engines.slots import RUNS_CODE, sort_texts
 
 _LANGUAGES: Final = {
     "python": PYTHON,
@@ -27,44 +32,79 @@ _QUICK_BYTES: Final = {PYTHON: 4096, SHELL: 1024, JAVASCRIPT: 1024}
 _QUICK_LOOPS: Final = 12
 
 
+class _Unsaid:
+    """The action names no language; to name one that is empty is something else."""
+
+
+UNSAID: Final = _Unsaid()
+_UNKNOWN: Final = "unknown"
+
+
 class CodeEngine:
     """VERIFIED: parsed completely, and nothing in it reaches a forbidden effect."""
 
     name: Final = CODE
 
+    def __init__(self, rules: CodeRules | None = None) -> None:
+        self._rules = rules or CodeRules()
+
     def is_quick(self, action: Action) -> bool:
-        language = _language(action)
-        text = "".join(_texts(action))
-        return language is None or (
-            len(text) <= _QUICK_BYTES[language] and text.count("for ") <= _QUICK_LOOPS
-        )
+        declared = _read_language(action.parameters.get("language", UNSAID))
+        quick = _QUICK_BYTES.get(declared or "", _QUICK_BYTES[SHELL])
+        return text_size(action) <= quick and (action.code or "").count("for ") <= _QUICK_LOOPS
 
     def verify(self, action: Action) -> Finding:
-        language = _language(action)
-        if language is None:
-            return uncertain(CODE, Risk.CRITICAL, "no inspector for the language that is named")
-        texts = [text for text in _texts(action) if text.strip()]
-        if not texts:
-            return uncertain(CODE, Risk.CRITICAL, "there is no code to inspect")
-        findings = [_finding(inspect_code(language, text)) for text in texts]
-        return max(findings, key=lambda finding: _GRAVITY[finding.status])
+        use = sort_texts(CODE, action, self._rules.slots.get(action.type, {}))
+        declared = action.parameters.get("language", UNSAID)
+        findings = [self.judge(text, kind, declared) for text, kind in use.runs if not _is_blank(text)]
+        if not findings:
+            findings.append(uncertain(CODE, Risk.CRITICAL, "there is no code to inspect"))
+        if not use.is_complete:
+            findings.append(too_many_texts(CODE))
+        return add_found(join_findings(findings), find_in_candidates(use.candidates, use.joined))
+
+    def judge(self, text: Text | Joined, kind: str, declared: Any = UNSAID) -> Finding:
+        """One text that will run: by the kind of its slot and the language that the action declares."""
+        language = _read_language(declared)
+        finding = _finding(_judge(text, kind, language))
+        if language != _UNKNOWN:
+            return finding
+        return join_findings(
+            (finding, uncertain(CODE, Risk.CRITICAL, "no inspector for the language that is named"))
+        )
 
 
-def _language(action: Action) -> str | None:
-    named = action.parameters.get("language", PYTHON)
-    return _LANGUAGES.get(named.strip().lower()) if isinstance(named, str) else None
+def _read_language(named: Any) -> str | None:
+    """The language that the action names; None where it names none."""
+    if named is UNSAID:
+        return None
+    return _LANGUAGES.get(named.strip().lower(), _UNKNOWN) if isinstance(named, str) else _UNKNOWN
 
 
-# Parameters that are programs too, whatever the caller's tool calls them.
-_PROGRAMS: Final = ("code", "script", "source", "program", "snippet", "command", "cmd")
+def _is_blank(text: Text | Joined) -> bool:
+    return not (text.value if isinstance(text, Text) else text.command).strip()
 
 
-def _texts(action: Action) -> list[str]:
-    named = [action.parameters.get(key) for key in _PROGRAMS]
-    return [text for text in (action.code, action.query, *named) if isinstance(text, str)]
+def _judge(text: Text | Joined, kind: str, declared: str | None) -> CodeVerdict:
+    """The slot's language and the declared one are both believed; where they differ, the worse one is."""
+    slot_language = None if kind == RUNS_CODE else kind
+    said = {language for language in (slot_language, declared) if language not in (None, _UNKNOWN)}
+    languages: list[str | None] = [*said] or [None]
+    if isinstance(text, Joined):
+        readings = [(text.command, SHELL), *((text.lines or "", language) for language in languages)]
+    else:
+        readings = [(text.value, language) for language in languages]
+    return _worst([judge_program(each, language) for each, language in readings])
 
 
-_GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}
+def _worst(verdicts: list[CodeVerdict]) -> CodeVerdict:
+    """The worst of the readings at home, else of those that parse; harm counts in each."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    parsing = [verdict for verdict in verdicts if verdict.malformed is None] or verdicts
+    home = [verdict for verdict in parsing if verdict.home or verdict.pure] or parsing
+    counted = [*home, *(verdict for verdict in parsing if verdict.harms)]
+    return max(counted, key=lambda verdict: (verdict.status.gravity, not verdict.pure))
 
 
 def _finding(verdict: CodeVerdict) -> Finding:

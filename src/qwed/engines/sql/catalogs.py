@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 CREDENTIALS: Final = words(
     """

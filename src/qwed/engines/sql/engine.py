@@ -2,15 +2,21 @@
 
 import functools
 import importlib
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from qwed.domain.actions import Action
-from qwed.domain.findings import Finding, uncertain
+from qwed.domain.findings import Finding, Status, uncertain
 from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
-from qwed.engines.sql.request import read_request
+from qwed.domain.texts import Text
+from qwed.engines.candidates import Found, add_found, find_in_candidates, join_findings, too_many_texts
+from qwed.engines.slots import SlotUse, sort_texts
+from qwed.engines.sql.completeness import complete_statements
+from qwed.engines.sql.request import bound_slots, read_request
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.verdict import SqlVerdict
 
@@ -48,7 +54,7 @@ class SqlEngine:
         parameters = _encoded(action.parameters) if action.parameters else b""
         if parameters is None:
             return uncertain(SQL, Risk.CRITICAL, "the parameters are not JSON")
-        texts = (action.query, action.code, action.target)
+        texts = (action.type, action.query, action.code, action.target)
         length = len(parameters) + sum(len(text) for text in texts if text)
         decide = self._remembered if length <= _CACHED_LENGTH else self._decide
         try:
@@ -66,12 +72,50 @@ class SqlEngine:
         return msgspec.structs.replace(decision.finding, corrected=corrected)
 
     def _decide(
-        self, query: str | None, code: str | None, target: str | None, parameters: bytes
+        self, kind: str, query: str | None, code: str | None, target: str | None, parameters: bytes
     ) -> "Decision":
         decoded = msgspec.json.decode(parameters) if parameters else {}
-        request = read_request(query, code, target, decoded)
-        decision: Decision = _loaded("deciding").decide(request, self._rules)
-        return decision
+        action = Action(kind, query, code, target, decoded)
+        use = sort_texts(SQL, action, self._rules.slots.get(kind, {}), own=_OWN_MEMBERS)
+        texts = [text.value for text, _ in use.runs if isinstance(text, Text)]
+        decision: Decision = _loaded("deciding").decide(read_request(texts, target, decoded), self._rules)
+        finding = add_found(decision.finding, _found_beside(use, texts, decoded))
+        if not use.is_complete:
+            finding = join_findings((finding, too_many_texts(SQL)))
+        is_corrected = finding.status is Status.CORRECTED
+        return msgspec.structs.replace(
+            decision, finding=finding, corrected_text=decision.corrected_text if is_corrected else None
+        )
+
+
+def _found_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any]) -> tuple[Found, ...]:
+    """What the texts hold that are not meant to run. What a driver binds is data."""
+    bound = bound_slots(texts, parameters)
+    candidates = [text for text in use.candidates if not _is_within(text.slot, bound)]
+    joined = [each for each in use.joined if not _is_within(each.slot, bound)]
+    return (*find_in_candidates(candidates, joined), *_found_in_schema(parameters.get("schema")))
+
+
+def _is_within(slot: str, slots: frozenset[str]) -> bool:
+    return slot in slots or any(slot.startswith(f"{each}.") for each in slots)
+
+
+# `schema` is the engine's own parameter: tables, written as the statements that make them.
+_OWN_MEMBERS: Final = frozenset({"schema"})
+_SCHEMA_VERBS: Final = frozenset({"create", "alter", "set", "comment"})
+_OTHER_VERBS: Final = re.compile(
+    r"\b(?:drop|delete|insert|update|truncate|grant|exec|call|copy|merge|load)", re.I
+)
+
+
+def _found_in_schema(schema: Any) -> tuple[Found, ...]:
+    if not isinstance(schema, str) or not _OTHER_VERBS.search(schema):
+        return ()
+    verbs = [verb for verb in complete_statements(schema) if verb not in _SCHEMA_VERBS]
+    if not verbs:
+        return ()
+    reason = f"a statement that does not describe tables: {verbs[0]}"
+    return (Found("sql", "statement", reason, Status.VERIFIED, where="parameters.schema"),)
 
 
 def inspect_sql(text: str, dialect: str | None = None, rules: SqlRules | None = None) -> SqlVerdict:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from qwed.domain.risk import Risk
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 _FORBIDDEN_NAMES: Final = {
     "time_probe": """

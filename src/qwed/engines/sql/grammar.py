@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 # Reserved in every dialect: a bare table or column cannot have such a name (unless the schema has it).
 _RESERVED: Final = words("select from where and or not on as having union join in is between like")

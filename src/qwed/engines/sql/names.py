@@ -26,7 +26,7 @@ from qwed.engines.sql.scopes import (
 )
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.type_checks import check_types
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 _ALIAS_IN_WHERE: Final = frozenset({"sqlite", "snowflake", "duckdb", "redshift", "teradata", "clickhouse"})
 _STRUCTS: Final = words("bigquery snowflake databricks spark hive duckdb trino presto clickhouse redshift")

@@ -1,19 +1,20 @@
 """What an action asks the SQL engine: the texts that will run, the dialect, the schema, the values."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-TEXT_KEYS: Final = ("sql", "query", "statement", "statements", "sql_query", "sql_text")
 _VALUE_KEYS: Final = ("params", "parameters", "values", "args", "arguments", "bind", "bindings", "binds")
 _RESERVED: Final = frozenset(
-    {*TEXT_KEYS, "dialect", "schema", "no_sensitive_columns", "forbidden_columns", "database", "timeout"}
+    {"sql", "query", "statement", "stmt", "code", "dialect", "schema", "no_sensitive_columns"}
+    | {"forbidden_columns", "database", "timeout"}
 )
 _TEMPLATE: Final = re.compile(r"\$\{\s*(\w+)\s*\}|\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
 _PLACEHOLDER: Final = re.compile(
-    r"'(?:[^']|'')*+'?|(?P<mark>\?|%s|%\(\w+\)s|(?<![:\w]):\w+|\$\d+|(?<![\w@])@\w+)"
+    r"'(?:[^']|'')*+'?|(?P<next>\?|%s)|\$(?P<number>\d{1,4})|%\((?P<percent>\w+)\)s|(?<![:\w]):(?P<colon>\w+)"
+    r"|(?<![\w@])@(?P<at>\w+)"
 )
 _MAX_VALUES: Final = 50
 
@@ -29,41 +30,59 @@ class SqlRequest(msgspec.Struct, frozen=True):
     bound_values: int = 0
 
 
-def read_request(
-    query: str | None, code: str | None, target: str | None, parameters: Mapping[str, Any]
-) -> SqlRequest:
+def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[str, Any]) -> SqlRequest:
+    """`texts` are what will run."""
     values = dict(_named_values(parameters))
-    texts = tuple(dict.fromkeys(_filled(text, values) for text in _texts(query, code, parameters)))
-    strings = tuple(_strings(parameters))[:_MAX_VALUES]
-    is_bound = bool(strings) and any(map(_takes_values, texts))
-    unbound = () if is_bound else strings
+    filled = tuple(dict.fromkeys(_fill(text, values) for text in texts))
+    bound = bound_slots(filled, parameters)
+    strings = tuple(_strings(parameters, bound))[:_MAX_VALUES]
     dialect = parameters.get("dialect")
     sensitive = parameters.get("no_sensitive_columns")
     columns = [parameters.get("forbidden_columns"), sensitive]
     return SqlRequest(
-        texts,
+        filled,
         dialect if isinstance(dialect, str) else None if dialect is None else repr(dialect)[:40],
         parameters.get("schema"),
-        (target, *unbound) if target else unbound,
+        (target, *strings) if target else strings,
         tuple(
             name for names in columns if isinstance(names, list) for name in names if isinstance(name, str)
         ),
         bool(sensitive),
-        len(strings) if is_bound else 0,
+        len(bound),
     )
 
 
-def _texts(query: str | None, code: str | None, parameters: Mapping[str, Any]) -> Iterator[str]:
-    if query is not None:
-        yield query
-    if code is not None:
-        yield code
-    for key in TEXT_KEYS:
+def bound_slots(texts: Iterable[str], parameters: Mapping[str, Any]) -> frozenset[str]:
+    """The slots whose values a driver binds: as many values as there are placeholders, or by their names."""
+    count, names = _placeholders(texts)
+    found = {name for name in names if name in parameters}
+    for key in _VALUE_KEYS:
         value = parameters.get(key)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from (item for item in value if isinstance(item, str))
+        if isinstance(value, Mapping):
+            found.update(f"{key}.{name}" for name in value if name in names or len(value) == count)
+        elif isinstance(value, list | tuple) and count and _is_row_of(value, count):
+            found.add(key)
+    return frozenset(found)
+
+
+def _is_row_of(value: Sequence[Any], count: int) -> bool:
+    """One row of values, or several rows for `executemany`."""
+    rows = [item for item in value if isinstance(item, list | tuple)]
+    return (
+        len(value) == count
+        if not rows
+        else all(len(row) == count for row in rows) and len(rows) == len(value)
+    )
+
+
+def _placeholders(texts: Iterable[str]) -> tuple[int, frozenset[str]]:
+    count, names = 0, set()
+    for text in texts:
+        for match in _PLACEHOLDER.finditer(text):
+            count += match["next"] is not None
+            count = max(count, int(match["number"] or 0))
+            names.add(match["percent"] or match["colon"] or match["at"] or "")
+    return count, frozenset(names - {""})
 
 
 def _named_values(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -74,7 +93,7 @@ def _named_values(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((name, item) for name, item in value.items() if isinstance(name, str))
 
 
-def _filled(text: str, values: Mapping[str, Any]) -> str:
+def _fill(text: str, values: Mapping[str, Any]) -> str:
     """A template that takes values as text becomes the text that will run."""
     if "{" not in text or not values:
         return text
@@ -84,10 +103,10 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
         value = values.get(name)
         return match.group() if value is None or isinstance(value, Mapping | list) else str(value)
 
-    return _TEMPLATE.sub(fill, _filled_in_order(text, values))
+    return _TEMPLATE.sub(fill, _fill_in_order(text, values))
 
 
-def _filled_in_order(text: str, values: Mapping[str, Any]) -> str:
+def _fill_in_order(text: str, values: Mapping[str, Any]) -> str:
     """`{}` without a name takes the values one after the other, where there are as many."""
     given = [str(value) for value in values.values() if isinstance(value, str | int | float)]
     if "{}" not in text or text.count("{}") != len(given):
@@ -96,19 +115,21 @@ def _filled_in_order(text: str, values: Mapping[str, Any]) -> str:
     return pieces[0] + "".join(value + rest for value, rest in zip(given, pieces[1:], strict=True))
 
 
-def _takes_values(text: str) -> bool:
-    return any(match["mark"] for match in _PLACEHOLDER.finditer(text))
+def _strings(parameters: Mapping[str, Any], bound: frozenset[str]) -> Iterator[str]:
+    """Strings that travel beside the texts and that no placeholder takes up."""
+    for key, item in parameters.items():
+        if key not in _RESERVED:
+            yield from _strings_in(item, str(key), bound, 1)
 
 
-def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+def _strings_in(value: Any, slot: str, bound: frozenset[str], depth: int) -> Iterator[str]:
+    if slot in bound or depth > 8:
+        return
     if isinstance(value, str):
         yield value
-    elif depth > 8:
-        return
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if depth or key not in _RESERVED:
-                yield from _strings(item, depth + 1)
+            yield from _strings_in(item, f"{slot}.{key}", bound, depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _strings(item, depth + 1)
+            yield from _strings_in(item, slot, bound, depth + 1)

@@ -1,5 +1,7 @@
 """What a deployment may set about SQL."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 
@@ -16,3 +18,5 @@ class SqlRules(msgspec.Struct, frozen=True):
     reject_cartesian_joins: bool = False
     known_functions: tuple[str, ...] = ()
     """User-defined functions that are known to have no side effect."""
+    slots: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    """By action type: what the operator says of its members (`sql`, `text`)."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 MAX_SCHEMA_LENGTH: Final = 400_000
 

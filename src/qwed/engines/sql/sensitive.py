@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 _CREDENTIAL_WORDS: Final = words(
     """

@@ -9,7 +9,7 @@ from qwed.domain.risk import Risk
 from qwed.engines.sql.constants import is_tautology
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.verdict import Kind
-from qwed.engines.sql.words import words
+from qwed.engines.words import words
 
 Classified = tuple[Kind, Risk]
 

@@ -1,8 +1,8 @@
 """What each argument of a tool is *for*: its role decides which checker looks at it.
 
 The role comes from the policy's checkers, else from the parameter's name within the family of the tool
-(the files, the network, mail, a database, payments, a shell, code). Free text is nobody's address,
-path or command, whatever it mentions.
+(the files, the network, mail, a database, payments). Free text is nobody's address or path, whatever it
+mentions. What may be run is said by `qwed.engines.slots`.
 """
 
 import enum
@@ -17,8 +17,8 @@ from qwed.domain import json_text
 from qwed.domain.actions import Action
 from qwed.domain.json_text import JsonError, Unrepresentable
 from qwed.domain.registry import TOOL_CONTROL
-from qwed.engines.tools.rules import Checker
-from qwed.engines.tools.word_sets import word_set
+from qwed.engines.slots import RUNS_CODE, RUNS_JAVASCRIPT, RUNS_PYTHON, RUNS_SHELL, table_of_tool
+from qwed.engines.words import words
 
 MAX_ARGUMENTS: Final = 2_000
 MAX_DEPTH: Final = 32
@@ -37,8 +37,7 @@ class Role(enum.StrEnum):
     HEADER = "header"
     AMOUNT = "amount"
     CURRENCY = "currency"
-    SHELL = "shell"
-    CODE = "code"
+    PROGRAM = "program"
     TEXT = "text"
     PLAIN = "plain"
 
@@ -49,8 +48,6 @@ class Family(enum.StrEnum):
     EMAIL = "email"
     DATABASE = "database"
     PAYMENT = "payment"
-    SHELL = "shell"
-    CODE = "code"
     OTHER = "other"
 
 
@@ -74,13 +71,11 @@ _FAMILY_WORDS: Final[tuple[tuple[Family, frozenset[str]], ...]] = (
     (Family.DATABASE, frozenset({"sql", "database", "db", "data", "table", "postgres", "mysql", "sqlite"})),
     (
         Family.NETWORK,
-        word_set(
+        words(
             "api http https url urls fetch network request webhook browse crawl scrape download curl "
             "wget ping"
         ),
     ),
-    (Family.SHELL, frozenset({"shell", "command", "bash", "terminal", "exec", "powershell"})),
-    (Family.CODE, frozenset({"code", "python", "javascript", "repl", "interpreter"})),
 )
 _NAMED_FAMILIES: Final = {
     "search_web": Family.OTHER,
@@ -96,8 +91,6 @@ def _roles(**names: str) -> dict[str, Role]:
 _COMMON_ROLES: Final = _roles(
     URL="url uri endpoint webhook callback href website homepage baseurl",
     PATH="path file filename filepath dir directory folder cwd workdir attachment",
-    SQL="sql",
-    SHELL="command cmd argv bash shell",
     HEADER="email",
     TEXT=(
         "body message text content html title subject description note comment summary prompt question "
@@ -121,18 +114,16 @@ _FAMILY_ROLES: Final[dict[Family, dict[str, Role]]] = {
         TEXT="query",
     ),
     Family.DATABASE: _roles(
-        SQL="query statement",
+        PLAIN="query",
         CONDITION="where having condition",
         IDENTIFIER="table column view orderby groupby database collection index target",
     ),
     Family.PAYMENT: _roles(AMOUNT="amount total sum value", CURRENCY="currency", TEXT="query target"),
-    Family.SHELL: _roles(SHELL="query script target input code arg args"),
-    Family.CODE: _roles(CODE="query script code source sourcecode python"),
     Family.OTHER: {},
 }
-_LAST_WORDS: Final = word_set(
+_LAST_WORDS: Final = words(
     """
-    url uri path file filename dir directory folder sql email command cmd endpoint href webhook
+    url uri path file filename dir directory folder email endpoint href webhook
     """
 )
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -142,8 +133,7 @@ _KIND_ROLES: Final = {
     "sql": Role.SQL,
     "email": Role.RECIPIENT,
     "payment": Role.AMOUNT,
-    "shell": Role.SHELL,
-    "code": Role.CODE,
+    **dict.fromkeys((RUNS_SHELL, RUNS_PYTHON, RUNS_JAVASCRIPT, RUNS_CODE), Role.PROGRAM),
     "text": Role.TEXT,
 }
 
@@ -175,16 +165,17 @@ def role_of(name: str, family: Family) -> Role:
     return Role.PLAIN
 
 
-def arguments_of(action: Action, checkers: tuple[Checker, ...]) -> Iterator[Argument]:
+def arguments_of(action: Action, marks: Mapping[str, str]) -> Iterator[Argument]:
     """Every string and amount of the action with its role. Raises `TooManyArguments`."""
     family = family_of(action.type)
-    configured = {checker.parameter: _KIND_ROLES[checker.kind] for checker in checkers}
+    configured = {name: _KIND_ROLES[kind] for name, kind in table_of_tool(action.type).runs.items()}
+    configured |= {parameter: _KIND_ROLES[kind] for parameter, kind in marks.items()}
     if action.query is not None:
         # The engine asked by its own name: no tool's name tells what the text is for.
         own = Role.PLAIN if action.type == TOOL_CONTROL else role_of("query", family)
         yield Argument("query", configured.get("query") or own, action.query)
     if action.code is not None:
-        yield Argument("code", configured.get("code") or Role.CODE, action.code)
+        yield Argument("code", configured.get("code") or Role.PLAIN, action.code)
     if action.target is not None:
         yield Argument("target", configured.get("target") or role_of("target", family), action.target)
     if action.parameters:

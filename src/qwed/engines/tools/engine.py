@@ -9,6 +9,18 @@ from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.json_text import Unrepresentable
 from qwed.domain.registry import TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
+from qwed.domain.texts import Joined, Text, text_size
+from qwed.engines.candidates import Found, find_in_candidates
+from qwed.engines.slots import (
+    RUNS_CODE,
+    RUNS_JAVASCRIPT,
+    RUNS_PYTHON,
+    RUNS_SHELL,
+    RUNS_SQL,
+    SlotUse,
+    sort_texts,
+    table_of_tool,
+)
 from qwed.engines.tools.arguments import Argument, Family, Role, TooManyArguments, arguments_of, family_of
 from qwed.engines.tools.paths import Resolve, inspect_path, risk_of_path
 from qwed.engines.tools.payments import inspect_payment
@@ -26,13 +38,13 @@ from qwed.engines.tools.urls import check_rules, inspect_url
 _QUICK_SIZE: Final = 4_096
 # A statement is parsed, which costs far more per character.
 _QUICK_STATEMENT: Final = 800
+_PROGRAM_KINDS: Final = frozenset({RUNS_SHELL, RUNS_PYTHON, RUNS_JAVASCRIPT, RUNS_CODE})
 _MAX_SHOWN: Final = 20
 _MAX_SCANNED: Final = 65_536
 _MAX_TEXT: Final = 262_144
 _WRITING_WORDS: Final = re.compile(
     r"write|insert|update|upsert|modify|execute|save|store|create|delete|drop|remove", re.I
 )
-_SQL_TOOLS: Final = re.compile(r"database|sql|db", re.I)
 _DELETING_WORDS: Final = re.compile(r"delete|remove|unlink|rmdir|erase|purge", re.I)
 
 _URL_SHAPE: Final = re.compile(
@@ -45,18 +57,6 @@ _SQL_BREAKOUT: Final = re.compile(
     r"['\"][\s)]*;\s*(?:drop|delete|insert|update|alter|truncate|create|exec|grant|shutdown)\b"
     r"|['\"][\s)]*\b(?:or|and)\s+['\"]?\w{1,40}['\"]?\s?(?:=|like\b)"
     r"|['\"\d][\s)]*\bunion\s+(?:all\s+)?select\b",
-    re.I,
-)
-# A statement that changes something, at the start or after another one. By more than its verb: one may ask
-# in words to "create a chart" or for "drop rates".
-_SQL_WRITE: Final = re.compile(
-    r"(?:\A|;|\*/)[\s(]*+(?:"
-    r"(?:drop|alter|create)\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)?"
-    r"(?:table|database|schema|view|index|user|role|function|procedure|trigger|extension|sequence)\s+[\w\[\"`]"
-    r"|truncate\s+(?:table\s+)?[\w.\[\]\"`]{1,200}\s*+(?:;|\Z)"
-    r"|(?:delete\s+from|insert\s+into|replace\s+into|merge\s+into|exec(?:ute)?\s+(?:xp|sp)_|call\s+\w{1,100}\s?\()\s?[\w\[\"`(]"
-    r"|update\s+\S{1,200}\s+set\s+\S"
-    r"|(?:grant|revoke)\s+[\w, ]{1,100}\s+on\s+[\w. ]{1,100}\s(?:to|from)\s)",
     re.I,
 )
 _SHELL_BREAKOUT: Final = re.compile(
@@ -93,10 +93,10 @@ class ToolControlEngine:
 
     def is_quick(self, action: Action) -> bool:
         """Programs go to a worker process; everything else is a few string look-ups."""
-        if action.code is not None or family_of(action.type) in (Family.SHELL, Family.CODE):
+        runs = {*table_of_tool(action.type).runs.values(), *self._rules.marks_of(action.type).values()}
+        if action.code is not None or not runs.isdisjoint(_PROGRAM_KINDS):
             return False
-        size = len(action.query or "") + len(action.target or "") + _size_of(action.parameters, 0)
-        return size <= (_QUICK_STATEMENT if family_of(action.type) is Family.DATABASE else _QUICK_SIZE)
+        return text_size(action) <= (_QUICK_STATEMENT if runs or _reads_data(action) else _QUICK_SIZE)
 
     def verify(self, action: Action) -> Finding:
         inspection = _Inspection(action, self._rules, self._resolve)
@@ -112,16 +112,8 @@ class ToolControlEngine:
         return inspection.finding()
 
 
-def _size_of(value: Any, depth: int) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if depth > 8:
-        return _QUICK_SIZE + 1
-    if isinstance(value, dict):
-        return sum(len(str(key)) + _size_of(item, depth + 1) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return sum(_size_of(item, depth + 1) for item in value)
-    return 8
+def _reads_data(action: Action) -> bool:
+    return family_of(action.type) is Family.DATABASE
 
 
 class _Inspection:
@@ -136,9 +128,12 @@ class _Inspection:
         self._risk = Risk.LOW
         self._inspected: list[Argument] = []
         self._recipients = 0
+        self._found: tuple[Found, ...] = ()
 
     def run(self) -> None:
-        for argument in arguments_of(self._action, self._rules.checkers_of(self._action.type)):
+        marks = self._rules.marks_of(self._action.type)
+        self._judge_texts(sort_texts(TOOL_CONTROL, self._action, marks))
+        for argument in arguments_of(self._action, marks):
             self._inspected.append(argument)
             found = self._inspect(argument)
             self.problems += [_placed(problem, argument.where) for problem in found]
@@ -148,6 +143,43 @@ class _Inspection:
             )
             self.problems.append(_placed(forbidden("recipients", message, ""), "parameters"))
         self.problems += self._missing()
+
+    def _judge_texts(self, use: SlotUse) -> None:
+        """What will run is judged in full; in every other text, what is found counts."""
+        if not use.is_complete:
+            self.problems.append(undecided("size", "more texts than are looked at", self._action.type))
+        for text, kind in use.runs:
+            self.problems += [_placed(problem, text.where) for problem in self._inspect_run(text, kind)]
+        self._found = find_in_candidates(use.candidates, use.joined)
+        for found in self._found:
+            self._risk = max(self._risk, found.risk)
+            problem = self._candidate_problem(found)
+            if problem is not None:
+                self.problems.append(_placed(problem, found.where))
+
+    def _inspect_run(self, text: Text | Joined, kind: str) -> list[Problem]:
+        parameters = self._action.parameters
+        if kind == RUNS_SQL and isinstance(text, Text):
+            found, risk = inspect_statement(
+                text.value, parameters.get("dialect"), reads_only=self._reads_only()
+            )
+        else:
+            found, risk = inspect_program(text, kind, parameters)
+        self._risk = max(self._risk, risk)
+        return found
+
+    def _candidate_problem(self, found: Found) -> Problem | None:
+        if found.status is Status.FAILED:
+            return forbidden(found.rule, found.reason, found.language, Risk.CRITICAL)
+        if found.status is Status.UNCERTAIN:
+            return undecided(found.rule, found.reason, found.language)
+        if found.language == RUNS_SQL and self._family is Family.DATABASE and self._reads_only():
+            message = "the statement of a read does more than read"
+            return forbidden("read-only", message, found.reason, Risk.CRITICAL)
+        return None
+
+    def _reads_only(self) -> bool:
+        return not _WRITING_WORDS.search(self._action.type)
 
     def finding(self) -> Finding:
         failed = [problem for problem in self.problems if problem.failure is not None]
@@ -159,6 +191,8 @@ class _Inspection:
                 for argument in self._inspected[:_MAX_SHOWN]
             ]
         }
+        if self._found:
+            evidence["found_elsewhere"] = [found.to_evidence() for found in self._found[:_MAX_SHOWN]]
         roles = tuple(sorted({argument.role.value for argument in self._inspected}))
         if not shown:
             return Finding(
@@ -186,19 +220,7 @@ class _Inspection:
             found = self._nosql(argument)
             if found:
                 return found
-        if self._is_write_in_a_read(argument):
-            return self._inspect_sql(argument)
         return _INSPECTORS[argument.role](self, argument)
-
-    def _is_write_in_a_read(self, argument: Argument) -> bool:
-        """A tool that reads a database may run what it is given under any name: `q`, `input`, `filter`."""
-        return (
-            self._family is Family.DATABASE
-            and argument.role in (Role.TEXT, Role.PLAIN)
-            and isinstance(argument.value, str)
-            and not _WRITING_WORDS.search(self._action.type)
-            and _SQL_WRITE.search(argument.value[:_MAX_SCANNED]) is not None
-        )
 
     def _inspect_url(self, argument: Argument) -> list[Problem]:
         text = argument.value
@@ -230,18 +252,6 @@ class _Inspection:
         deletes = _DELETING_WORDS.search(self._action.type) is not None
         return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
 
-    def _inspect_sql(self, argument: Argument) -> list[Problem]:
-        reads_only = not _WRITING_WORDS.search(self._action.type)
-        # `query_data` may be asked in words; what is called a database or SQL is asked in SQL.
-        is_query = argument.where == "query" or argument.where.endswith(".query")
-        must_be_sql = not is_query or _SQL_TOOLS.search(self._action.type) is not None
-        dialect = self._action.parameters.get("dialect")
-        found, risk = inspect_statement(
-            argument.value, dialect, reads_only=reads_only, must_be_sql=must_be_sql
-        )
-        self._risk = max(self._risk, risk)
-        return found
-
     def _inspect_condition(self, argument: Argument) -> list[Problem]:
         return inspect_condition(argument.value, self._action.parameters.get("dialect"))
 
@@ -258,17 +268,6 @@ class _Inspection:
     def _inspect_amount(self, argument: Argument) -> list[Problem]:
         currency = self._action.parameters.get("currency")
         return inspect_payment(argument.value, currency, rules=self._rules.payments)
-
-    def _inspect_shell(self, argument: Argument) -> list[Problem]:
-        return self._program(argument.value, "shell")
-
-    def _inspect_code(self, argument: Argument) -> list[Problem]:
-        return self._program(argument.value, self._action.parameters.get("language"))
-
-    def _program(self, text: str, language: Any) -> list[Problem]:
-        found, risk = inspect_program(text, language)
-        self._risk = max(self._risk, risk)
-        return found
 
     def _inspect_plain(self, argument: Argument) -> list[Problem]:
         """The name says nothing: only what is unmistakably a URL, a climbing path or an injection counts."""
@@ -317,15 +316,14 @@ _INSPECTORS: Final[dict[Role, Callable[[_Inspection, Argument], list[Problem]]]]
     Role.HOST: _Inspection._inspect_host,
     Role.REFERENCE: _Inspection._inspect_url,
     Role.PATH: _Inspection._inspect_path,
-    Role.SQL: _Inspection._inspect_sql,
+    Role.SQL: _Inspection._inspect_text,
     Role.CONDITION: _Inspection._inspect_condition,
     Role.IDENTIFIER: _Inspection._inspect_identifier,
     Role.RECIPIENT: _Inspection._inspect_recipient,
     Role.HEADER: _Inspection._inspect_header,
     Role.AMOUNT: _Inspection._inspect_amount,
     Role.CURRENCY: _Inspection._inspect_text,
-    Role.SHELL: _Inspection._inspect_shell,
-    Role.CODE: _Inspection._inspect_code,
+    Role.PROGRAM: _Inspection._inspect_text,
     Role.TEXT: _Inspection._inspect_text,
     Role.PLAIN: _Inspection._inspect_plain,
 }

@@ -13,7 +13,7 @@ from qwed.domain.skeleton import without_invisible
 from qwed.engines.sensitive_places import find_credentials, holds_run, is_own_secret
 from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
 from qwed.engines.tools.rules import FileRules
-from qwed.engines.tools.word_sets import word_set
+from qwed.engines.words import words
 
 MAX_PATH: Final = 4_096
 DEFAULT_RULES: Final = FileRules()
@@ -62,7 +62,7 @@ _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³
 _WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 
 # Names that hold the settings of programs, or run code at log-in, wherever they stand.
-_START_UP_NAMES: Final = word_set(
+_START_UP_NAMES: Final = words(
     """
     .env .envrc .bashrc .bash_profile .bash_login .profile .zshrc .zprofile .zshenv sitecustomize.py
     usercustomize.py

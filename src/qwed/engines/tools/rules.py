@@ -9,7 +9,9 @@ from typing import Literal
 
 import msgspec
 
-CheckerKind = Literal["url", "path", "sql", "email", "payment", "shell", "code", "text"]
+CheckerKind = Literal[
+    "url", "path", "email", "payment", "sql", "shell", "python", "javascript", "code", "text"
+]
 
 
 class FileRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,6 +72,8 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     payments: PaymentRules = PaymentRules()
     checkers: Mapping[str, Checker | tuple[Checker, ...]] = msgspec.field(default_factory=dict)
 
-    def checkers_of(self, tool: str) -> tuple[Checker, ...]:
+    def marks_of(self, tool: str) -> dict[str, str]:
+        """The kinds of a tool's parameters, as the operator registered them."""
         found = self.checkers.get(tool, ())
-        return (found,) if isinstance(found, Checker) else found
+        checkers = (found,) if isinstance(found, Checker) else found
+        return {checker.parameter: checker.kind for checker in checkers}

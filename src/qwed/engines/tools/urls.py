@@ -17,7 +17,7 @@ from qwed.engines.tools.hosts import Host, place_problem, read_host
 from qwed.engines.tools.patterns import PrivatePlaces, UrlPattern, as_ascii, look_alike
 from qwed.engines.tools.problems import Problem, forbidden, malformed
 from qwed.engines.tools.rules import UrlRules
-from qwed.engines.tools.word_sets import word_set
+from qwed.engines.words import words
 
 MAX_URL: Final = 8_192
 DEFAULT_RULES: Final = UrlRules()
@@ -163,7 +163,7 @@ _SERVER_SIDE_SCHEMES: Final = frozenset(
         "sftp",
     }
 )
-_REDIRECT_NAMES: Final = word_set(
+_REDIRECT_NAMES: Final = words(
     """
     url uri redirect redirect_uri redirect_url redirecturl redirecturi next target dest destination
     return return_to returnto returnurl return_url goto continue callback callback_url forward out

@@ -905,7 +905,7 @@ def parsed(text: str) -> tuple[bytes, Any]:
     if _BARE_TWICE.search(text):
         text = _BARE.sub(_with_braces, text)
     source = text.encode("utf-8", "replace")
-    tree = parse_all(_parser(), source)
+    tree = _parse(source)
     if not tree.root_node.has_error:
         return source, tree
     # `{rm,-rf,x}` as a command is three words; the grammar takes the brace for a block.
@@ -914,7 +914,16 @@ def parsed(text: str) -> tuple[bytes, Any]:
     if expanded == text:
         return source, tree
     source = expanded.encode("utf-8", "replace")
-    return source, parse_all(_parser(), source)
+    return source, _parse(source)
+
+
+def _parse(source: bytes) -> Any:
+    """The grammar's scanner reads outside its tables on letters beyond ASCII, and the process dies. To the
+    shell every such letter is a plain one, so it is given plain ones, byte for byte."""
+    return parse_all(_parser(), source if source.isascii() else source.translate(_PLAIN_LETTERS))
+
+
+_PLAIN_LETTERS: Final = bytes(range(128)) + b"x" * 128
 
 
 def function_names(source: bytes, root: Any) -> set[str]:

@@ -1,0 +1,59 @@
+"""A lexical test that spares most texts a parser: can any reading of this text have an effect?
+
+It may only say no where no reading can. Without one of the signs below, a text calls nothing, assigns
+nothing and expands nothing in any of the languages; what is left are statements and commands, and these
+begin with a word from the tables.
+"""
+
+import functools
+import importlib
+import re
+from typing import Final
+
+from qwed.engines.words import words
+
+_SIGNS: Final = re.compile(r"[`$(){}\[\]\\=<>|*~^]")
+_PIECES: Final = re.compile(r"[;&\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_QUOTES: Final = str.maketrans("", "", "'\"")
+_LEADING_LETTERS: Final = re.compile(r"[A-Za-z_]+")
+# Words after which a command or a statement may follow, and those that run something without a sign.
+_KEYWORDS: Final = words(
+    """
+    if then else elif fi do done while until for case esac in select function time coproc ! - .
+    import from new delete del throw raise with async await yield
+    """
+)
+_READING_STATEMENTS: Final = words("select with values table explain describe show")
+
+
+def may_act(text: str) -> bool:
+    if _SIGNS.search(text):
+        return True
+    first_words = _first_words()
+    return any(_begins_with(piece, first_words) for piece in _PIECES.split(text.translate(_QUOTES)))
+
+
+def _begins_with(piece: str, first_words: frozenset[str]) -> bool:
+    parts = piece.split(None, 1)
+    if not parts:
+        return False
+    word = parts[0].rpartition("/")[2]
+    if "?" in parts[0]:
+        return True
+    if word in first_words or word.lower() in _statement_verbs():
+        return True
+    letters = _LEADING_LETTERS.match(word)
+    return letters is not None and letters.group() in first_words
+
+
+@functools.cache
+def _statement_verbs() -> frozenset[str]:
+    verbs: frozenset[str] = importlib.import_module("qwed.engines.sql.completeness").VERBS
+    return verbs | _READING_STATEMENTS
+
+
+@functools.cache
+def _first_words() -> frozenset[str]:
+    commands = importlib.import_module("qwed.engines.code.shell.commands")
+    acting: frozenset[str] = frozenset(commands.COMMANDS) - commands.PURE_COMMANDS
+    return _KEYWORDS | acting
