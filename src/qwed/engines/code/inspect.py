@@ -26,6 +26,11 @@ def inspect_code(language: str, text: str, depth: int = 0) -> CodeVerdict:
     return verdict if text.isascii() else _with_hidden_text(verdict, text)
 
 
+def guess_shell(text: str) -> CodeVerdict:
+    """Shell, read in a text that may be anything: commands count only where they show themselves."""
+    return too_large(SHELL, text) or _shell_guess()(text, inspect_code)
+
+
 _REORDERING: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -44,6 +49,12 @@ def _inspector(language: str) -> Inspector:
     # Loaded on first use: their tables and patterns take longer to build than most processes live.
     module = importlib.import_module(f"qwed.engines.code.{language}.inspector")
     return cast(Inspector, module.inspect)
+
+
+@functools.cache
+def _shell_guess() -> Callable[[str, Callable[[str, str, int], CodeVerdict]], CodeVerdict]:
+    module = importlib.import_module("qwed.engines.code.shell.inspector")
+    return cast(Callable[[str, Callable[[str, str, int], CodeVerdict]], CodeVerdict], module.guess)
 
 
 def inspect_python(text: str) -> CodeVerdict:

@@ -1,4 +1,8 @@
-"""One text, read in every language it may be run as, and the worst of the readings that count."""
+"""One text, read in every language it may be run as, and the worst of the readings that count.
+
+A reading is *at home* when it parses and every name in it is resolved. What is forbidden, and what a known
+command does, counts in every reading; anything else only in those at home, or, if none is, in all that parse.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,35 +10,99 @@ from typing import Final
 import msgspec
 
 from qwed.domain.findings import Status
-from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, inspect_code
-from qwed.engines.code.verdict import CodeVerdict, Problem
+from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
+from qwed.engines.code.pretests import find_runnable, is_no_command, is_no_javascript
+from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
+# All readings of one text together read at most this many characters.
+MAX_READ: Final = 2 * MAX_BYTES
 UNKNOWN_COMMAND: Final = "unknown-command"
 _GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}
 
 
 def judge_program(text: str, language: str | None) -> CodeVerdict:
     """A text that will be run. `language` is the one declared or the slot's; None where nobody says."""
-    if language is not None:
-        others = [inspect_code(other, text) for other in LANGUAGES if other != language]
-        return _with_harms(inspect_code(language, text), others)
-    readings = [inspect_code(each, text) for each in LANGUAGES]
-    counted = [reading for reading in readings if _is_home(reading)]
-    counted = counted or [reading for reading in readings if reading.malformed is None]
-    if not counted:
-        return _with_harms(readings[0], readings[1:])
-    others = [reading for reading in readings if reading not in counted]
-    return _with_harms(_join(counted), others, with_acts=True)
+    return _judge_undeclared(text) if language is None else _judge_declared(text, language)
 
 
 def find_in_program(text: str) -> CodeVerdict | None:
     """A text that might be run: the reading with the worst found in it, None where nothing is found."""
-    readings = [inspect_code(language, text) for language in LANGUAGES]
-    for reading in readings:
-        if _running_harms(reading):
-            return reading
-    return next((reading for reading in readings if reading.acts and reading.malformed is None), None)
+    readings = _Readings(text)
+    others = [readings.read(language, is_guess=True) for language in LANGUAGES]
+    harmful = next((reading for reading in others if _certain_harms(reading)), None)
+    acting = next((reading for reading in others if reading.acts and reading.malformed is None), None)
+    return harmful or acting
+
+
+def _judge_declared(text: str, language: str) -> CodeVerdict:
+    """The declared language is the only one at home; in the others only what is forbidden counts."""
+    readings = _Readings(text)
+    declared = readings.inspect(language, text)
+    others = [readings.read(other, is_guess=True) for other in LANGUAGES if other != language]
+    return _add_found(declared, others, with_acts=False)
+
+
+def _judge_undeclared(text: str) -> CodeVerdict:
+    readings = _Readings(text)
+    made = [readings.read(PYTHON), readings.read(JAVASCRIPT)]
+    # A program of another language may begin its lines with what are commands elsewhere.
+    made.insert(1, readings.read(SHELL, is_guess=any(map(_is_home, made))))
+    counted = [reading for reading in made if _is_home(reading)]
+    counted = counted or [reading for reading in made if reading.malformed is None]
+    if not counted:
+        return _add_found(made[0], made[1:], with_acts=False)
+    return _add_found(_join(counted), [each for each in made if each not in counted], with_acts=True)
+
+
+class _Readings:
+    """Reads one text several times, within one budget."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._left = MAX_READ
+
+    def read(self, language: str, *, is_guess: bool = False) -> CodeVerdict:
+        match language:
+            case "shell":
+                return self._read_shell(is_guess=is_guess)
+            case "javascript" if is_no_javascript(self._text):
+                return _does_not_parse(JAVASCRIPT, "line 1: unexpected text")
+        return self.inspect(language, self._text)
+
+    def _read_shell(self, *, is_guess: bool) -> CodeVerdict:
+        """A shell runs line by line, so the lines before one that it can't read count."""
+        runnable = find_runnable(self._text)
+        begun = self._text if runnable is None else runnable
+        if is_no_command(begun):
+            return _runs_nothing() if runnable is None else _does_not_parse(SHELL, _stops_at(begun))
+        verdict = self.inspect(SHELL, begun, is_guess=is_guess)
+        if runnable is None:
+            return verdict
+        kept = tuple(problem for problem in verdict.problems if problem.certain)
+        return msgspec.structs.replace(
+            verdict, problems=kept, pure=False, malformed=_stops_at(begun), home=False
+        )
+
+    def inspect(self, language: str, text: str, *, is_guess: bool = False) -> CodeVerdict:
+        self._left -= len(text)
+        if self._left < 0:
+            problem = Problem("too-much-to-follow", 1, "too long to be read in every language", certain=False)
+            return CodeVerdict(language, (problem,), purity="not inspected")
+        return guess_shell(text) if is_guess else inspect_code(language, text)
+
+
+def _does_not_parse(language: str, malformed: str) -> CodeVerdict:
+    return CodeVerdict(language, malformed=malformed, purity="does not parse")
+
+
+def _runs_nothing() -> CodeVerdict:
+    return CodeVerdict(SHELL, purity="names a command that is not known")
+
+
+def _stops_at(begun: str) -> str:
+    line = begun.count("\n") + 1
+    return f"line {line}: unexpected text"
 
 
 def _is_home(reading: CodeVerdict) -> bool:
@@ -43,61 +111,62 @@ def _is_home(reading: CodeVerdict) -> bool:
 
 def _join(readings: list[CodeVerdict]) -> CodeVerdict:
     """The worst of several readings: their problems and effects together, pure only if each is."""
-    if len(readings) == 1:
-        return _without_unknown(readings[0])
-    worst = max(readings, key=lambda reading: (_GRAVITY[reading.status], not reading.pure))
     kept = [_without_unknown(reading) for reading in readings]
+    if len(kept) == 1:
+        return kept[0]
+    worst = max(kept, key=lambda reading: (_GRAVITY[reading.status], not reading.pure))
     return CodeVerdict(
-        ", ".join(reading.language for reading in readings),
+        ", ".join(reading.language for reading in kept),
         tuple(dict.fromkeys(problem for reading in kept for problem in reading.problems)),
-        _union(reading.effects for reading in readings),
-        all(reading.pure for reading in readings),
+        _union(reading.effects for reading in kept),
+        all(reading.pure for reading in kept),
         worst.purity,
-        home=any(reading.home for reading in readings),
-        acts=_union(reading.acts for reading in readings),
+        home=any(reading.home for reading in kept),
+        acts=_union(reading.acts for reading in kept),
     )
 
 
 def _without_unknown(reading: CodeVerdict) -> CodeVerdict:
     """That a command is unknown says something only where the text is at home as shell."""
-    if reading.home:
+    if reading.home or not reading.problems:
         return reading
     kept = tuple(problem for problem in reading.problems if problem.rule != UNKNOWN_COMMAND)
     return msgspec.structs.replace(reading, problems=kept)
 
 
-def _with_harms(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: bool = False) -> CodeVerdict:
+def _add_found(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: bool) -> CodeVerdict:
     """What is forbidden counts in whatever language it is found, as does what a known command does."""
     for other in others:
-        harms = _running_harms(other)
+        harms = _certain_harms(other)
+        doubts = _undecided(other) if with_acts else ()
         acts = other.acts if with_acts and other.malformed is None else ()
-        if not harms and not acts:
+        if not harms and not acts and not doubts:
             continue
         base = msgspec.structs.replace(
             base,
             language=f"{base.language}, {other.language}",
-            problems=(*base.problems, *harms),
+            problems=(*base.problems, *harms, *doubts),
             effects=_union((base.effects, acts)),
             acts=_union((base.acts, acts)),
             pure=False,
-            purity=f"read as {other.language}: {harms[0].rule if harms else ', '.join(acts)}",
+            purity=f"read as {other.language}: {', '.join(acts) or 'has problems'}",
         )
     return base
 
 
-def _running_harms(reading: CodeVerdict) -> tuple[Problem, ...]:
-    """A shell runs the lines before the one that does not parse; the others run nothing of such a text."""
-    if reading.malformed is None:
-        return reading.harms
-    if reading.language != SHELL:
+def _undecided(reading: CodeVerdict) -> tuple[Problem, ...]:
+    """A reading that was given up may hold anything."""
+    if reading.malformed is not None:
         return ()
-    first = _error_line(reading.malformed)
-    return tuple(problem for problem in reading.harms if problem.line < first)
+    return tuple(problem for problem in reading.doubts if problem.rule == "too-much-to-follow")
 
 
-def _error_line(malformed: str) -> int:
-    digits = malformed.removeprefix("line ").partition(":")[0]
-    return int(digits) if digits.isdigit() else 1
+def _certain_harms(reading: CodeVerdict) -> tuple[Problem, ...]:
+    """A shell runs the lines before the one that does not parse; the others run nothing of such a text. Marks
+    that show text in another order are ordinary in text that is no program."""
+    if reading.malformed is not None and reading.language != SHELL:
+        return ()
+    return () if all(problem.rule == "hidden-text" for problem in reading.harms) else reading.harms
 
 
 def _union(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

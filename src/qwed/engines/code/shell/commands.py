@@ -151,7 +151,7 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     known = _title(base)
     is_fed = stdin is not EMPTY and known in _RUN_WHAT_THEY_READ
     shows = known is not None and (is_fed or shows_itself(known, args))
-    if run.is_guess and not shows and "/" not in name:
+    if run.is_guess and not shows and not name.startswith(("/", "./", "../", "~/")):
         run.unresolved.append(base)
         if known is None:
             run.is_known = False
@@ -183,6 +183,10 @@ def _title(base: str) -> str | None:
         return "mkfs"
     versioned = _VERSIONED.fullmatch(base)
     return _title(versioned.group(1)) if versioned else None
+
+
+def is_known(name: str) -> bool:
+    return _title(name) is not None
 
 
 def _is_defined(run: Runner, name: str) -> bool:
