@@ -48,6 +48,7 @@ class GatewayError(Exception):
 
     GatewayError
     ├── StoreUnavailable   the store cannot read or record
+    │   └── LimiterUnavailable   nothing can be counted: what is let through could be too much
     ├── LeaseLost          somebody else took over the reserved step
     ├── AgentChanged       the agent was suspended or trusted less while its request was at work
     └── SigningFailed      the key cannot sign
@@ -55,7 +56,14 @@ class GatewayError(Exception):
 
 
 class StoreUnavailable(GatewayError):
-    pass
+    #: What a person has to look at.
+    component = "store"
+
+
+class LimiterUnavailable(StoreUnavailable):
+    def __init__(self, component: str, message: str) -> None:
+        super().__init__(message)
+        self.component = component
 
 
 class LeaseLost(GatewayError):

@@ -28,8 +28,8 @@ ALLOWED: Final = Allowed()
 
 
 class RateLimiter(Protocol):
-    """Counts and answers in one atomic step. One that cannot count raises `StoreUnavailable`; it never lets
-    through."""
+    """Counts and answers in one atomic step. One that cannot count raises `LimiterUnavailable`; it never
+    lets through."""
 
     async def hit(self, key: str) -> Allowed | Limited: ...
 

@@ -21,7 +21,7 @@ from qwed import __version__
 from qwed.domain.bounds import Bounds, Proxies
 from qwed.domain.codes import Code
 from qwed.gateway.answers import RequestError
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.ports import LimiterUnavailable, StoreUnavailable
 from qwed.gateway.services import Services
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.logs import EventLog
@@ -83,7 +83,7 @@ class Application:
         self._log = log
         self._metrics = metrics
         self._on_close = on_close
-        self._outage = api.outage
+        self._outage, self._limiter = api.outage, api.limiter_name
         #: Who asks how it is gets an answer also when nobody else does.
         self._always_open = frozenset({api.health, api.ready, api.metrics})
         #: Those who wait for something to happen do no work meanwhile.
@@ -152,7 +152,7 @@ class Application:
             if endpoint in self._always_open:
                 return await endpoint(request)
             if (outage := self._outage()) is not None:
-                raise StoreUnavailable(outage)
+                raise LimiterUnavailable(self._limiter, outage)
             if endpoint in self._patient:
                 return await endpoint(request)
             with self.gate:
@@ -161,8 +161,9 @@ class Application:
             request.scope["noted"].update(error.log or {})
             return error_response(error)
         except StoreUnavailable as error:
-            self._log.write("error", "store_unavailable", reason=str(error), **request.scope["noted"])
-            return _store_unavailable()
+            told = {"component": error.component, "reason": str(error)}
+            self._log.write("error", "store_unavailable", **told, **request.scope["noted"])
+            return _unavailable(error.component)
         except ClientDisconnect:
             return refusal_response(Code.REQUEST_MALFORMED, "the client left before it was read", status=400)
         # The boundary of the server: a defect of ours must answer, approve nothing, and tell only the log.
@@ -231,9 +232,12 @@ def _nothing_there(found: WrongMethod | None) -> Response:
     return response
 
 
-def _store_unavailable() -> Response:
+def _unavailable(component: str) -> Response:
+    """Names what a person has to look at; the reason is for the log and for /ready."""
     message = "the store cannot record this now, so nothing was decided; retry later"
-    response = refusal_response(Code.STORE_UNAVAILABLE, message)
+    if component != StoreUnavailable.component:
+        message = f"{component.capitalize()} does not answer, so nothing is let through; retry later"
+    response = refusal_response(Code.STORE_UNAVAILABLE, message, details={"component": component})
     response.headers["Retry-After"] = "1"
     return response
 

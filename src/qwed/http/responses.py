@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -48,6 +48,8 @@ def error_response(error: RequestError) -> Response:
     return JsonResponse(encode_json({"error": error.refusal.to_wire()}), error.status, headers)
 
 
-def refusal_response(code: Code, message: str, status: int | None = None) -> Response:
-    body = encode_json({"error": Refusal(code, message).to_wire()})
+def refusal_response(
+    code: Code, message: str, status: int | None = None, *, details: Mapping[str, Any] | None = None
+) -> Response:
+    body = encode_json({"error": Refusal(code, message, details).to_wire()})
     return JsonResponse(body, CODES[code].status if status is None else status)

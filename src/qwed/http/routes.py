@@ -95,7 +95,7 @@ class Api:
         self._behind_proxy = behind_proxy
         self._listeners = Listeners(max_listeners)
         self._overviews = Overviews(services)
-        self.outage = services.commons.outage
+        self.outage, self.limiter_name = services.commons.outage, services.commons.name
         self.stopping = threading.Event()
 
     # --- deciding ------------------------------------------------------------------------------
@@ -632,16 +632,20 @@ class Api:
         return response_of(Answer({"status": "ok", "version": self._version}))
 
     async def ready(self, request: Request) -> Response:
+        """Names every component that is away, and why."""
+        commons, away = self._services.commons, dict[str, str]()
         try:
             await self._services.store.ping()
         except StoreUnavailable as error:
-            return response_of(Answer({"ready": False, "store": str(error)}, status=503))
-        commons = self._services.commons
+            away[error.component] = str(error)
         if (outage := commons.outage()) is not None:
-            body = {"ready": False, "store": "ok", "limiter": commons.name, "reason": outage}
+            away[commons.name] = outage
+        body: dict[str, Any] = {"store": away.get("store", "ok"), "limiter": commons.name}
+        if away:
+            reason = "; ".join(f"{component}: {why}" for component, why in away.items())
+            body |= {"ready": False, "components": list(away), "reason": reason}
             return response_of(Answer(body, status=503))
-        body = {"ready": True, "store": "ok", "limiter": commons.name}
-        return response_of(Answer({**body, "policy_version": self._services.policy.version}))
+        return response_of(Answer({"ready": True, **body, "policy_version": self._services.policy.version}))
 
     async def metrics(self, request: Request) -> Response:
         """For an operator, or from this machine itself (which a proxy would make of everybody)."""

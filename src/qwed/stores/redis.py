@@ -18,7 +18,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from qwed.domain.policy import RateLimit
 from qwed.gateway.events import Event, EventHub
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.ports import LimiterUnavailable
 from qwed.gateway.rate_limits import ALLOWED, Allowed, Limited
 from qwed.gateway.waiting import run
 from qwed.stores.background import BackgroundLoop
@@ -101,7 +101,7 @@ class RedisCommons:
         return RedisLimiter(self, f"{PREFIX}{name}:", rate)
 
     async def count(self, key: str, rate: RateLimit) -> Allowed | Limited:
-        """Raises `StoreUnavailable`."""
+        """Raises `LimiterUnavailable`."""
         return await self._background.do(lambda: self._count(key, rate))
 
     async def _count(self, key: str, rate: RateLimit) -> Allowed | Limited:
@@ -111,7 +111,7 @@ class RedisCommons:
                 wait = await self._evaluate(key, rate.limit, window)
         except _FAILED as error:
             self._fail(error)
-            raise StoreUnavailable("requests can't be counted: Redis does not answer") from error
+            raise LimiterUnavailable(self.name, "requests can't be counted: Redis does not answer") from error
         return ALLOWED if wait == 0 else Limited(wait / 1_000_000)
 
     async def _evaluate(self, key: str, limit: int, window: int) -> int:
