@@ -403,13 +403,13 @@ def test_a_lease_that_runs_out_while_the_commit_is_being_written_frees_nothing(s
 
     def slow_write(records):
         begun.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         write(records)
 
     monkeypatch.setattr(tables, "write", slow_write)
     with ThreadPoolExecutor(1) as pool:
         committing = pool.submit(shelf.commit, decided(agent, attempt, admission), admission)
-        assert begun.wait(20)
+        assert begun.wait(60)
         shelf.clock.advance(HOUR)
         overtaking = shelf.admit(agent, an_attempt(1, "quick"))
         may_end.set()

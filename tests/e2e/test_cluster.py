@@ -107,7 +107,7 @@ def test_an_event_of_one_worker_is_heard_at_the_others(cluster):
         with cluster.client() as client, client.stream("GET", "/events") as stream:
             lines = stream.iter_lines()
             next(lines)
-            connected.wait(20)
+            connected.wait(60)
             for line in lines:
                 if agent["agent_id"] in line:
                     heard.append(line)
@@ -116,10 +116,10 @@ def test_an_event_of_one_worker_is_heard_at_the_others(cluster):
     listeners = [threading.Thread(target=listen, daemon=True) for _ in range(4)]
     for listener in listeners:
         listener.start()
-    connected.wait(20)
+    connected.wait(60)
     cluster.together([verify_request(agent, "1+1", 1, "heard")])
     for listener in listeners:
-        listener.join(30)
+        listener.join(60)
 
     assert len(heard) == 4
 
@@ -167,7 +167,7 @@ def replaced_under_load(cluster):
         time.sleep(0.2)
     over.set()
     for caller in callers:
-        caller.join(30)
+        caller.join(60)
 
     assert len(cluster.workers) == 2 and not set(cluster.workers) & before
     assert set(statuses) == {(200, "APPROVED")}

@@ -128,7 +128,7 @@ async def insist(cluster, agent, count, kill_after):
         base_url=cluster.base_url,
         headers={"Authorization": f"Bearer {OPERATOR_KEY}"},
         limits=httpx2.Limits(max_connections=50),
-        timeout=30,
+        timeout=60,
     ) as client:
         async with asyncio.timeout(120):
             await asyncio.gather(*(ask(client, number) for number in range(count)))

@@ -41,7 +41,7 @@ class Load:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()
 
 
@@ -98,7 +98,7 @@ def test_what_was_in_flight_when_the_process_died_is_free_after_the_restart(tmp_
     thread.start()
     time.sleep(0.15)
     server.kill()
-    thread.join(30)
+    thread.join(60)
     server.start()
     used = len(recorded(server, agent))
     answers = [response.json() for response in server.together(requests)]

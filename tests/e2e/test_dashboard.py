@@ -15,7 +15,7 @@ from qwed_sdk import QWEDClient
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 ENGINES = ["math", "logic", "fact", "sql", "code"]
 PERSON = ["read", "approve", "register", "trust"]
 #: A write waits for a person at trust level 2.

@@ -20,7 +20,7 @@ from qwed.gateway.records import ReceivedEct, Record
 from qwed.stores.sqlite import SqliteTables
 
 pytestmark = pytest.mark.xdist_group("browser")
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from tests.support.ledgers import verified_head
+from tests.support.receivers import wait_for
 from tests.support.server import OPERATOR_KEY, Server, json_lines, verify_request
 
 pytestmark = pytest.mark.xdist_group("http-api")
@@ -262,7 +263,7 @@ def test_an_address_that_leads_nowhere_is_a_plain_error(http, path):
 
 def raw(server, request: bytes) -> bytes:
     host, port = server.base_url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         answer = b""
@@ -508,6 +509,7 @@ def test_the_log_holds_no_secret_and_no_body(server, http):
         server.call("POST", f"/agents/{agent['agent_id']}/verify", key=credential, json={"action": action})
     server.call("GET", f"/agents/{agent['agent_id']}/activity?conversation_id={password}")
     server.call("GET", f"/{password}")
+    wait_for(lambda: len(json_lines(server.log())) > 10, "log lines")
     time.sleep(0.5)
     log = server.log()
 
@@ -543,7 +545,7 @@ def test_the_files_are_for_their_owner_alone(server):
 async def listen(server, key, ready, seen, seconds):
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(base_url=server.base_url, headers=headers, timeout=30) as client,
+        httpx2.AsyncClient(base_url=server.base_url, headers=headers, timeout=60) as client,
         client.stream("GET", "/events") as response,
     ):
         assert response.headers["Content-Type"].startswith("text/event-stream")
@@ -626,10 +628,10 @@ def test_a_stop_under_load_finishes_what_was_accepted_and_loses_nothing(tmp_path
         time.sleep(0.01)
     stopping.set()
     server.process.send_signal(signal.SIGTERM)
-    server.process.wait(30)
+    server.process.wait(60)
     code = server.stop()
     for worker in workers:
-        worker.join(30)
+        worker.join(60)
 
     assert code == 0
     with Server(tmp_path) as again:

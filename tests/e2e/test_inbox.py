@@ -92,7 +92,7 @@ def test_the_inbox_shows_what_arrives_and_answers_it_with_two_keys(server, tmp_p
         terminal.press("y")
         terminal.wait(f"{approval_id} is approved")
         terminal.press("q")
-        terminal.process.wait(20)
+        terminal.process.wait(60)
 
         assert terminal.process.returncode == 0
         shown = server.call("GET", f"/approvals/{approval_id}").json()
@@ -119,7 +119,7 @@ def test_without_a_terminal_there_is_a_line_for_what_begins_and_what_ends(server
             server.call("POST", f"/approvals/{approval_id}/deny", json={})
             wait_for(lambda: "denied" in output.read_text(), "second line")  # noqa: B023
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
         finally:
             if process.poll() is None:
                 process.kill()

@@ -46,8 +46,8 @@ def listening(stage: Stage, *options: str, url: str | None = None, **environ: st
         yield line.split()[-1]
     finally:
         process.terminate()
-        assert process.wait(30) is not None
-        reading.join(10)
+        assert process.wait(60) is not None
+        reading.join(60)
         process.stderr.close()
 
 

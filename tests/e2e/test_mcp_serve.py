@@ -150,8 +150,8 @@ def test_it_serves_over_http_as_well(protected: Protected):
         assert asyncio.run(scenario()) == "CORRECTED"
     finally:
         process.terminate()
-        process.wait(30)
-        reading.join(10)
+        process.wait(60)
+        reading.join(60)
         process.stderr.close()
 
 

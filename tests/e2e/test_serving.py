@@ -157,7 +157,7 @@ def test_who_connected_before_the_stop_is_answered_though_it_takes_its_time(tmp_
         time.sleep(2)
         late.sendall(READY)
         first = answered(late)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(60) == 0
 
     assert first.startswith(b"HTTP/1.1 200")
     assert b"connection: close" in first
@@ -166,4 +166,4 @@ def test_who_connected_before_the_stop_is_answered_though_it_takes_its_time(tmp_
 def test_who_connected_and_never_asks_does_not_keep_the_server_from_stopping(tmp_path):
     with Server(tmp_path) as server, connected(server):
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(60) == 0

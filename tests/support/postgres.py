@@ -129,7 +129,7 @@ class PostgresServer:
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
-            self.process.wait(30)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -60,7 +60,7 @@ class Protected:
         return made
 
     def gate(self, **options: Any) -> ToolGate:
-        return ToolGate(self.agent_id, **{"client": self.client, "wait_seconds": 20, **options})
+        return ToolGate(self.agent_id, **{"client": self.client, "wait_seconds": 60, **options})
 
     def record(self) -> list[tuple[str, str, str | None]]:
         """What was decided and what became of it, oldest first."""
@@ -71,7 +71,7 @@ class Protected:
             if entry["decision"] != "NOTED"
         ]
 
-    def open_approval(self, within: float = 20) -> Approval:
+    def open_approval(self, within: float = 60) -> Approval:
         end = time.monotonic() + within
         while time.monotonic() < end:
             found = self.person.approvals(agent_id=self.agent_id, status="open")
@@ -95,4 +95,4 @@ class Protected:
         try:
             yield seen
         finally:
-            thread.join(30)
+            thread.join(60)

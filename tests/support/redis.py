@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.postgres import NoServer, free_port
 
-START_SECONDS = 20
+START_SECONDS = 60
 
 
 def binary() -> Path:
@@ -82,4 +82,4 @@ class RedisServer:
         if self.process is not None and self.process.poll() is None:
             self.resume()
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(60)

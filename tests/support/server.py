@@ -54,12 +54,12 @@ class Server:
             )
         self.output = _read_announcement(self.process)
         if "QWED gateway" not in self.output:
-            self.process.wait(10)
+            self.process.wait(60)
             raise RuntimeError(f"the server did not start: {self.log()[-2000:]}")
         self.base_url = next(line for line in self.output.splitlines() if "QWED gateway" in line).split()[-1]
         return self
 
-    def stop(self, within: float = 30) -> int:
+    def stop(self, within: float = 60) -> int:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -87,7 +87,7 @@ class Server:
 
     def client(self, key: str | None = OPERATOR_KEY, **options: Any) -> httpx2.Client:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return httpx2.Client(base_url=self.base_url, headers=headers, timeout=30, **options)
+        return httpx2.Client(base_url=self.base_url, headers=headers, timeout=60, **options)
 
     def call(
         self, method: str, path: str, *, key: str | None = OPERATOR_KEY, **request: Any

@@ -65,7 +65,7 @@ class Traffic:
 
     def _client(self) -> httpx2.Client:
         headers = {"Authorization": f"Bearer {OPERATOR_KEY}"}
-        return httpx2.Client(base_url=self._cluster.base_url, headers=headers, timeout=20)
+        return httpx2.Client(base_url=self._cluster.base_url, headers=headers, timeout=60)
 
     # --- what must hold ------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Rules about the source itself, read from its syntax: what is never called, and who may do what."""
 
 import ast
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,13 @@ ENVIRONMENT_READERS = {
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in MODULES:
-        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@functools.cache
+def nodes() -> list[tuple[str, ast.AST]]:
+    return [
+        (path.relative_to(SOURCE).as_posix(), node)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
 
 
 def dotted(node: ast.AST) -> str:
@@ -62,8 +66,7 @@ def test_the_source_is_here():
 def test_nothing_runs_agent_text_or_fetches_by_itself():
     found = [
         f"{name}:{node.lineno} calls {dotted(node.func)}"
-        for name, tree in trees()
-        for node in ast.walk(tree)
+        for name, node in nodes()
         if isinstance(node, ast.Call) and dotted(node.func) in FORBIDDEN_CALLS
     ]
 
@@ -73,8 +76,7 @@ def test_nothing_runs_agent_text_or_fetches_by_itself():
 def test_nothing_imports_what_could_run_or_fetch_for_it():
     found = [
         f"{name}:{node.lineno} imports {module}"
-        for name, tree in trees()
-        for node in ast.walk(tree)
+        for name, node in nodes()
         for module in imported(node)
         if module in FORBIDDEN_IMPORTS or module.startswith(("pickle.", "requests."))
     ]
@@ -85,8 +87,7 @@ def test_nothing_imports_what_could_run_or_fetch_for_it():
 def test_no_process_is_started_through_a_shell():
     found = [
         f"{name}:{node.lineno}"
-        for name, tree in trees()
-        for node in ast.walk(tree)
+        for name, node in nodes()
         if isinstance(node, ast.keyword)
         and node.arg == "shell"
         and not (isinstance(node.value, ast.Constant) and node.value.value is False)
@@ -98,8 +99,7 @@ def test_no_process_is_started_through_a_shell():
 def test_one_module_of_each_package_reads_the_environment():
     readers = {
         name
-        for name, tree in trees()
-        for node in ast.walk(tree)
+        for name, node in nodes()
         if dotted(node) in ENVIRONMENT or any(module in ENVIRONMENT for module in imported(node))
     }
 

@@ -1,5 +1,6 @@
 import pytest
 from tests.corpora import logic
+from tests.support.tiers import scale
 
 from qwed.domain.actions import Action
 from qwed.engines.logic import LogicEngine
@@ -9,7 +10,7 @@ engine = LogicEngine()
 
 def test_every_generated_case_gets_the_answer_found_by_trying_everything():
     wrong = []
-    for case in logic.cases(600, seed=11):
+    for case in logic.cases(scale(ci=300, nightly=3_000, long=20_000), seed=11):
         finding = engine.verify(Action("verify_logic", query=case.query, parameters=case.parameters))
         if (finding.status.value, finding.evidence.get("answer")) != (case.status, case.answer):
             wrong.append((case, finding))
@@ -18,7 +19,7 @@ def test_every_generated_case_gets_the_answer_found_by_trying_everything():
 
 
 def test_the_corpus_holds_both_answers_of_every_family():
-    seen = {(case.family, case.status) for case in logic.cases(500, seed=3)}
+    seen = {(case.family, case.status) for case in logic.cases(250, seed=3)}
 
     for family in logic.FAMILIES:
         name = family.__name__.replace("_", " ")

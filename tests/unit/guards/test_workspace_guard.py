@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -842,18 +843,23 @@ UNPRIVILEGED = """
 """
 
 
+@pytest.fixture
+def open_to_all():
+    """Another user may enter it. pytest closes its own folders to others whenever a run begins."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which only root can")
-def test_an_owner_locked_out_by_modes_is_let_in_again(tmp_path):
-    for directory in [tmp_path, *tmp_path.parents]:
-        if directory.stat().st_uid == os.getuid() and directory.stat().st_mode & 0o777 == 0o700:
-            directory.chmod(0o755)
-    workspace = tmp_path / "workspace"
-    for path in (workspace, tmp_path / "store"):
+def test_an_owner_locked_out_by_modes_is_let_in_again(open_to_all):
+    workspace = open_to_all / "workspace"
+    for path in (workspace, open_to_all / "store"):
         path.mkdir()
         os.chown(path, 65534, 65534)
     source = Path(__file__).parents[3] / "src"
     answer = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(UNPRIVILEGED), str(workspace), str(tmp_path / "store")],
+        [sys.executable, "-c", textwrap.dedent(UNPRIVILEGED), str(workspace), str(open_to_all / "store")],
         env={"PYTHONPATH": str(source)},
         capture_output=True,
         text=True,

@@ -57,7 +57,7 @@ class Stream:
 
 
 async def until(condition):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -79,13 +79,13 @@ def test_a_stream_hears_nothing_after_its_key_was_revoked(world):
 
     async def listen():
         stream = Stream(world, made["api_key"])
-        await asyncio.sleep(0.1)
+        await until(lambda: stream.sent)
         await verify(world, agent, "before")
-        await asyncio.sleep(0.1)
+        await until(lambda: "event: decision" in stream.text)
         heard = stream.text.count("event: decision")
         await call(world, "DELETE", f"/keys/{made['key_id']}")
         await verify(world, agent, "after")
-        await asyncio.wait_for(stream.task, 5)
+        await asyncio.wait_for(stream.task, 60)
         return heard, stream.text.count("event: decision")
 
     assert world.run(listen()) == (1, 1)
@@ -96,10 +96,10 @@ def test_a_stream_ends_with_its_agents_token(world):
 
     async def listen():
         stream = Stream(world, agent["agent_token"])
-        await asyncio.sleep(0.1)
+        await until(lambda: stream.sent)
         assert stream.status == 200 and not stream.task.done()
         await call(world, "POST", f"/agents/{agent['agent_id']}/rotate-token")
-        await asyncio.wait_for(stream.task, 5)
+        await asyncio.wait_for(stream.task, 60)
 
     world.run(listen())
 
@@ -107,13 +107,13 @@ def test_a_stream_ends_with_its_agents_token(world):
 def test_a_caller_has_only_so_many_streams_and_may_open_another_when_one_ends(world):
     async def listen():
         open_ones = [Stream(world, OPERATOR_KEY) for _ in range(sse.MAX_STREAMS)]
-        await asyncio.sleep(0.2)
+        await until(lambda: all(stream.sent for stream in open_ones))
         refused = await call(world, "GET", "/events")
         other = Stream(world, agent["agent_token"])
-        await asyncio.sleep(0.1)
+        await until(lambda: other.sent)
         await open_ones.pop().leave()
         again = Stream(world, OPERATOR_KEY)
-        await asyncio.sleep(0.1)
+        await until(lambda: again.sent)
         still_open = not again.task.done()
         for stream in (*open_ones, other, again):
             await stream.leave()
@@ -153,7 +153,7 @@ def test_who_waits_for_an_approval_with_a_revoked_key_is_not_told(world):
 
     async def wait():
         waiting = asyncio.create_task(
-            call(world, "GET", f"/approvals/{pending['approval']['id']}?wait=1", made["api_key"])
+            call(world, "GET", f"/approvals/{pending['approval']['id']}?wait=3", made["api_key"])
         )
         await asyncio.sleep(0.1)
         await call(world, "DELETE", f"/keys/{made['key_id']}")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.fakes import SECOND
+from tests.support.tiers import scale
 from tests.support.world import OPERATOR_KEY, World, calculate
 
 from qwed.domain.compliance import CONTROLS, TITLES, Figure
@@ -233,7 +234,7 @@ def test_a_character_the_font_lacks_is_spelled_out():
     assert visible("Ωж€→") == "Ωж€→"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scale(ci=8, nightly=100, long=500), deadline=None)
 @given(st.lists(st.text(max_size=1500), min_size=1, max_size=4))
 def test_no_text_breaks_the_page(report, texts):
     change = {"at": "2026-01-01T00:00:00.000Z", "agent_id": texts[0], "kind": "x", "by": texts[-1]}
