@@ -19,7 +19,7 @@ from tests.corpora import (
 )
 
 from qwed.engines.code.inspect import guess_shell, inspect_code
-from qwed.engines.code.pretests import find_runnable, is_no_command, is_no_javascript
+from qwed.engines.code.pretests import find_runnable, is_harmless_python, is_no_command, is_no_javascript
 
 
 def texts_of(*modules):
@@ -73,6 +73,11 @@ def test_a_text_said_to_hold_no_command_has_no_effect_as_shell(text):
 def test_a_text_said_to_be_no_javascript_does_not_parse(text):
     if is_no_javascript(text):
         assert inspect_code("javascript", text).malformed is not None
+
+
+@given(MIXED)
+def test_a_text_said_to_set_and_call_nothing_does_no_harm_as_python(text):
+    assert not (is_harmless_python(text) and inspect_code("python", text).harms)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a bash to ask")

@@ -28,8 +28,15 @@ _PLAIN_LINE: Final = re.compile(r"""[ \t]*([A-Za-z_]\w*|[-+]?\d[\d.+*/%-]*)(?:[ 
 
 _BETWEEN: Final = re.compile(r"[\s'\"=,@]+")
 
-# Two names side by side, at the beginning of a text: no JavaScript begins so.
-_TWO_NAMES: Final = re.compile(r"\s*([A-Za-z_]\w*)[ \t]+([A-Za-z_]\w*)")
+# `word (x`, with the parenthesis where an argument would stand.
+_OPENED: Final = re.compile(r"\((?![ \t]*\))")
+_IN_THE_MIDDLE: Final = re.compile(r"(?:.*[\s;&|])?([\w.,:/%+=\]*'\"-]+)[ \t]+", re.DOTALL)
+
+# Two names side by side, at the beginning of a text: no JavaScript begins so, nor with `if x` or `for x`.
+_TWO_NAMES: Final = re.compile(
+    r"""\s*([A-Za-z_]\w*)((?:[ \t]+-{1,2}[A-Za-z][\w-]*)*)[ \t]+(?:([A-Za-z_$][\w$]*)|["'\d])"""
+)
+_WITHOUT_PARENTHESES: Final = re.compile(r"\s*(?:if|while|for|switch)[ \t]+(?!\(|await\b)[\w\[!\"'$/.-]")
 _JAVASCRIPT_WORDS: Final = frozenset(
     """
     abstract as async await case class const debugger default delete do else enum export extends finally for
@@ -47,10 +54,13 @@ def find_runnable(text: str) -> str | None:
     """The lines that a shell runs before the first that it can't read; None where that is the whole text."""
     stopped = _BORING.match(text)
     position = stopped.end() if stopped is not None else 0
+    begins = text.rfind("\n", 0, position) + 1
     call = _CALL.match(text, position)
-    if call is None or call[1] in _RESERVED:
-        return None
-    return text[: text.rfind("\n", 0, position) + 1]
+    if call is not None:
+        return None if call[1] in _RESERVED else text[:begins]
+    middle = _IN_THE_MIDDLE.fullmatch(text, begins, position) if _OPENED.match(text, position) else None
+    is_error = middle is not None and not _RESERVED & set(text[begins:position].split())
+    return text[:begins] if is_error else None
 
 
 def is_no_command(text: str) -> bool:
@@ -74,11 +84,18 @@ def _names_secret(line: str) -> bool:
 def is_no_javascript(text: str) -> bool:
     """Whether the text can't be parsed as JavaScript, by two names side by side or a line of Python."""
     names = _TWO_NAMES.match(text)
-    if names is not None and not {names[1], names[2]} & _JAVASCRIPT_WORDS:
-        return True
-    if re.match(r"\s*#(?!!)\s", text):
+    if names is not None:
+        between = names[2].replace("-", " ").split()
+        if not {names[1], names[3], *between} & _JAVASCRIPT_WORDS:
+            return True
+    if _WITHOUT_PARENTHESES.match(text) or re.match(r"\s*#(?!!)\s", text):
         return True
     return _PYTHON_LINE.search(text) is not None and _SPANS_LINES.search(text) is None
+
+
+def is_harmless_python(text: str) -> bool:
+    """Whether the text, as Python, calls, imports and sets nothing at all."""
+    return not any(sign in text for sign in ("(", "import", "@", "=", "["))
 
 
 @functools.cache

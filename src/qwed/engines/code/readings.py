@@ -11,7 +11,7 @@ import msgspec
 
 from qwed.domain.findings import Status
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
-from qwed.engines.code.pretests import find_runnable, is_no_command, is_no_javascript
+from qwed.engines.code.pretests import find_runnable, is_harmless_python, is_no_command, is_no_javascript
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
@@ -39,7 +39,11 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
     """The declared language is the only one at home; in the others only what is forbidden counts."""
     readings = _Readings(text)
     declared = readings.inspect(language, text)
-    others = [readings.read(other, is_guess=True) for other in LANGUAGES if other != language]
+    others = [
+        readings.read(other, is_guess=True)
+        for other in LANGUAGES
+        if other != language and not (other == PYTHON and is_harmless_python(text))
+    ]
     return _add_found(declared, others, with_acts=False)
 
 
