@@ -31,12 +31,14 @@ _ENGINE_BOUND: Final = frozenset(
 @dataclasses.dataclass(frozen=True)
 class ToolAs:
     """`ToolAs("execute_sql", query="statement")`: a tool's action type, and which of its arguments is the
-    action's query, code or target. The others are its parameters."""
+    action's query, code or target. The others are its parameters. `fixed` are parameters that the tool itself
+    decides, such as `{"language": "shell"}`: a call that says otherwise is refused."""
 
     action_type: str
     query: str | None = None
     code: str | None = None
     target: str | None = None
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 ToolMap: TypeAlias = Mapping[str, str | ToolAs]
@@ -59,6 +61,8 @@ class ToolCall:
     action: Mapping[str, Any]
     #: Field of the action → the argument it was taken from.
     taken: Mapping[str, str]
+    #: Parameters of the action that no argument holds, and that nobody changes.
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def arguments_for(self, granted: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments to run with: as they are, but for what the granted action changes."""
@@ -79,6 +83,9 @@ class ToolCall:
 
     def _take_parameters(self, arguments: dict[str, Any], granted: Mapping[str, Any]) -> None:
         proposed = self.action.get("parameters") or {}
+        for name, value in self.fixed.items():
+            if name not in granted or granted[name] != value:
+                raise NotApplicable(f"the granted action changes {name!r}, which the tool has fixed")
         for name in proposed.keys() - granted.keys():
             del arguments[name]
         for name, value in granted.items():
@@ -105,9 +112,18 @@ def tool_call(tool_name: str, arguments: Mapping[str, Any], tool_map: ToolMap) -
             raise NotShowable(f"the argument {name!r} is the action's {field}, and no text")
         action[field] = arguments[name]
     rest = {str(name): plain(value) for name, value in arguments.items() if name not in taken.values()}
-    if rest:
-        action["parameters"] = rest
-    return ToolCall(tool_name, arguments, action, taken)
+    fixed = _fixed(rule.fixed, rest) if isinstance(rule, ToolAs) else {}
+    if rest or fixed:
+        action["parameters"] = {**rest, **fixed}
+    return ToolCall(tool_name, arguments, action, taken, fixed)
+
+
+def _fixed(members: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    fixed = {str(name): plain(value) for name, value in members.items()}
+    for name, value in fixed.items():
+        if name in given and given[name] != value:
+            raise NotShowable(f"the argument {name!r} says otherwise than what the tool has fixed")
+    return fixed
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -8,6 +8,7 @@ import pathlib
 import uuid
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,3 +150,42 @@ def test_an_action_granted_as_it_was_proposed_gives_the_arguments_back(
     call = tool_call("t", arguments, {"t": "execute_sql"} if mapped else {})
 
     assert call.arguments_for(call.action) == arguments
+
+
+SHELL_TOOL = {"run": ToolAs("execute_code", code="line", fixed={"language": "shell"})}
+
+
+def test_what_a_tool_has_fixed_is_a_parameter_of_every_call() -> None:
+    call = tool_call("run", {"line": "ls", "cwd": "src"}, SHELL_TOOL)
+
+    assert call.action == {
+        "type": "execute_code",
+        "code": "ls",
+        "parameters": {"cwd": "src", "language": "shell"},
+    }
+    assert call.arguments_for(call.action) == {"line": "ls", "cwd": "src"}
+
+
+def test_a_call_can_not_say_otherwise_than_what_is_fixed() -> None:
+    with pytest.raises(NotShowable, match="language"):
+        tool_call("run", {"line": "ls", "language": "python"}, SHELL_TOOL)
+
+    same = tool_call("run", {"line": "ls", "language": "shell"}, SHELL_TOOL)
+    assert same.action["parameters"] == {"language": "shell"}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"language": "python"}])
+def test_a_grant_that_changes_what_is_fixed_is_not_carried_out(parameters: dict[str, Any]) -> None:
+    call = tool_call("run", {"line": "ls"}, SHELL_TOOL)
+
+    with pytest.raises(NotApplicable, match="language"):
+        call.arguments_for({"type": "execute_code", "code": "ls", "parameters": parameters})
+
+
+def test_a_map_in_a_file_can_fix_parameters() -> None:
+    read = msgspec.json.decode(
+        b'{"run": {"action_type": "execute_code", "code": "line", "fixed": {"language": "shell"}}}',
+        type=dict[str, str | ToolAs],
+    )
+
+    assert tool_call("run", {"line": "ls"}, read).action["parameters"] == {"language": "shell"}
