@@ -50,17 +50,28 @@ class RiskFactor(msgspec.Struct, frozen=True):
     weight: float
 
 
-class ToolAssessment(msgspec.Struct, frozen=True):
-    tool_name: str
-    group: Group
-    risk_score: float
-    base_risk: float
-    factors: tuple[RiskFactor, ...]
-    blocked_reason: str | None
+class ToolAssessment(dict[str, Any]):
+    """The answer, as the documents print it: `approved`, `blocked_reason` where it is not, and beside them
+    the tool's name and what its risk is made of."""
 
-    @property
-    def approved(self) -> bool:
-        return self.blocked_reason is None
+    def __init__(self, tool_name: str, group: Group, factors: tuple[RiskFactor, ...]) -> None:
+        self.tool_name, self.group, self.factors = tool_name, group, factors
+        self.base_risk = BASE_RISK[group]
+        self.risk_score = _score(self.base_risk, factors)
+        self.blocked_reason = None if group is Group.SAFE else _reason(group, tool_name, self.risk_score)
+        self.approved = self.blocked_reason is None
+        super().__init__(approved=self.approved)
+        if self.blocked_reason is not None:
+            self["blocked_reason"] = self.blocked_reason
+        self |= {"tool_name": tool_name, "risk_score": self.risk_score, "risk_assessment": self._risk()}
+
+    def _risk(self) -> dict[str, Any]:
+        return {
+            "base_risk": self.base_risk,
+            "factors": [{"factor": item.factor, "weight": item.weight} for item in self.factors],
+            "final_risk": self.risk_score,
+            "requires_approval": self.group is Group.DANGEROUS,
+        }
 
 
 class ToolApprovalSystem:
@@ -90,18 +101,15 @@ class ToolApprovalSystem:
         return Group.SAFE if tool_name in self._safe else Group.UNKNOWN
 
     def assess(self, tool_name: str, parameters: Mapping[str, Any] | None = None) -> ToolAssessment:
-        group = self.group_of(tool_name)
+        """Whether this call is approved, and why not: `answer["approved"]`, `answer["blocked_reason"]`."""
         factors = tuple(_factors(tool_name, parameters or {}))
-        base = BASE_RISK[group]
-        score = _score(base, factors)
-        reason = None if group is Group.SAFE else _reason(group, tool_name, score)
-        return ToolAssessment(tool_name, group, score, base, factors, reason)
+        return ToolAssessment(tool_name, self.group_of(tool_name), factors)
 
 
 def explain_danger(tool_name: str, parameters: Mapping[str, Any]) -> str:
     """Why a dangerous tool waits for a person, however much its caller is trusted."""
-    score = _score(BASE_RISK[Group.DANGEROUS], _factors(tool_name, parameters))
-    return _reason(Group.DANGEROUS, tool_name, score)
+    assessed = ToolAssessment(tool_name, Group.DANGEROUS, tuple(_factors(tool_name, parameters)))
+    return str(assessed.blocked_reason)
 
 
 def _score(base: float, factors: Iterable[RiskFactor]) -> float:

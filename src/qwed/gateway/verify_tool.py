@@ -149,9 +149,7 @@ class _Call:
             "approved": approved,
             "risk_score": assessment.risk_score,
             "risk_assessment": {
-                "base_risk": assessment.base_risk,
-                "factors": assessment.factors,
-                "final_risk": assessment.risk_score,
+                **assessment["risk_assessment"],
                 "requires_approval": conclusion.decision is Decision.PENDING,
             },
             "policy_checks": self.checks,
