@@ -106,7 +106,8 @@ class Traffic:
         while psql("SELECT count(*) FROM pending", name) != "0" and time.monotonic() < end:
             time.sleep(0.2)
         copy = folder / f"ledger-{time.monotonic_ns()}.db"
-        snapshot(database, copy)
+        waiting = snapshot(database, copy)
         ring = read_ring(self._cluster.folder / "qwed.key", node_issuer("local"))
-        head = verified_head(copy, ring)
-        assert head.seq == int(psql("SELECT count(*) FROM activities", name))
+        head = verified_head(copy, ring, waiting)
+        about_rows = int(psql("SELECT count(*) FROM ledger WHERE subject LIKE 'state:%'", name))
+        assert head.seq == int(psql("SELECT count(*) FROM activities", name)) + about_rows

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
@@ -14,6 +14,7 @@ from qwed.bootstrap import signing_key_path
 from qwed.cli.ect import CannotRun, read_jwks, token_text
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
+from qwed.domain.times import iso
 from qwed.ect.jwk import InvalidKey, PublicKey
 from qwed.ect.jws import InvalidToken
 from qwed.ect.key_files import open_ring, read_ring
@@ -24,9 +25,10 @@ from qwed.ledger import export as exports
 from qwed.ledger.audit import Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
+from qwed.ledger.states import Waiting
 from qwed.settings import MEMORY, PostgresUrl, Settings, read_settings
 from qwed.stores import DatabaseUnusable
-from qwed.stores.sqlite.ledger import SqliteLedger, export_ledger, verify_ledger
+from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
 
 _DATABASE = click.option(
     "--database", metavar="PATH", help="The store [qwed.db]; a running gateway may own it."
@@ -64,10 +66,11 @@ def verify(
         checkpoints = _known(known, keys)
         with _opened(exported) as lines:
             return _told_export(exports.verify(lines, keys, witnesses, checkpoints), as_json)
-    settings, path = _store(database)
-    keys = _keys(jwks) if jwks else deployment_keys(settings, path)
+    store = _store(database)
+    path = store.path
+    keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
     try:
-        found = verify_ledger(path, keys, _known(known, keys))
+        found = verify_ledger(path, keys, _known(known, keys), store.waiting)
     except sqlite3.Error as error:
         raise CannotRun(f"{path} can't be read: {error}") from None
     if isinstance(found, Tampering):
@@ -83,6 +86,7 @@ def verify(
                 "root": found.audited.root.hex(),
                 "compared": found.payloads,
                 "erased": found.erased,
+                "rows": _rows(found),
             }
         )
     else:
@@ -91,7 +95,23 @@ def verify(
             f" head {head.hash.hex()}\n"
             f"       {found.payloads} compared with their payloads, {found.erased} payloads erased"
         )
+        for line in _told_rows(found):
+            click.echo(f"       {line}")
     return 0
+
+
+def _rows(found: Followed) -> dict[str, Any]:
+    adopted_at = None if found.adopted_ms is None else iso(found.adopted_ms)
+    return {"compared": found.rows, "taken_over": found.adopted, "taken_over_at": adopted_at}
+
+
+def _told_rows(found: Followed) -> Iterator[str]:
+    if found.rows is None:
+        yield "rows (agents, keys, approvals, trust …) not checked: no entry has any; a start takes them over"
+        return
+    yield f"{found.rows} rows (agents, keys, approvals, trust …) as their last entries have them"
+    if found.adopted_ms is not None:
+        yield f"{found.adopted} rows taken over on {iso(found.adopted_ms)[:10]}, not provable before"
 
 
 @ledger.command()
@@ -100,7 +120,7 @@ def verify(
 @click.option("--without-payloads", is_flag=True, help="The entries and signatures alone.")
 def export(database: str | None, out: str | None, without_payloads: bool) -> int:
     """Write the whole ledger as lines that anyone verifies with the public keys alone."""
-    _, path = _store(database)
+    path = _store(database).path
     lines = export_ledger(path, payloads=not without_payloads)
     try:
         if out is None:
@@ -121,7 +141,7 @@ def export(database: str | None, out: str | None, without_payloads: bool) -> int
 @_JSON
 def checkpoint(database: str | None, as_json: bool) -> int:
     """The newest signed checkpoint: keep it elsewhere, and a shortened ledger is noticed."""
-    _, path = _store(database)
+    path = _store(database).path
     with _Reading(path) as stored:
         signed = stored.checkpoint()
     if signed is None:
@@ -139,7 +159,7 @@ def checkpoint(database: str | None, as_json: bool) -> int:
 @_JSON
 def prove(subject: str, database: str | None, as_json: bool) -> int:
     """Prove that the entry about SUBJECT (an activity's id, a token's jti, or a number) is in the ledger."""
-    _, path = _store(database)
+    path = _store(database).path
     with _Reading(path) as stored:
         seq = int(subject) if subject.isdecimal() else stored.position(subject)
         signed = stored.checkpoint()
@@ -225,27 +245,34 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 
 
-def _store(database: str | None) -> tuple[Settings, Path]:
+class _Store(NamedTuple):
+    """A store's file (or a copy of its ledger), and which entries about its rows still wait."""
+
+    settings: Settings
+    path: Path
+    waiting: Sequence[Waiting] = ()
+
+
+def _store(database: str | None) -> _Store:
     settings = read_settings(options={"database": database})
     if isinstance(settings.database, PostgresUrl):
-        return settings, _copied(settings.database)
+        return _Store(settings, *_copied(settings.database))
     path = Path(settings.database)
     if settings.database == MEMORY or not path.exists():
         raise CannotRun(f"there is no store at {settings.database}")
-    return settings, path
+    return _Store(settings, path)
 
 
-def _copied(database: PostgresUrl) -> Path:
+def _copied(database: PostgresUrl) -> tuple[Path, Sequence[Waiting]]:
     """The ledger of a database server, in a file that lasts as long as the command."""
     from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
 
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="qwed-ledger-"))
     path = Path(folder) / "ledger.db"
     try:
-        snapshot(database.reveal(), path)
+        return path, snapshot(database.reveal(), path)
     except DatabaseUnusable as error:
         raise CannotRun(str(error)) from None
-    return path
 
 
 def _keys(path: str) -> Mapping[str, PublicKey]:

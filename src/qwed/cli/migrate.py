@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import click
@@ -60,11 +61,15 @@ def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int
     from qwed.stores.postgres.moving import move  # noqa: PLC0415
 
     key = _copied_key(signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir))
-    counts = move(file, target.reveal())
+    ring = read_ring(key, node_issuer(settings.node_name))
+    # What is committed anew there has to be right here: nobody's edit becomes the gateway's own.
+    if isinstance(found := verify_ledger(file, ring.known()), Tampering):
+        raise DatabaseUnusable(f"the file does not verify, and is not moved: {found.says}")
+    counts = move(file, target.reveal(), ring, time.time_ns() // 1_000_000)
     with tempfile.TemporaryDirectory(prefix="qwed-ledger-") as folder:
         copy = Path(folder) / "ledger.db"
-        snapshot(target.reveal(), copy)
-        found = verify_ledger(copy, read_ring(key, node_issuer(settings.node_name)).known())
+        waiting = snapshot(target.reveal(), copy)
+        found = verify_ledger(copy, ring.known(), (), waiting)
     if isinstance(found, Tampering):
         raise DatabaseUnusable(f"what arrived does not verify: {found.says}")
     return counts

@@ -26,6 +26,11 @@ class Outcome(msgspec.Struct, frozen=True):
     settled_by: str | None = None
     settled_ms: int | None = None
 
+    @property
+    def is_binding(self) -> bool:
+        """Whether it keeps the agent from trying again, or a person said that it does not any more."""
+        return self.result is Result.UNKNOWN or self.settled_by is not None
+
     def to_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "outcome": self.result,

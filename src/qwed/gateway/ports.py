@@ -22,6 +22,7 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.engines.fair_queue import Client
+from qwed.gateway.integrity import Integrity
 from qwed.gateway.records import (
     Activity,
     ActivityPage,
@@ -41,6 +42,7 @@ from qwed.gateway.records import (
     Survey,
 )
 from qwed.ledger.entries import Entry
+from qwed.ledger.states import Difference
 
 
 class GatewayError(Exception):
@@ -48,7 +50,8 @@ class GatewayError(Exception):
 
     GatewayError
     ├── StoreUnavailable   the store cannot read or record
-    │   └── LimiterUnavailable   nothing can be counted: what is let through could be too much
+    │   ├── LimiterUnavailable   nothing can be counted: what is let through could be too much
+    │   └── StateDiffers   a row that decides is not as the ledger says
     ├── LeaseLost          somebody else took over the reserved step
     ├── AgentChanged       the agent was suspended or trusted less while its request was at work
     └── SigningFailed      the key cannot sign
@@ -64,6 +67,14 @@ class LimiterUnavailable(StoreUnavailable):
     def __init__(self, component: str, message: str) -> None:
         super().__init__(message)
         self.component = component
+
+
+class StateDiffers(StoreUnavailable):
+    """Nothing is decided on such a row: somebody else than the gateway wrote it."""
+
+    def __init__(self, difference: Difference) -> None:
+        super().__init__(f"{difference.says}; run `qwed ledger verify`")
+        self.difference = difference
 
 
 class LeaseLost(GatewayError):
@@ -196,9 +207,17 @@ class Store(Protocol):
     written or nothing.
     """
 
+    #: What is wrong with the rows that decide. An agent or a key of which something is, is not found.
+    @property
+    def integrity(self) -> Integrity: ...
+
     async def agent(self, agent_id: AgentId) -> Agent | None: ...
     async def agent_by_token(self, token_hash: bytes) -> Agent | None: ...
     async def api_key(self, key_hash: bytes) -> ApiKey | None: ...
+
+    async def differences(self, tables: Sequence[str]) -> list[Difference]:
+        """Rows of these committed tables that are not as the ledger says."""
+        ...
 
     async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
         """Checks 6 to 14, the reservation and the hold, in one atomic step."""

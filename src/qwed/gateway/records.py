@@ -67,13 +67,15 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class LedgerItem(msgspec.Struct, frozen=True):
-    """An entry with what it stands for: an activity or a token; neither where that was erased."""
+    """An entry with what it stands for: an activity or a token; neither where that was erased, or where the
+    entry is about a row that decides."""
 
     seq: int
     at_ms: int
     activity: Activity | None
     token: str | None
     principal_id: PrincipalId | None
+    is_about_row: bool = False
 
 
 class ScoreChange(msgspec.Struct, frozen=True):

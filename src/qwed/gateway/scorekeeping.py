@@ -390,7 +390,7 @@ class _Recount(Scorekeeper):
     def _learn(self, item: LedgerItem) -> None:
         if item.activity is not None:
             self.erased += msgspec.json.decode(item.activity.payload, type=_Payload).redacted
-        elif item.token is None:
+        elif item.token is None and not item.is_about_row:
             self.erased += 1
         super()._learn(item)
 

@@ -21,6 +21,8 @@ class Kind(enum.StrEnum):
     REORDERED = "reordered"
     TRUNCATED = "truncated"
     REWRITTEN = "rewritten"
+    #: Of a row beside the ledger: it is as it was once.
+    ROLLED_BACK = "rolled_back"
 
 
 class Tampering(msgspec.Struct, frozen=True):

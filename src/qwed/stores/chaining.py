@@ -13,7 +13,7 @@ from qwed.ect import dag
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import Level, hash_bytes, parse
 from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import KnownNode, LedgerItem, Record
+from qwed.gateway.records import KnownNode, LedgerItem
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
 from qwed.ledger.entries import SALT_BYTES, Entry, Head, append, commit_to
 from qwed.ledger.merkle import Edge, GrowingNodes, node_hash
@@ -57,12 +57,10 @@ class Growth:
             self.tiles.append((level, index, digest))
 
 
-def sealed(ring: KeyRing, ledger: str, growth: Growth, records: list[Record]) -> str:
+def sealed(ring: KeyRing, ledger: str, growth: Growth, at_ms: int) -> str:
     """The group's signature: a checkpoint over everything up to its last entry."""
-    at = records[-1].activity.at_ms // 1000
-    return sign_checkpoint(
-        ring, Checkpoint(ledger, growth.head.seq, growth.edge.root(), growth.head.hash, at)
-    )
+    head = growth.head
+    return sign_checkpoint(ring, Checkpoint(ledger, head.seq, growth.edge.root(), head.hash, at_ms // 1000))
 
 
 class TiledNodes:

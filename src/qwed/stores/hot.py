@@ -28,7 +28,8 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.verifier import GENERIC_REFUSAL
-from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost
+from qwed.gateway.integrity import Integrity
+from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers
 from qwed.gateway.records import (
     Activity,
     ActivityPage,
@@ -50,11 +51,13 @@ from qwed.gateway.records import (
 )
 from qwed.gateway.waiting import SingleFlight
 from qwed.ledger.entries import Entry
+from qwed.ledger.states import Difference
 from qwed.stores.access import Access
 from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 
 MAX_AGENTS: Final = 10_000
 MAX_CONVERSATIONS: Final = 4_096
@@ -181,6 +184,7 @@ class HotStore:
         self._live: set[int] = set()
         self._uncounted: deque[_Counting] = deque()
         self._counting = threading.Lock()
+        self.integrity = Integrity()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -188,7 +192,7 @@ class HotStore:
         hot = self._agents.get(agent_id) or await self._hot_agent(agent_id)
         if hot is None or hot.agent.status is AgentStatus.DEREGISTERED:
             return None
-        return hot.agent
+        return None if self.integrity.refuses_agent(agent_id) else hot.agent
 
     async def agent_by_token(self, token_hash: bytes) -> Agent | None:
         agent_id = self._tokens.get(token_hash)
@@ -196,7 +200,7 @@ class HotStore:
             agent = await self.agent(agent_id)
             if agent is not None and agent.token_hash == token_hash:
                 return agent
-        found = await self._access.read(self._tables.agent_by_token, token_hash)
+        found = await self._sound(self._tables.agent_by_token, token_hash)
         if found is None:
             return None
         with self._lock:
@@ -206,13 +210,26 @@ class HotStore:
     async def api_key(self, key_hash: bytes) -> ApiKey | None:
         key = self._keys.get(key_hash)
         if key is None:
-            key = await self._access.read(self._tables.api_key, key_hash)
+            key = await self._sound(self._tables.api_key, key_hash)
             if key is not None:
                 with self._lock:
                     # A revocation may have been applied while this was being read.
                     key = self._keys.get(key_hash) or key
                     self._keys.put(key_hash, key)
-        return key if key is not None and key.revoked_ms is None else None
+        if key is None or key.revoked_ms is not None or self.integrity.refuses("keys", key.key_id):
+            return None
+        return key
+
+    async def _sound(self, call: Callable[..., T | None], *args: object) -> T | None:
+        """What is read, unless it is not what the ledger says: then it is as if it were not there."""
+        try:
+            return await self._access.read(call, *args)
+        except StateDiffers as error:
+            self.integrity.add(error.difference)
+            return None
+
+    async def differences(self, tables: Sequence[str]) -> list[Difference]:
+        return await self._access.read(self._tables.differences, tables)
 
     async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
         return await self._access.read(self._tables.remembered, agent_id, key_hash, now_ms)
@@ -296,7 +313,11 @@ class HotStore:
         return await self._access.read(self._tables.activity, activity_id)
 
     async def approval(self, approval_id: str) -> Approval | None:
-        return await self._access.read(self._tables.approval, approval_id)
+        try:
+            return await self._access.read(self._tables.approval, approval_id)
+        except StateDiffers as error:
+            self.integrity.add(error.difference)
+            raise
 
     async def approvals(
         self,
@@ -660,11 +681,11 @@ class HotStore:
     async def _load_agent(self, agent_id: AgentId) -> _HotAgent | None:
         if (known := self._agents.get(agent_id)) is not None:
             return known
-        agent = await self._access.read(self._tables.agent, agent_id)
-        if agent is None:
-            return None
+        agent = await self._sound(self._tables.agent, agent_id)
         now_ms = self._clock.now_ms()
-        rows = await self._access.read(self._tables.account, agent_id, now_ms)
+        rows = None if agent is None else await self._sound(self._tables.account, agent_id, now_ms)
+        if agent is None or rows is None:
+            return None
         today = rows.today
         spending = Spending(
             day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens, hour=rows.hour

@@ -8,6 +8,7 @@ from qwed.gateway.commitments import content_of
 from qwed.gateway.ports import StoreUnavailable
 from qwed.gateway.records import Activity, LedgerItem
 from qwed.ledger.entries import SALT_BYTES, Entry, commit_to
+from qwed.ledger.states import is_state
 
 Row = tuple[Any, ...]
 
@@ -27,7 +28,7 @@ def item_of(row: Row) -> LedgerItem:
         raise StoreUnavailable(f"the ledger fails at entry {entry.seq}: run `qwed ledger verify`")
     text = None if token is None else token.decode("ascii")
     owner = principal_id if activity is None else activity.principal_id
-    return LedgerItem(entry.seq, entry.at_ms, activity, text, owner)
+    return LedgerItem(entry.seq, entry.at_ms, activity, text, owner, is_state(entry.subject))
 
 
 def par_of(text: str | None) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ They keep what a file would, without the file: the same records, the same chain,
 """
 
 import bisect
+import itertools
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -52,11 +53,23 @@ from qwed.gateway.records import (
 from qwed.ledger.chain import Entry, Head
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
 from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclusion, root_of
+from qwed.ledger.states import Difference, find_differences, is_state
 from qwed.stores.access import InlineAccess
+from qwed.stores.bodies import encode
 from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
 from qwed.stores.hot import HotStore
+from qwed.stores.memory_states import MemoryStates
 from qwed.stores.randomness import nobodys_fingerprint
 from qwed.stores.refusals import COUNTED_MEANWHILE
+from qwed.stores.state_columns import (
+    agent_columns,
+    approval_columns,
+    key_columns,
+    outcome_columns,
+    trust_change_columns,
+    webhook_columns,
+    workflow_columns,
+)
 from qwed.stores.tables import EVERYBODY, SURVEY_STRETCH, AccountRows, Counters, hour_keys
 from qwed.stores.tallies import added, tally_of
 
@@ -92,6 +105,7 @@ class MemoryTables:
         self._workflows: dict[str, Workflow] = {}
         self._completed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.ledger = MemoryLedgerTables(ring, self._activities)
+        self._states = MemoryStates(self.ledger)
         self._lock = threading.Lock()
 
     def agent(self, agent_id: AgentId) -> Agent | None:
@@ -409,45 +423,103 @@ class MemoryTables:
             seconds[b.second] = seconds.get(b.second, 0) + b.requests
 
     def _write_rare(self, record: Record) -> None:
+        self._put_states(record)
+        if (kept := record.remembered) is not None:
+            self._remembered[kept.agent_id, kept.key_hash] = kept
+        if (crossing := record.crossing) is not None:
+            seen = self._crossings[crossing.agent_id, crossing.fingerprint]
+            seen[crossing.conversation_id] = crossing.at_ms
+        if record.dropped_webhook is not None:
+            self._drop_webhook(record.dropped_webhook, record.activity.at_ms)
+        for delivery in record.deliveries:
+            self._deliveries[delivery.delivery_id] = delivery
+        if record.redaction is not None:
+            self._redact(record.redaction, record.activity.at_ms)
+
+    def _put_states(self, record: Record) -> None:
+        """The parts of a record that decide from now on, each with its entry."""
+        at_ms, commit = record.activity.at_ms, self._states.commit
         if (agent := record.agent) is not None:
             replaced = self._agents.get(agent.agent_id)
             if replaced is not None:
                 self._tokens.pop(replaced.token_hash, None)
             self._agents[agent.agent_id] = agent
             self._tokens[agent.token_hash] = agent.agent_id
+            commit("agents", agent_columns(agent), at_ms)
         if record.approval is not None:
-            self._approvals[record.approval.approval_id] = record.approval
+            self._put_approval(record.approval, at_ms)
         if record.key is not None:
             self._keys[record.key.key_hash] = record.key
-        if record.outcome is not None:
-            self._outcomes[record.outcome.activity_id] = record.outcome
-        if (kept := record.remembered) is not None:
-            self._remembered[kept.agent_id, kept.key_hash] = kept
-        if (crossing := record.crossing) is not None:
-            seen = self._crossings[crossing.agent_id, crossing.fingerprint]
-            seen[crossing.conversation_id] = crossing.at_ms
+            commit("keys", key_columns(record.key), at_ms)
+        if (outcome := record.outcome) is not None:
+            self._outcomes[outcome.activity_id] = outcome
+            if outcome.is_binding:
+                commit("outcomes", outcome_columns(outcome), at_ms)
         if record.conduct is not None:
             self._conduct[record.activity.agent_id] = record.conduct
-        self._trust_changes += record.trust_changes
+            commit("conduct", _conduct_columns(record.activity.agent_id, record.conduct), at_ms)
+        for change in record.trust_changes:
+            self._trust_changes.append(change)
+            commit("trust_changes", _numbered(len(self._trust_changes), change), at_ms)
         if record.webhook is not None:
             self._webhooks[record.webhook.webhook_id] = record.webhook
+            commit("webhooks", webhook_columns(record.webhook), at_ms)
         if record.workflow is not None:
             self._workflows[record.workflow.workflow_id] = record.workflow
+            commit("workflows", workflow_columns(record.workflow), at_ms)
         for done in record.completions:
-            self._completed[done.workflow_id].setdefault(done.node_id, done.jti)
-        if record.dropped_webhook is not None:
-            self._webhooks.pop(record.dropped_webhook, None)
-            self._deliveries = {
-                delivery_id: delivery
-                for delivery_id, delivery in self._deliveries.items()
-                if delivery.webhook_id != record.dropped_webhook
-            }
-        for delivery in record.deliveries:
-            self._deliveries[delivery.delivery_id] = delivery
-        if record.redaction is not None:
-            self._redact(record.redaction)
+            if done.node_id not in self._completed[done.workflow_id]:
+                self._completed[done.workflow_id][done.node_id] = done.jti
+                commit("workflow_nodes", msgspec.structs.asdict(done), at_ms)
 
-    def _redact(self, redaction: Redaction) -> None:
+    def _put_approval(self, approval: Approval, at_ms: int) -> None:
+        self._approvals[approval.approval_id] = approval
+        self._states.commit("approvals", approval_columns(approval), at_ms)
+
+    def _drop_webhook(self, webhook_id: str, at_ms: int) -> None:
+        hook = self._webhooks.pop(webhook_id, None)
+        if hook is not None:
+            self._states.drop("webhooks", webhook_columns(hook), at_ms)
+        self._deliveries = {
+            delivery_id: delivery
+            for delivery_id, delivery in self._deliveries.items()
+            if delivery.webhook_id != webhook_id
+        }
+
+    def _columns_of(self, table: str) -> Iterator[dict[str, Any]]:
+        if table == "agents":
+            yield from map(agent_columns, self._agents.values())
+        elif table == "approvals":
+            yield from map(approval_columns, self._approvals.values())
+        elif table == "keys":
+            yield from map(key_columns, self._keys.values())
+        elif table == "outcomes":
+            yield from map(outcome_columns, self._outcomes.values())
+        elif table == "conduct":
+            yield from itertools.starmap(_conduct_columns, self._conduct.items())
+        elif table == "trust_changes":
+            yield from itertools.starmap(_numbered, enumerate(self._trust_changes, start=1))
+        elif table == "webhooks":
+            yield from map(webhook_columns, self._webhooks.values())
+        elif table == "workflows":
+            yield from map(workflow_columns, self._workflows.values())
+        elif table == "workflow_nodes":
+            for workflow_id, nodes in self._completed.items():
+                for node_id, jti in nodes.items():
+                    yield {"workflow_id": workflow_id, "node_id": node_id, "jti": jti}
+
+    def differences(self, tables: Sequence[str]) -> list[Difference]:
+        with self._lock:
+            return list(
+                find_differences(
+                    tables,
+                    lambda table: self._states.rows(table, self._columns_of(table)),
+                    self._states.states(),
+                    self._states.earlier,
+                )
+            )
+
+    def _redact(self, redaction: Redaction, at_ms: int) -> None:
         for stone in redaction.tombstones:
             seq, activity = self._activities[stone.activity_id]
             self._forget_fingerprint(activity)
@@ -467,11 +539,16 @@ class MemoryTables:
             for delivery_id in [key for key, sent in self._deliveries.items() if name in sent.body]:
                 del self._deliveries[delivery_id]
         erased_ids = {stone.activity_id for stone in redaction.tombstones}
-        self._trust_changes = [change.without_texts_of(erased_ids) for change in self._trust_changes]
+        for number, change in enumerate(self._trust_changes, start=1):
+            if (kept := change.without_texts_of(erased_ids)) is not change:
+                self._trust_changes[number - 1] = kept
+                self._states.commit("trust_changes", _numbered(number, kept), at_ms)
         for approval in redaction.approvals:
-            self._approvals[approval.approval_id] = approval
+            self._put_approval(approval, at_ms)
         for outcome in redaction.outcomes:
             self._outcomes[outcome.activity_id] = outcome
+            if self._states.is_committed("outcomes", columns := outcome_columns(outcome)):
+                self._states.commit("outcomes", columns, at_ms)
         for conversation in redaction.conversations:
             self._steps.pop((redaction.agent_id, conversation), None)
             for seen in self._crossings.values():
@@ -492,6 +569,14 @@ class MemoryTables:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _conduct_columns(agent_id: str, conduct: Conduct) -> dict[str, Any]:
+    return {"agent_id": agent_id, "body": encode(conduct)}
+
+
+def _numbered(number: int, change: TrustChange) -> dict[str, Any]:
+    return {"number": number, **trust_change_columns(change)}
 
 
 def _is_in_scope(scope: ReportScope, activity: Activity) -> bool:
@@ -563,6 +648,10 @@ class MemoryLedgerTables:
         self._positions[subject] = entry.seq
         return entry
 
+    def extend(self, subject: str, at_ms: int, commitment: bytes) -> None:
+        """An entry about a row that decides; of those about one row the newest is found by its subject."""
+        self._positions[subject] = self._growth.extend(subject, at_ms, commitment).seq
+
     def name(self) -> str:
         return self._name
 
@@ -624,6 +713,7 @@ class MemoryLedgerTables:
             activity[1] if activity else None,
             received.token if received else None,
             activity[1].principal_id if activity else received.principal_id if received else None,
+            is_state(entry.subject),
         )
 
     def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:

@@ -37,6 +37,7 @@ from qwed.gateway.records import (
     Survey,
 )
 from qwed.ledger.entries import Entry
+from qwed.ledger.states import Difference
 
 #: Entries that a survey looks at in one go.
 SURVEY_STRETCH = 10_000
@@ -163,6 +164,11 @@ class Tables(Protocol):
         ...
 
     def ledger_state(self) -> LedgerState: ...
+
+    def differences(self, tables: Sequence[str]) -> list[Difference]:
+        """Rows of these committed tables that are not as the ledger says. Those of agents, keys and approvals
+        are also compared as they are read: then `StateDiffers` is raised."""
+        ...
 
     def workflow(self, workflow_id: str) -> Workflow | None: ...
     def completed_nodes(self, workflow_id: str) -> frozenset[str]: ...

@@ -177,12 +177,13 @@ def test_the_ledgers_end_is_named_with_how_to_check_it(world):
 
     ledger = report_of(world)["figures"]["ledger"]
 
-    assert ledger["entries"] == 3
+    # Three activities, and an entry for each row that decides: the key, the agent, its change of trust.
+    assert ledger["entries"] == 3 + 3
     assert len(ledger["head"]) == 64
     assert any("qwed ledger verify" in text for text in ledger["how_to_verify"])
-    assert ledger["checkpoint"]["size"] == 3
+    assert ledger["checkpoint"]["size"] == 6
     signed = read_checkpoint(ledger["checkpoint"]["token"], keys_of(world.services.signer.jwks()))
-    assert (signed.size, signed.head.hex()) == (3, ledger["head"])
+    assert (signed.size, signed.head.hex()) == (6, ledger["head"])
 
 
 def test_a_period_begins_with_its_first_instant_and_ends_before_its_last(world):
@@ -411,7 +412,7 @@ def test_a_record_is_counted_stretch_by_stretch_and_others_are_served_in_between
     content = world.gateway.compliance_report(progress=lambda done, total: told.append((done, total)))
 
     assert b'"total":7' in content
-    assert told == [(2, 9), (4, 9), (6, 9), (8, 9), (9, 9)]
+    assert told == [(2, 12), (4, 12), (6, 12), (8, 12), (10, 12), (12, 12)]
 
 
 def test_a_report_that_takes_too_long_is_refused_and_says_what_to_do(world, monkeypatch):

@@ -3,16 +3,16 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import asyncpg
 import msgspec
 
-from qwed.domain.agents import Agent, AgentId, AgentStatus
-from qwed.domain.approvals import Approval, Kind
+from qwed.domain.agents import Agent, AgentId
+from qwed.domain.approvals import Kind
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Result
 from qwed.domain.policy import Policy
 from qwed.domain.trust_changes import TrustChange
 from qwed.ect.verifier import GENERIC_REFUSAL
@@ -27,9 +27,19 @@ from qwed.stores.postgres.refusal_counts import state_minute
 from qwed.stores.postgres.requests import Held
 from qwed.stores.postgres.rows import delivery_row
 from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.states import StateRows
 from qwed.stores.postgres.texts import stored, stored_or_none
 from qwed.stores.randomness import POOL
 from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
+from qwed.stores.state_columns import (
+    agent_columns,
+    approval_columns,
+    key_columns,
+    outcome_columns,
+    trust_change_columns,
+    webhook_columns,
+    workflow_columns,
+)
 
 #: Decisions that let the agent act, now or after an approval.
 BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
@@ -156,6 +166,13 @@ class Commits:
     async def write_special(self, connection: Connection, entry: Entry) -> Refusal | None:
         """Check what only the database knows, then write all of it, in one short transaction."""
         try:
+            return await self._write_at_once(connection, entry)
+        except asyncpg.InvalidCachedStatementError:
+            # A newer gateway added a column meanwhile: nothing was written, and now it is known.
+            return await self._write_at_once(connection, entry)
+
+    async def _write_at_once(self, connection: Connection, entry: Entry) -> Refusal | None:
+        try:
             async with connection.transaction():
                 await self._write_special(connection, entry)
         except _Refused as refused:
@@ -213,7 +230,7 @@ def lease_lost() -> LeaseLost:
 
 async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
     assert entry.held is not None
-    body = await connection.fetchval(SQL["agent"], entry.held.agent_id)
+    body = await connection.fetchval(SQL["agent_body"], entry.held.agent_id)
     try:
         check_unchanged(entry.held.agent, decode(Agent, body))
     except AgentChanged as changed:
@@ -292,68 +309,65 @@ async def _receive(connection: Connection, ects: Sequence[ReceivedEct]) -> None:
 async def _write_parts(connection: Connection, record: Record) -> None:
     """What most decisions do not have."""
     run = connection.execute
-    if (agent := record.agent) is not None:
-        violation = agent.suspended_for_violation and agent.status is AgentStatus.SUSPENDED
-        row = (agent.agent_id, agent.principal_id, agent.token_hash, agent.status.value)
-        await run(SQL["put_agent"], *row, int(agent.trust_level), violation, encode(agent))
-        await run(SQL["notify"], f"a:{agent.agent_id}")
-    if record.approval is not None:
-        await run(SQL["put_approval"], *_approval_row(record.approval))
-    if (key := record.key) is not None:
-        await run(SQL["put_key"], key.key_id, key.key_hash, key.principal_id, encode(key))
-        await run(SQL["notify"], f"k:{key.key_hash.hex()}")
-    if record.outcome is not None:
-        await run(SQL["put_outcome"], *_outcome_row(record.outcome))
-    if (hook := record.webhook) is not None:
-        await run(SQL["put_webhook"], hook.webhook_id, hook.principal_id, encode(hook))
-        await run(SQL["notify"], "w:")
+    states = StateRows(connection, record.activity.at_ms)
+    await _put_states(states, record)
+    for change in _changes(record):
+        await run(SQL["notify"], change)
     if record.dropped_webhook is not None:
-        await run(SQL["drop_webhook"], record.dropped_webhook)
+        await states.drop("webhooks", "webhook_id = $1", record.dropped_webhook)
         await run(SQL["drop_deliveries"], record.dropped_webhook)
-        await run(SQL["notify"], "w:")
-    if record.conduct is not None:
-        agent_id = record.activity.agent_id
-        await run(SQL["put_conduct"], agent_id, encode(record.conduct))
-        await run(SQL["notify"], f"s:{agent_id}")
-    for change in record.trust_changes:
-        values = (change.agent_id, change.at_ms, change.cause.value, encode(change))
-        await run(SQL["put_trust_change"], *values)
     if record.stated is not None:
         await state_minute(connection, record.stated)
     for delivery in record.deliveries:
         await run(SQL["put_delivery"], *delivery_row(delivery))
-    if (workflow := record.workflow) is not None:
-        await run(SQL["put_workflow"], workflow.workflow_id, stored(workflow.principal_id), encode(workflow))
-    for done in record.completions:
-        await run(SQL["complete_node"], done.workflow_id, stored(done.node_id), done.jti)
     if (signed := record.cosignature) is not None:
         kept = await connection.fetchval(SQL["lock_checkpoint"], signed.size)
         others = msgspec.json.decode(kept) if kept else []
         more = encode([*others, signed.token])
         await run(SQL["cosign"], signed.size, signed.at_ms, signed.checkpoint, more)
     if record.redaction is not None:
-        await _redact(connection, record.redaction)
+        await _redact(connection, states, record.redaction)
 
 
-def _approval_row(approval: Approval) -> tuple[Any, ...]:
-    return (
-        approval.approval_id,
-        approval.agent_id,
-        approval.principal_id,
-        approval.status.value,
-        approval.version,
-        approval.created_ms,
-        approval.ends_ms,
-        approval.attention_ms,
-        encode(approval),
-    )
+def _changes(record: Record) -> Iterator[str]:
+    """What other processes have to hear of: they keep it for a while."""
+    if record.agent is not None:
+        yield f"a:{record.agent.agent_id}"
+    if record.key is not None:
+        yield f"k:{record.key.key_hash.hex()}"
+    if record.webhook is not None or record.dropped_webhook is not None:
+        yield "w:"
+    if record.conduct is not None:
+        yield f"s:{record.activity.agent_id}"
 
 
-def _outcome_row(o: Outcome) -> tuple[Any, ...]:
-    return o.activity_id, o.agent_id, o.result.value, o.fingerprint, encode(o)
+async def _put_states(states: StateRows, record: Record) -> None:
+    """The parts of a record that decide from now on."""
+    if (agent := record.agent) is not None:
+        await states.put("agents", {**agent_columns(agent), "trust": int(agent.trust_level)})
+    if (approval := record.approval) is not None:
+        await states.put("approvals", {**approval_columns(approval), "version": approval.version})
+    if record.key is not None:
+        await states.put("keys", key_columns(record.key))
+    if (outcome := record.outcome) is not None:
+        put = states.put if outcome.is_binding else states.put_uncommitted
+        await put("outcomes", outcome_columns(outcome))
+    if record.webhook is not None:
+        await states.put("webhooks", webhook_columns(record.webhook))
+    if record.conduct is not None:
+        columns = {"agent_id": record.activity.agent_id, "conduct": encode(record.conduct)}
+        await states.put("conduct", columns)
+    for change in record.trust_changes:
+        await states.add("trust_changes", trust_change_columns(change))
+    if (workflow := record.workflow) is not None:
+        principal_id = stored(workflow.principal_id)
+        await states.add("workflows", {**workflow_columns(workflow), "principal_id": principal_id})
+    for done in record.completions:
+        columns = {"workflow_id": done.workflow_id, "node_id": stored(done.node_id), "jti": done.jti}
+        await states.keep("workflow_nodes", columns)
 
 
-async def _redact(connection: Connection, redaction: Redaction) -> None:
+async def _redact(connection: Connection, states: StateRows, redaction: Redaction) -> None:
     run, agent_id = connection.execute, redaction.agent_id
     for stone in redaction.tombstones:
         # A hash without a salt can be guessed: another takes its place, which is nobody's.
@@ -363,11 +377,13 @@ async def _redact(connection: Connection, redaction: Redaction) -> None:
         await run(SQL["redact_activity"], *texts, stone.activity_id)
         await run(SQL["redact_remembered"], agent_id, stone.activity_id.encode())
         await run(SQL["redact_deliveries"], stone.activity_id.encode())
-    await _redact_trust_changes(connection, agent_id, {stone.activity_id for stone in redaction.tombstones})
+    erased = {stone.activity_id for stone in redaction.tombstones}
+    await _redact_trust_changes(connection, states, agent_id, erased)
     for approval in redaction.approvals:
-        await run(SQL["redact_approval"], encode(approval), approval.approval_id)
+        await states.change("approvals", approval.approval_id, {"body": encode(approval)})
     for outcome in redaction.outcomes:
-        await run(SQL["redact_outcome"], outcome.fingerprint, encode(outcome), outcome.activity_id)
+        columns = {"fingerprint": outcome.fingerprint, "body": encode(outcome)}
+        await states.change("outcomes", outcome.activity_id, columns)
     for conversation in redaction.conversations:
         await run(SQL["forget_steps"], agent_id, stored(conversation))
         await run(SQL["forget_conversation_crossings"], agent_id, stored(conversation))
@@ -375,8 +391,10 @@ async def _redact(connection: Connection, redaction: Redaction) -> None:
         await run(SQL["redact_token"], jti)
 
 
-async def _redact_trust_changes(connection: Connection, agent_id: AgentId, erased: set[str]) -> None:
+async def _redact_trust_changes(
+    connection: Connection, states: StateRows, agent_id: AgentId, erased: set[str]
+) -> None:
     for number, body in await connection.fetch(SQL["all_trust_changes"], agent_id):
         change = decode(TrustChange, body)
         if (kept := change.without_texts_of(erased)) is not change:
-            await connection.execute(SQL["redact_trust_change"], encode(kept), number)
+            await states.change("trust_changes", number, {"body": encode(kept)})

@@ -96,15 +96,6 @@ SELECT body FROM refused_minutes WHERE is_unstated AND minute < $1 ORDER BY minu
 -- name: forget_refused_minutes
 DELETE FROM refused_minutes WHERE minute < $1 AND NOT is_unstated
 
--- name: agent
-SELECT body FROM agents WHERE agent_id = $1
-
--- name: agent_by_token
-SELECT body FROM agents WHERE token_hash = $1
-
--- name: api_key
-SELECT body FROM keys WHERE key_hash = $1
-
 -- name: remembered
 SELECT status, body, expires_ms, retry_after FROM remembered
 WHERE agent_id = $1 AND key_hash = $2 AND expires_ms > $3
@@ -137,9 +128,6 @@ SELECT a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.action_type, a.deci
        a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid, o.body
 FROM activities AS a LEFT JOIN outcomes AS o USING (activity_id) WHERE a.activity_id = $1
 
--- name: approval
-SELECT body FROM approvals WHERE approval_id = $1
-
 -- name: approvals
 SELECT body FROM approvals
 WHERE approval_id < $1 AND ($2::text IS NULL OR principal_id = $2) AND ($3::text IS NULL OR agent_id = $3)
@@ -166,32 +154,6 @@ SELECT version FROM approvals WHERE approval_id = $1
 
 -- name: outcome_result
 SELECT result FROM outcomes WHERE activity_id = $1
-
--- name: put_agent
-INSERT INTO agents VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (agent_id) DO UPDATE SET principal_id = excluded.principal_id, token_hash = excluded.token_hash,
-    status = excluded.status, trust = excluded.trust, violation = excluded.violation, body = excluded.body
-
--- name: put_key
-INSERT INTO keys VALUES ($1, $2, $3, $4)
-ON CONFLICT (key_id) DO UPDATE SET key_hash = excluded.key_hash, principal_id = excluded.principal_id,
-    body = excluded.body
-
--- name: put_approval
-INSERT INTO approvals VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-ON CONFLICT (approval_id) DO UPDATE SET status = excluded.status, version = excluded.version,
-    ends_ms = excluded.ends_ms, attention_ms = excluded.attention_ms, body = excluded.body
-
--- name: put_outcome
-INSERT INTO outcomes VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (activity_id) DO UPDATE SET result = excluded.result, body = excluded.body
-
--- name: put_webhook
-INSERT INTO webhooks VALUES ($1, $2, $3)
-ON CONFLICT (webhook_id) DO UPDATE SET principal_id = excluded.principal_id, body = excluded.body
-
--- name: drop_webhook
-DELETE FROM webhooks WHERE webhook_id = $1
 
 -- name: drop_deliveries
 DELETE FROM deliveries WHERE webhook_id = $1
@@ -247,9 +209,6 @@ DELETE FROM seconds WHERE second < $1
 -- name: forget_crossings
 DELETE FROM crossings WHERE at_ms < $1
 
--- name: forget_approvals
-DELETE FROM approvals WHERE approval_id < $1 AND status <> 'open'
-
 -- name: forget_activities
 DELETE FROM activities WHERE (activity_id, at_ms) IN
     (SELECT activity_id, at_ms FROM activities WHERE at_ms < $1 LIMIT 1000)
@@ -275,12 +234,6 @@ WHERE activity_id = $4
 -- name: redact_remembered
 DELETE FROM remembered WHERE agent_id = $1 AND position($2::bytea IN body) > 0
 
--- name: redact_approval
-UPDATE approvals SET body = $1 WHERE approval_id = $2
-
--- name: redact_outcome
-UPDATE outcomes SET fingerprint = $1, body = $2 WHERE activity_id = $3
-
 -- name: forget_steps
 DELETE FROM steps WHERE agent_id = $1 AND conversation_id = $2
 
@@ -299,7 +252,7 @@ SELECT l.at_ms >= $3 AND l.at_ms < $4 AS is_in_period,
 FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject AND a.at_ms = l.at_ms
 LEFT JOIN outcomes AS o ON o.activity_id = a.activity_id
 LEFT JOIN ects AS e ON e.jti = l.subject
-WHERE l.seq > $1 AND l.seq <= $2
+WHERE l.seq > $1 AND l.seq <= $2 AND l.subject NOT LIKE 'state:%' AND l.subject NOT LIKE 'adopt_state:%'
   AND (a.activity_id IS NULL
        OR (a.at_ms >= $3 AND a.at_ms < $4 AND ($5::text IS NULL OR a.principal_id = $5)
            AND ($6::text IS NULL OR a.agent_id = $6)))
@@ -310,10 +263,6 @@ SELECT max(id) FROM pending
 
 -- name: oldest_waiting
 SELECT min(id) FROM pending
-
--- name: forget_outcomes
-DELETE FROM outcomes WHERE result <> 'unknown' AND activity_id IN
-    (SELECT activity_id FROM activities WHERE at_ms < $1 LIMIT 1000)
 
 -- name: name_ledger
 INSERT INTO ledger_name VALUES ($1) ON CONFLICT DO NOTHING
@@ -353,7 +302,7 @@ SELECT hash FROM ledger WHERE seq > $1 AND seq <= $2 ORDER BY seq
 SELECT hash FROM tiles WHERE level = $1 AND idx >= $2 AND idx < $3 ORDER BY idx
 
 -- name: position
-SELECT seq FROM ledger WHERE subject = $1
+SELECT seq FROM ledger WHERE subject = $1 ORDER BY seq DESC LIMIT 1
 
 -- name: received
 SELECT l.seq, l.at_ms, l.hash, e.token, e.principal_id FROM ects AS e JOIN ledger AS l ON l.subject = e.jti WHERE e.jti = $1
@@ -420,12 +369,6 @@ SELECT body FROM workflows WHERE workflow_id = $1
 
 -- name: completed_nodes
 SELECT node_id FROM workflow_nodes WHERE workflow_id = $1
-
--- name: put_workflow
-INSERT INTO workflows VALUES ($1, $2, $3)
-
--- name: complete_node
-INSERT INTO workflow_nodes VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
 
 -- name: webhook
 SELECT body FROM webhooks WHERE webhook_id = $1
@@ -496,17 +439,8 @@ WHERE l.seq > $1 AND l.seq <= $2 ORDER BY l.seq LIMIT $3
 -- name: standing
 SELECT actions, conduct FROM standings WHERE agent_id = $1
 
--- name: put_conduct
-INSERT INTO standings VALUES ($1, 0, $2) ON CONFLICT (agent_id) DO UPDATE SET conduct = excluded.conduct
-
--- name: put_trust_change
-INSERT INTO trust_changes (agent_id, at_ms, cause, body) VALUES ($1, $2, $3, $4)
-
 -- name: all_trust_changes
 SELECT number, body FROM trust_changes WHERE agent_id = $1
-
--- name: redact_trust_change
-UPDATE trust_changes SET body = $1 WHERE number = $2
 
 -- name: trust_changes
 SELECT number, body FROM trust_changes WHERE agent_id = $1 AND ($2::bigint IS NULL OR number < $2)
@@ -547,3 +481,27 @@ SELECT l.seq, l.at_ms, l.subject, l.commitment, l.previous, l.hash, e.token, e.s
        a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid
 FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject LEFT JOIN ects AS e ON e.jti = l.subject
 WHERE l.subject = $1 OR l.subject = $2 LIMIT 1
+
+-- name: has_states
+SELECT EXISTS (SELECT 1 FROM ledger WHERE subject >= 'state:' AND subject < 'state;')
+    OR EXISTS (SELECT 1 FROM ledger WHERE subject >= 'adopt_state:' AND subject < 'adopt_state;')
+    OR EXISTS (SELECT 1 FROM pending WHERE subject >= 'state:' AND subject < 'state;')
+    OR EXISTS (SELECT 1 FROM pending WHERE subject >= 'adopt_state:' AND subject < 'adopt_state;')
+
+-- name: last_states
+SELECT DISTINCT ON (subject) subject, seq, at_ms, commitment FROM ledger
+WHERE subject >= $1 AND subject < $2 ORDER BY subject, seq DESC
+
+-- name: waiting_states
+SELECT subject, 0::bigint, at_ms, commitment FROM pending WHERE subject >= $1 AND subject < $2 ORDER BY id
+
+-- name: entries_about
+SELECT seq, commitment FROM ledger WHERE subject = ANY ($1::text[]) ORDER BY seq
+
+-- name: agent_body
+SELECT body FROM agents WHERE agent_id = $1
+
+-- name: all_waiting_states
+SELECT subject, at_ms, commitment FROM pending
+WHERE (subject >= 'state:' AND subject < 'state;') OR (subject >= 'adopt_state:' AND subject < 'adopt_state;')
+ORDER BY id

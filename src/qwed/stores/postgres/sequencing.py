@@ -8,6 +8,7 @@ ever two, the ledger's primary key refuses the second one's batch.
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -27,6 +28,7 @@ from qwed.stores.postgres.connections import connect
 from qwed.stores.postgres.nodes import proven
 from qwed.stores.postgres.schema import drop_parts, make_parts
 from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.states import MAX_DROPPED, StateRows
 
 LEADER_LOCK: Final = 7_932_002
 BATCH: Final = 512
@@ -110,38 +112,8 @@ class Sequencer:
         rows = await connection.fetch(SQL["waiting_for_the_ledger"], BATCH)
         if not rows:
             return 0
-        growth = Growth(self._end.head, self._end.edge)
-        for _, at_ms, subject, commitment in rows:
-            growth.extend(subject, at_ms, commitment)
-        self._end = await self._append(connection, self._end, growth, [row[0] for row in rows])
+        self._end = await append(connection, self._ring, self._end, rows, self._clock.now_ms())
         return len(rows)
-
-    async def _append(self, connection: Connection, end: "End", growth: Growth, ids: list[int]) -> "End":
-        """The batch and its signature, in one transaction."""
-        now_ms = self._clock.now_ms()
-        since = end.replaceable_ms
-        is_replaced = since is not None and now_ms - since < KEEP_CHECKPOINT_MS
-        entries = growth.entries
-        checkpoint = Checkpoint(
-            end.name, growth.head.seq, growth.edge.root(), growth.head.hash, now_ms // 1000
-        )
-        has_replaced = await connection.fetchval(
-            SQL["append_ledger"],
-            ids,
-            [entry.seq for entry in entries],
-            [entry.at_ms for entry in entries],
-            [entry.subject for entry in entries],
-            [entry.commitment for entry in entries],
-            [entry.previous for entry in entries],
-            [entry.hash for entry in entries],
-            [level for level, _, _ in growth.tiles],
-            [index for _, index, _ in growth.tiles],
-            [digest for _, _, digest in growth.tiles],
-            now_ms,
-            sign_checkpoint(self._ring, checkpoint),
-            end.head.seq if is_replaced else 0,
-        )
-        return End(end.name, growth.head, growth.edge, since if has_replaced else now_ms)
 
     async def _free_late_holds(self, connection: Connection) -> None:
         if time.monotonic() - self._freed > LATE_SECONDS:
@@ -178,14 +150,14 @@ class Sequencer:
             await make_parts(connection, now_ms, has_retention=days is not None)
             if days is not None:
                 await drop_parts(connection, now_ms - days * DAY_MS)
-                await run(SQL["forget_outcomes"], now_ms - days * DAY_MS)
+                await _forget_outcomes(connection, now_ms, now_ms - days * DAY_MS)
                 await run(SQL["forget_activities"], now_ms - days * DAY_MS)
             if self._retention.delivery_days is not None:
                 oldest = now_ms - self._retention.delivery_days * DAY_MS
                 await run(SQL["forget_deliveries"], f"dlv_{oldest:012x}")
             if self._retention.approval_days is not None:
                 oldest = now_ms - self._retention.approval_days * DAY_MS
-                await run(SQL["forget_approvals"], f"apr_{oldest:012x}")
+                await _forget_approvals(connection, now_ms, f"apr_{oldest:012x}")
 
 
 class End(msgspec.Struct, frozen=True):
@@ -197,15 +169,69 @@ class End(msgspec.Struct, frozen=True):
     replaceable_ms: int | None = None
 
 
+async def append(connection: Connection, ring: KeyRing, end: End, rows: Sequence[Any], now_ms: int) -> End:
+    """A batch of what waits and its signature, in one transaction."""
+    growth = Growth(end.head, end.edge)
+    for _, at_ms, subject, commitment in rows:
+        growth.extend(subject, at_ms, commitment)
+    since = end.replaceable_ms
+    is_replaced = since is not None and now_ms - since < KEEP_CHECKPOINT_MS
+    entries = growth.entries
+    checkpoint = Checkpoint(end.name, growth.head.seq, growth.edge.root(), growth.head.hash, now_ms // 1000)
+    has_replaced = await connection.fetchval(
+        SQL["append_ledger"],
+        [row[0] for row in rows],
+        [entry.seq for entry in entries],
+        [entry.at_ms for entry in entries],
+        [entry.subject for entry in entries],
+        [entry.commitment for entry in entries],
+        [entry.previous for entry in entries],
+        [entry.hash for entry in entries],
+        [level for level, _, _ in growth.tiles],
+        [index for _, index, _ in growth.tiles],
+        [digest for _, _, digest in growth.tiles],
+        now_ms,
+        sign_checkpoint(ring, checkpoint),
+        end.head.seq if is_replaced else 0,
+    )
+    return End(end.name, growth.head, growth.edge, since if has_replaced else now_ms)
+
+
+async def append_all(connection: Connection, ring: KeyRing, now_ms: int) -> None:
+    """Everything that waits, within the caller's transaction: nobody else may be at work here."""
+    end = await read_end(connection, ring)
+    while rows := await connection.fetch(SQL["waiting_for_the_ledger"], BATCH):
+        end = await append(connection, ring, end, rows, now_ms)
+
+
+async def _forget_outcomes(connection: Connection, now_ms: int, before_ms: int) -> None:
+    """One that nobody knows yet blocks a retry: it stays."""
+    old = (
+        "result <> 'unknown' AND activity_id IN"
+        " (SELECT activity_id FROM activities WHERE at_ms < $1 LIMIT $2)"
+    )
+    async with connection.transaction():
+        await StateRows(connection, now_ms).drop("outcomes", old, before_ms, MAX_DROPPED)
+
+
+async def _forget_approvals(connection: Connection, now_ms: int, before: str) -> None:
+    old = (
+        "approval_id IN (SELECT approval_id FROM approvals"
+        " WHERE approval_id < $1 AND status <> 'open' LIMIT $2)"
+    )
+    async with connection.transaction():
+        await StateRows(connection, now_ms).drop("approvals", old, before, MAX_DROPPED)
+
+
 async def verified_end(connection: Connection, ring: KeyRing) -> End:
     """The end of the ledger, after following its tail to the last signature: a broken one is not built
     upon. Raises `BrokenChain`."""
     # One snapshot: another gateway's leader may be adding to it at this very moment.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        return await _end(connection, ring)
+        return await read_end(connection, ring)
 
 
-async def _end(connection: Connection, ring: KeyRing) -> End:
+async def read_end(connection: Connection, ring: KeyRing) -> End:
     head = await _verified_head(connection)
     edge = await proven(connection, lambda nodes: edge_of(nodes, head.seq))
     name = await connection.fetchval(SQL["ledger_name"])

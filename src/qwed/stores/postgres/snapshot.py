@@ -1,6 +1,7 @@
 """The ledger of a database as a SQLite file: whatever follows, exports or proves one can do it there.
 
-Read in pages, beside running gateways if there are any. What has no place in the ledger yet is left out.
+Read in one snapshot, in pages, beside running gateways if there are any. What has no place in the ledger yet
+is left out, but for the entries about rows that decide: who compares the rows has to know them.
 """
 
 import asyncio
@@ -9,9 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+from qwed.ledger.states import KEYS, Waiting
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.postgres.connections import FAILED, connect
 from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.states import select_rows
 from qwed.stores.postgres.texts import shown, shown_or_none
 
 PAGE: Final = 2_000
@@ -20,22 +23,28 @@ _SCHEMA: Final = ("qwed.stores.migrations.sqlite", "001_start.sql")
 Connection = Any
 
 
-def snapshot(url: str, path: Path) -> None:
-    """Write the ledger of the database at `url` into a new file. Raises `DatabaseUnusable`."""
+def snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
+    """Write the ledger of the database at `url`, and the rows that decide, into a new file. Says which
+    entries about those rows still wait for their place. Raises `DatabaseUnusable`."""
     try:
-        asyncio.run(_snapshot(url, path))
+        return asyncio.run(_snapshot(url, path))
     except FAILED as error:
         raise DatabaseUnusable(f"the database can't be read: {error or type(error).__name__}") from error
 
 
-async def _snapshot(url: str, path: Path) -> None:
-    connection = await connect(url)
+async def _snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
+    connection = await connect(url, statement_timeout="0", idle_in_transaction_session_timeout="0")
     file = sqlite3.connect(path, isolation_level=None)
     try:
         file.executescript(resources.files(_SCHEMA[0]).joinpath(_SCHEMA[1]).read_text(encoding="utf-8"))
         file.execute("BEGIN")
-        await _copy(connection, file)
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await _copy(connection, file)
+            for table in KEYS:
+                await _copy_rows(connection, file, table)
+            waiting = tuple(Waiting(*row) for row in await connection.fetch(SQL["all_waiting_states"]))
         file.execute("COMMIT")
+        return waiting
     finally:
         file.close()
         await connection.close()
@@ -56,14 +65,24 @@ async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
             file.execute("INSERT INTO tiles VALUES (?, ?, ?)", tuple(row))
 
 
+async def _copy_rows(connection: Connection, file: sqlite3.Connection, table: str) -> None:
+    """Column by column as they are there: the entries commit to these."""
+    statement = await connection.prepare(select_rows(table))
+    names = ", ".join(attribute.name for attribute in statement.get_attributes())
+    file.execute(f"DROP TABLE IF EXISTS {table}")
+    file.execute(f"CREATE TABLE {table} ({names})")
+    rows = [tuple(row) for row in await statement.fetch(timeout=None)]
+    places = ", ".join("?" * len(statement.get_attributes()))
+    file.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
+
+
 def _write_page(file: sqlite3.Connection, rows: list[Any]) -> None:
     for row in rows:
         file.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", tuple(row)[:6])
         seq = row["seq"]
         if row["jti"] is not None:
-            file.execute(
-                "INSERT INTO ects VALUES (?, ?, ?, ?)", (row["jti"], seq, row["e_salt"], row["token"])
-            )
+            token = (row["jti"], seq, row["e_salt"], row["token"], row["e_principal_id"])
+            file.execute("INSERT INTO ects VALUES (?, ?, ?, ?, ?)", token)
         if row["activity_id"] is not None:
             columns = list(row)[6:21]
             columns[4], columns[7] = shown(columns[4]), shown_or_none(columns[7])

@@ -29,7 +29,8 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
-from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StoreUnavailable
+from qwed.gateway.integrity import Integrity
+from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers, StoreUnavailable
 from qwed.gateway.records import (
     Activity,
     ActivityPage,
@@ -45,6 +46,7 @@ from qwed.gateway.records import (
     Survey,
 )
 from qwed.gateway.waiting import SingleFlight, run
+from qwed.ledger.states import Difference
 from qwed.stores.background import BackgroundLoop
 from qwed.stores.postgres import reading
 from qwed.stores.postgres.admission import Admissions
@@ -60,6 +62,7 @@ from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate
 from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verified_end
 from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.states import Stated, adopt_once, checked_body, differences
 from qwed.stores.postgres.texts import stored
 
 T = TypeVar("T")
@@ -69,6 +72,8 @@ MAX_GROUP = 128
 #: How long a question about the ledger waits for what was recorded before it.
 CATCH_UP_SECONDS = 3.0
 TURN_SECONDS = 0.005
+#: How long comparing all rows of some tables may take.
+COMPARE_MS = 120_000
 
 
 class _Home:
@@ -135,6 +140,7 @@ class PostgresStore:
         #: Holds that were neither committed nor given back: whatever ends one, ends it once.
         self._live: set[int] = set()
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
+        self.integrity = Integrity()
         self._closed = False
         self._background = BackgroundLoop("qwed-postgres")
         self._tasks: list[asyncio.Task[None]] = []
@@ -153,6 +159,7 @@ class PostgresStore:
             await make_parts(connection, self._clock.now_ms(), has_retention=has_retention)
             await connection.execute(SQL["name_ledger"], f"urn:uuid:{uuid.uuid4()}")
             await verified_end(connection, self._ring)
+            await adopt_once(connection, self._clock.now_ms())
         finally:
             connection.terminate()
         self._sequencer = Sequencer(self._url, self._clock, self._ring, self._policy.retention)
@@ -204,11 +211,13 @@ class PostgresStore:
             # Never together with whoever began to read before the last change.
             flight = ("a", agent_id, self._agents.moment)
             agent = await self._flights.do(flight, lambda: self._read_agent(agent_id))
-        return None if agent is None or agent.status is AgentStatus.DEREGISTERED else agent
+        if agent is None or agent.status is AgentStatus.DEREGISTERED:
+            return None
+        return None if self.integrity.refuses_agent(agent_id) else agent
 
     async def _read_agent(self, agent_id: AgentId) -> Agent | None:
         moment = self._agents.moment
-        agent: Agent | None = await self._read(reading.body, Agent, "agent", agent_id)
+        agent: Agent | None = await self._sound(Agent, Stated("agents", "agent_id"), agent_id)
         if agent is not None:
             self._agents.put(agent_id, agent, moment)
         return agent
@@ -222,11 +231,11 @@ class PostgresStore:
                 return agent
         flight = ("t", name, self._agents.moment)
         found = await self._flights.do(flight, lambda: self._read_by_token(token_hash))
-        return None if found is None or found.status is AgentStatus.DEREGISTERED else found
+        return None if found is None else await self.agent(found.agent_id)
 
     async def _read_by_token(self, token_hash: bytes) -> Agent | None:
         moments = self._tokens.moment, self._agents.moment
-        found: Agent | None = await self._read(reading.body, Agent, "agent_by_token", token_hash)
+        found: Agent | None = await self._sound(Agent, Stated("agents", "token_hash"), token_hash)
         if found is not None:
             self._tokens.put(token_hash.hex(), found.agent_id, moments[0])
             self._agents.put(found.agent_id, found, moments[1])
@@ -237,10 +246,31 @@ class PostgresStore:
         key = self._keys.get(name)
         if key is None:
             moment = self._keys.moment
-            key = await self._read(reading.body, ApiKey, "api_key", key_hash)
+            key = await self._sound(ApiKey, Stated("keys", "key_hash"), key_hash)
             if key is not None:
                 self._keys.put(name, key, moment)
-        return key if key is not None and key.revoked_ms is None else None
+        if key is None or key.revoked_ms is not None or self.integrity.refuses("keys", key.key_id):
+            return None
+        return key
+
+    async def _sound(self, kind: type[T], stated: Stated, value: object) -> T | None:
+        """What is read, unless it is not what the ledger says: then it is as if it were not there."""
+        try:
+            return await self._read(checked_body, kind, stated, value)
+        except StateDiffers as error:
+            self.integrity.add(error.difference)
+            return None
+
+    async def differences(self, tables: Sequence[str]) -> list[Difference]:
+        async def work(home: _Home) -> list[Difference]:
+            with unavailable():
+                connection = await connect(self._url, statement_timeout=str(COMPARE_MS))
+                try:
+                    return await differences(connection, tables)
+                finally:
+                    connection.terminate()
+
+        return await self._do(work)
 
     async def _listen(self) -> None:
         """Hear of changes that other processes make, and let them know that this one lives."""
@@ -431,7 +461,11 @@ class PostgresStore:
         return await self._read(reading.activity, activity_id)
 
     async def approval(self, approval_id: str) -> Approval | None:
-        return await self._read(reading.body, Approval, "approval", approval_id)
+        try:
+            return await self._read(checked_body, Approval, Stated("approvals", "approval_id"), approval_id)
+        except StateDiffers as error:
+            self.integrity.add(error.difference)
+            raise
 
     async def approvals(
         self,

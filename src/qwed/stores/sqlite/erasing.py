@@ -16,6 +16,7 @@ from qwed.gateway.records import (
 from qwed.stores.bodies import decode, encode
 from qwed.stores.randomness import nobodys_fingerprint
 from qwed.stores.sqlite.refusal_counts import forget_refused_minutes
+from qwed.stores.sqlite.states import MAX_DROPPED, StateRows
 
 Run = Callable[..., sqlite3.Cursor]
 
@@ -27,7 +28,7 @@ class Removed(msgspec.Struct, frozen=True):
     approvals: bool
 
 
-def redact(run: Run, redaction: Redaction) -> None:
+def redact(run: Run, states: StateRows, redaction: Redaction) -> None:
     agent_id = redaction.agent_id
     for stone in redaction.tombstones:
         _forget_fingerprint(run, stone.activity_id)
@@ -41,17 +42,12 @@ def redact(run: Run, redaction: Redaction) -> None:
             (agent_id, stone.activity_id),
         )
         run("DELETE FROM deliveries WHERE instr(body, CAST(? AS BLOB)) > 0", (stone.activity_id,))
-    _redact_trust_changes(run, agent_id, {stone.activity_id for stone in redaction.tombstones})
+    _redact_trust_changes(run, states, agent_id, {stone.activity_id for stone in redaction.tombstones})
     for approval in redaction.approvals:
-        run(
-            "UPDATE approvals SET body = ? WHERE approval_id = ?",
-            (encode(approval), approval.approval_id),
-        )
+        states.change("approvals", approval.approval_id, {"body": encode(approval)})
     for outcome in redaction.outcomes:
-        run(
-            "UPDATE outcomes SET fingerprint = ?, body = ? WHERE activity_id = ?",
-            (outcome.fingerprint, encode(outcome), outcome.activity_id),
-        )
+        columns = {"fingerprint": outcome.fingerprint, "body": encode(outcome)}
+        states.change("outcomes", outcome.activity_id, columns)
     for conversation in redaction.conversations:
         run("DELETE FROM steps WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
         run("DELETE FROM crossings WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
@@ -59,12 +55,12 @@ def redact(run: Run, redaction: Redaction) -> None:
         run("UPDATE ects SET token = NULL, salt = NULL WHERE jti = ?", (jti,))
 
 
-def _redact_trust_changes(run: Run, agent_id: AgentId, erased: set[str]) -> None:
+def _redact_trust_changes(run: Run, states: StateRows, agent_id: AgentId, erased: set[str]) -> None:
     rows = run("SELECT number, body FROM trust_changes WHERE agent_id = ?", (agent_id,)).fetchall()
     for number, body in rows:
         change = decode(TrustChange, body)
         if (kept := change.without_texts_of(erased)) is not change:
-            run("UPDATE trust_changes SET body = ? WHERE number = ?", (encode(kept), number))
+            states.change("trust_changes", number, {"body": encode(kept)})
 
 
 def _forget_fingerprint(run: Run, activity_id: str) -> None:
@@ -82,7 +78,7 @@ def _forget_fingerprint(run: Run, activity_id: str) -> None:
     run("DELETE FROM crossings WHERE agent_id = ? AND fingerprint = ?", (row[0], row[2]))
 
 
-def keep_house(run: Run, now_ms: int, retention: Retention) -> Removed:
+def keep_house(run: Run, states: StateRows, now_ms: int, retention: Retention) -> Removed:
     """Drop what no window can see any more, a little at a time, on the writer's own transaction."""
     run("DELETE FROM remembered WHERE expires_ms < ?", (now_ms,))
     run("DELETE FROM ended_sessions WHERE expires_ms < ?", (now_ms,))
@@ -91,30 +87,28 @@ def keep_house(run: Run, now_ms: int, retention: Retention) -> Removed:
     forget_refused_minutes(run, now_ms)
     activities = approvals = False
     if retention.activity_days is not None:
-        activities = _forget_activities(run, now_ms - retention.activity_days * DAY_MS)
+        activities = _forget_activities(run, states, now_ms - retention.activity_days * DAY_MS)
     if retention.approval_days is not None:
         # Ids begin with their time, so the old ones are the first of the key.
         oldest = now_ms - retention.approval_days * DAY_MS
-        gone = run(
-            "DELETE FROM approvals WHERE approval_id < ? AND status != 'open'", (f"apr_{oldest:012x}",)
+        old = (
+            "approval_id IN (SELECT approval_id FROM approvals"
+            " WHERE approval_id < ? AND status != 'open' LIMIT ?)"
         )
-        approvals = gone.rowcount > 0
+        approvals = states.drop("approvals", old, f"apr_{oldest:012x}", MAX_DROPPED) > 0
     if retention.delivery_days is not None:
         oldest = now_ms - retention.delivery_days * DAY_MS
         run("DELETE FROM deliveries WHERE delivery_id < ? AND state != 'pending'", (f"dlv_{oldest:012x}",))
     return Removed(activities, approvals)
 
 
-def _forget_activities(run: Run, before_ms: int) -> bool:
+def _forget_activities(run: Run, states: StateRows, before_ms: int) -> bool:
     """From the oldest on, and no further than the first that is young enough: never a scan."""
     rows = run("SELECT seq, at_ms FROM activities ORDER BY seq LIMIT 1000").fetchall()
     old = [seq for seq, at_ms in itertools.takewhile(lambda row: row[1] < before_ms, rows)]
     if old:
         # What was said of an outcome goes too, but one that is still unknown blocks a retry.
-        run(
-            "DELETE FROM outcomes WHERE result != 'unknown' AND activity_id IN"
-            " (SELECT activity_id FROM activities WHERE seq <= ?)",
-            (old[-1],),
-        )
+        said = "result != 'unknown' AND activity_id IN (SELECT activity_id FROM activities WHERE seq <= ?)"
+        states.drop("outcomes", said, old[-1])
         run("DELETE FROM activities WHERE seq <= ?", (old[-1],))
     return bool(old)

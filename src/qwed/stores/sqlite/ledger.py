@@ -20,6 +20,7 @@ from qwed.ledger.audit import Audited, Kind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint
 from qwed.ledger.entries import Entry
 from qwed.ledger.merkle import leaf_hash, prove_consistency, prove_inclusion, root_of
+from qwed.ledger.states import KEYS, States, Waiting, is_state
 from qwed.stores.chaining import (
     TILE_LEVELS,
     TiledNodes,
@@ -30,6 +31,7 @@ from qwed.stores.chaining import (
     walked,
 )
 from qwed.stores.ledger_items import commits_to, content_in, item_of, par_of
+from qwed.stores.sqlite.states import differences, last_entry
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -100,7 +102,9 @@ class SqliteLedger:
         return prove_consistency(self.nodes(), first, second)
 
     def position(self, subject: str) -> int | None:
-        """The number of the entry about a token or an activity."""
+        """The number of the entry about a token or an activity, or of the newest about a row that decides."""
+        if is_state(subject):
+            return last_entry(self._rows, subject)
         for table, column in (("activities", "activity_id"), ("ects", "jti")):
             sql = f"SELECT seq FROM {table} WHERE {column} = ?"  # noqa: S608
             if rows := self._rows(sql, subject):
@@ -172,23 +176,37 @@ class Followed(msgspec.Struct, frozen=True):
     audited: Audited
     payloads: int
     erased: int
+    #: Rows that decide, each as its last entry has it (None: no row was committed yet); and those of before
+    #: that were taken over, and when.
+    rows: int | None = None
+    adopted: int = 0
+    adopted_ms: int | None = None
 
 
 def verify_ledger(
-    path: Path, keys: Mapping[str, PublicKey], known: Sequence[Checkpoint] = ()
+    path: Path,
+    keys: Mapping[str, PublicKey],
+    known: Sequence[Checkpoint] = (),
+    waiting: Sequence[Waiting] = (),
 ) -> Followed | Tampering:
     """Follow the whole ledger of a store, read-only, beside a running gateway if there is one.
 
-    `keys` are the public keys that may have signed; `known` are checkpoints from elsewhere. Raises
-    `sqlite3.Error`.
+    `keys` are the public keys that may have signed; `known` are checkpoints from elsewhere; `waiting` are
+    entries about rows that follow after the last one in the ledger. Raises `sqlite3.Error`.
     """
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = _text
     try:
         # One snapshot: what a running gateway adds meanwhile is not seen half.
         connection.execute("BEGIN")
-        return _Following(connection, keys).followed(known)
+        return _Following(connection, keys).followed(known, waiting)
     finally:
         connection.close()
+
+
+def _text(raw: bytes) -> str:
+    """Whatever somebody wrote there is compared, also where it is no text."""
+    return raw.decode("utf-8", "surrogateescape")
 
 
 class _Following:
@@ -198,20 +216,45 @@ class _Following:
         self._ledger = SqliteLedger(lambda sql, *values: connection.execute(sql, values).fetchall())
         self.problem: Tampering | None = None
         self._payloads = self._erased = 0
+        self._states = States()
         self._is_past_retention = False
         #: What is left of erased entries, with their numbers; and what the notes of erasures say is left.
         self._left: dict[str, tuple[int, str]] = {}
         self._noted: dict[str, str] = {}
         self._expected: dict[int, Iterator[tuple[int, bytes]]] = {}
 
-    def followed(self, known: Sequence[Checkpoint]) -> Followed | Tampering:
+    def followed(self, known: Sequence[Checkpoint], waiting: Sequence[Waiting] = ()) -> Followed | Tampering:
         answer = audit(self._items(), known=known, nodes=self)
         if self.problem is not None:
             return self.problem
         if isinstance(answer, Tampering):
             return answer
-        problem = self._unsigned(answer) or self._orphan(answer) or self._unexplained()
-        return problem or Followed(self._ledger.name(), answer, self._payloads, self._erased)
+        for seq, later in enumerate(waiting, start=answer.head.seq + 1):
+            self._states.note(later.subject, seq, later.at_ms, later.commitment)
+        problem = self._unsigned(answer) or self._orphan(answer) or self._unexplained() or self._altered()
+        return problem or self._whole(answer)
+
+    def _whole(self, audited: Audited) -> Followed:
+        states = self._states
+        return Followed(
+            self._ledger.name(),
+            audited,
+            self._payloads,
+            self._erased,
+            states.count if states.has_begun else None,
+            states.adopted,
+            states.adopted_ms,
+        )
+
+    def _altered(self) -> Tampering | None:
+        """Rows that decide, against the last entry about each."""
+        if not self._states.has_begun:
+            return None
+        found = differences(self._connection.execute, KEYS, self._states)
+        if not found:
+            return None
+        first, more = found[0], f" (and {len(found) - 1} more rows)" if len(found) > 1 else ""
+        return Tampering(first.kind, first.seq, first.seq, first.says + more)
 
     def _items(self) -> Iterator[Entry | Checkpoint]:
         """Entries in order, each checkpoint right after the last entry it covers."""
@@ -242,6 +285,9 @@ class _Following:
         self, entry: Entry, columns: tuple[Any, ...], salt: Any, jti: Any, token: Any, token_salt: Any
     ) -> None:
         subjects = {name for name in (columns[0], jti) if name is not None}
+        if not subjects and isinstance(entry.subject, str) and is_state(entry.subject):
+            self._states.note(entry.subject, entry.seq, entry.at_ms, entry.commitment)
+            return
         content = token if columns[0] is None else content_in(columns)
         used = token_salt if columns[0] is None else salt
         if not subjects:

@@ -34,13 +34,13 @@ SCORE: Final = "peer, number, event, evidence, score_before, score_after, at, re
 
 class Reading(Rows):
     def agent(self, agent_id: AgentId) -> Agent | None:
-        return self._body(Agent, "SELECT body FROM agents WHERE agent_id = ?", agent_id)
+        return self._stated(Agent, "agents", "agent_id", agent_id)
 
     def agent_by_token(self, token_hash: bytes) -> Agent | None:
-        return self._body(Agent, "SELECT body FROM agents WHERE token_hash = ?", token_hash)
+        return self._stated(Agent, "agents", "token_hash", token_hash)
 
     def api_key(self, key_hash: bytes) -> ApiKey | None:
-        return self._body(ApiKey, "SELECT body FROM keys WHERE key_hash = ?", key_hash)
+        return self._stated(ApiKey, "keys", "key_hash", key_hash)
 
     def account(self, agent_id: AgentId, now_ms: int) -> AccountRows:
         hour = self._rows(
@@ -70,7 +70,7 @@ class Reading(Rows):
             "SELECT coalesce(sum(actions), 0) FROM days WHERE kind = 'agent' AND subject = ?", agent_id
         )
         assert row is not None
-        conduct = self._body(Conduct, "SELECT body FROM conduct WHERE agent_id = ?", agent_id)
+        conduct = self._stated(Conduct, "conduct", "agent_id", agent_id)
         return Standing(row[0], conduct or Conduct())
 
     def principal_today(self, principal_id: PrincipalId, day: int) -> Counters:
@@ -197,7 +197,7 @@ class Reading(Rows):
         return activity, decode(Outcome, outcome) if outcome else None
 
     def approval(self, approval_id: str) -> Approval | None:
-        return self._body(Approval, "SELECT body FROM approvals WHERE approval_id = ?", approval_id)
+        return self._stated(Approval, "approvals", "approval_id", approval_id)
 
     def approvals(
         self,

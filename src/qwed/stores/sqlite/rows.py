@@ -2,11 +2,16 @@
 
 import sqlite3
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from qwed.gateway.ports import StateDiffers
+from qwed.ledger.states import Difference
 from qwed.stores.bodies import decode
 from qwed.stores.sqlite.file import connect_reader, unavailable
+from qwed.stores.sqlite.states import difference_of, differences, row_where
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -41,6 +46,30 @@ class Rows:
 
     def _bodies(self, kind: type[T], sql: str, *values: object) -> list[T]:
         return [decode(kind, row[0]) for row in self._rows(sql, *values)]
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Several questions about one moment."""
+        with unavailable():
+            reader = self._reader()
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                reader.execute("COMMIT")
+
+    def _stated(self, kind: type[T], table: str, column: str, value: object) -> T | None:
+        """The value of a row that is as the ledger says. Raises `StateDiffers`."""
+        with self._snapshot() as reader:
+            row = row_where(reader.execute, table, column, value)
+            wrong = None if row is None else difference_of(reader.execute, table, row)
+        if wrong is not None:
+            raise StateDiffers(wrong)
+        return None if row is None else decode(kind, row["body"])
+
+    def differences(self, tables: Sequence[str]) -> list[Difference]:
+        with self._snapshot() as reader:
+            return differences(reader.execute, tables)
 
     def close_readers(self) -> None:
         for reader in self._readers:

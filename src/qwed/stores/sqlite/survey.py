@@ -33,6 +33,7 @@ CHANGES: Final = (
 REMOVED: Final = (
     "SELECT count(*) FROM ledger l LEFT JOIN activities a USING (seq) LEFT JOIN ects e ON e.seq = l.seq"
     " WHERE l.seq > ? AND l.seq <= ? AND a.seq IS NULL AND e.seq IS NULL AND l.at_ms >= ? AND l.at_ms < ?"
+    " AND l.subject NOT LIKE 'state:%' AND l.subject NOT LIKE 'adopt_state:%'"
 )
 
 

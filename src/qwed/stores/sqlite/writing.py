@@ -3,6 +3,7 @@
 import functools
 import itertools
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from qwed.domain.agents import AgentStatus
 from qwed.domain.deliveries import Claim, Delivery, claimed
 from qwed.domain.policy import Retention
 from qwed.domain.refusal_counts import Counted, Refused
@@ -46,6 +46,16 @@ from qwed.stores.sqlite.ledger import SqliteLedger
 from qwed.stores.sqlite.reading import SCORE
 from qwed.stores.sqlite.refusal_counts import count_refusals, state_minute
 from qwed.stores.sqlite.rows import Row
+from qwed.stores.sqlite.states import StateRows, has_states
+from qwed.stores.state_columns import (
+    agent_columns,
+    approval_columns,
+    key_columns,
+    outcome_columns,
+    trust_change_columns,
+    webhook_columns,
+    workflow_columns,
+)
 from qwed.stores.tables import hour_keys
 
 _KEEP_EVERY: Final = 64
@@ -88,6 +98,16 @@ class Writing:
         # A crash may have come between an erasure and the emptying of the log.
         self._must_scrub = True
         self._scrub()
+        if not has_states(writer.execute):
+            self._adopt()
+
+    def _adopt(self) -> None:
+        """A file from before rows were committed: what is there is taken over, once."""
+        before = self._end or self._stored_end()
+        growth, at_ms = Growth(before.head, before.edge), time.time_ns() // 1_000_000
+        with self._transaction() as run:
+            if StateRows(run, growth, at_ms).adopt():
+                self._end = self._chain(before, growth, at_ms)
 
     def write(self, records: list[Record]) -> None:
         with unavailable():
@@ -100,9 +120,6 @@ class Writing:
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             end = self._insert(before, records)
-            self._groups += 1
-            if self._groups % _KEEP_EVERY == 0:
-                self._tidy(records[-1].activity.at_ms)
             self._writer.execute("COMMIT")
             if self._has_removed:
                 self._has_removed = False
@@ -197,13 +214,10 @@ class Writing:
 
     def _insert(self, before: "_End", records: list[Record]) -> "_End":
         growth = Growth(before.head, before.edge)
+        at_ms = records[-1].activity.at_ms
         activities, tokens = self._grown(growth, records)
         self._insert_rows("INSERT INTO activities VALUES", activities)
-        entries = [(e.seq, e.at_ms, e.subject, e.commitment, e.previous, e.hash) for e in growth.entries]
-        self._insert_rows("INSERT INTO ledger VALUES", entries)
         self._insert_rows("INSERT INTO ects VALUES", tokens)
-        self._insert_rows("INSERT INTO tiles VALUES", growth.tiles)
-        replaceable = self._insert_checkpoint(before, growth, records)
         self._insert_rows(
             "INSERT INTO steps VALUES", [_step_row(r.step) for r in records if r.step is not None]
         )
@@ -211,8 +225,18 @@ class Writing:
         self._count_hours([record.activity for record in records])
         for record in records:
             if not _is_plain(record):
-                self._insert_rare(record)
-        return _End(growth.head, growth.edge, replaceable)
+                self._insert_rare(record, growth)
+        self._groups += 1
+        if self._groups % _KEEP_EVERY == 0:
+            self._tidy(at_ms, growth)
+        return self._chain(before, growth, at_ms)
+
+    def _chain(self, before: "_End", growth: Growth, at_ms: int) -> "_End":
+        """The entries of a group, their part of the tree, and the signature over both."""
+        entries = [(e.seq, e.at_ms, e.subject, e.commitment, e.previous, e.hash) for e in growth.entries]
+        self._insert_rows("INSERT INTO ledger VALUES", entries)
+        self._insert_rows("INSERT INTO tiles VALUES", growth.tiles)
+        return _End(growth.head, growth.edge, self._insert_checkpoint(before, growth, at_ms))
 
     def _grown(self, growth: Growth, records: list[Record]) -> tuple[list[Row], list[Row]]:
         """Rows of activities and tokens, each with the number and salt of its entry."""
@@ -235,11 +259,10 @@ class Writing:
             return False
         return self._writer.execute("SELECT 1 FROM ects WHERE jti = ?", (jti,)).fetchone() is None
 
-    def _insert_checkpoint(self, before: "_End", growth: Growth, records: list[Record]) -> int | None:
+    def _insert_checkpoint(self, before: "_End", growth: Growth, at_ms: int) -> int | None:
         """The group's signature. It takes the place of the one before, unless that is kept: one a minute
         is, and every one that a witness signed too. Says since when it may itself be replaced."""
-        at_ms = records[-1].activity.at_ms
-        token = sealed(self._ring, self._name, growth, records)
+        token = sealed(self._ring, self._name, growth, at_ms)
         since = before.replaceable_ms
         if since is not None and at_ms - since < _KEEP_CHECKPOINT_MS:
             changed = self._writer.execute(
@@ -292,29 +315,11 @@ class Writing:
             "INSERT INTO hours VALUES", [(*key, *row) for key, row in hours.items()], _ADD_HOURS
         )
 
-    def _insert_rare(self, record: Record) -> None:
+    def _insert_rare(self, record: Record, growth: Growth) -> None:
         """What most decisions do not have."""
         run = self._writer.execute
-        if (agent := record.agent) is not None:
-            row = (agent.agent_id, agent.principal_id, agent.token_hash, agent.status.value)
-            violation = agent.suspended_for_violation and agent.status is AgentStatus.SUSPENDED
-            run("INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)", (*row, violation, encode(agent)))
-        if (approval := record.approval) is not None:
-            key = (approval.approval_id, approval.agent_id, approval.principal_id, approval.status.value)
-            run(
-                "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, approval.created_ms, approval.ends_ms, encode(approval), approval.attention_ms),
-            )
-        if (k := record.key) is not None:
-            run(
-                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?)",
-                (k.key_id, k.key_hash, k.principal_id, encode(k)),
-            )
-        if (o := record.outcome) is not None:
-            run(
-                "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)",
-                (o.activity_id, o.agent_id, o.result.value, o.fingerprint, encode(o)),
-            )
+        states = StateRows(run, growth, record.activity.at_ms)
+        self._put_states(record, states)
         if (r := record.remembered) is not None:
             run(
                 "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?, ?, ?, ?)",
@@ -325,41 +330,16 @@ class Writing:
                 "INSERT OR REPLACE INTO crossings VALUES (?, ?, ?, ?)",
                 (c.agent_id, c.fingerprint, c.conversation_id, c.at_ms),
             )
-        if record.conduct is not None:
-            run(
-                "INSERT OR REPLACE INTO conduct VALUES (?, ?)",
-                (record.activity.agent_id, encode(record.conduct)),
-            )
-        for change in record.trust_changes:
-            run(
-                "INSERT INTO trust_changes (agent_id, at_ms, cause, body) VALUES (?, ?, ?, ?)",
-                (change.agent_id, change.at_ms, change.cause.value, encode(change)),
-            )
         if record.stated is not None:
             state_minute(run, record.stated)
-        if (w := record.webhook) is not None:
-            run(
-                "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?)",
-                (w.webhook_id, w.principal_id, encode(w)),
-            )
         if record.dropped_webhook is not None:
-            run("DELETE FROM webhooks WHERE webhook_id = ?", (record.dropped_webhook,))
+            states.drop("webhooks", "webhook_id = ?", record.dropped_webhook)
             run("DELETE FROM deliveries WHERE webhook_id = ?", (record.dropped_webhook,))
         for delivery in record.deliveries:
             run(PUT_DELIVERY, delivery_row(delivery))
         if record.redaction is not None:
-            redact(run, record.redaction)
+            redact(run, states, record.redaction)
             self._must_scrub = True
-        if (workflow := record.workflow) is not None:
-            run(
-                "INSERT INTO workflows VALUES (?, ?, ?)",
-                (workflow.workflow_id, workflow.principal_id, encode(workflow)),
-            )
-        for done in record.completions:
-            run(
-                "INSERT OR IGNORE INTO workflow_nodes VALUES (?, ?, ?)",
-                (done.workflow_id, done.node_id, done.jti),
-            )
         if (signed := record.cosignature) is not None:
             kept = run("SELECT cosignatures FROM checkpoints WHERE size = ?", (signed.size,)).fetchone()
             others = msgspec.json.decode(kept[0]) if kept and kept[0] else []
@@ -368,8 +348,32 @@ class Writing:
                 (signed.size, signed.at_ms, signed.checkpoint, encode([*others, signed.token])),
             )
 
-    def _tidy(self, now_ms: int) -> None:
-        removed = keep_house(self._writer.execute, now_ms, self._retention)
+    def _put_states(self, record: Record, states: StateRows) -> None:
+        """The parts of a record that decide from now on."""
+        if record.agent is not None:
+            states.put("agents", agent_columns(record.agent))
+        if record.approval is not None:
+            states.put("approvals", approval_columns(record.approval))
+        if record.key is not None:
+            states.put("keys", key_columns(record.key))
+        if (outcome := record.outcome) is not None:
+            put = states.put if outcome.is_binding else states.put_uncommitted
+            put("outcomes", outcome_columns(outcome))
+        if record.conduct is not None:
+            columns = {"agent_id": record.activity.agent_id, "body": encode(record.conduct)}
+            states.put("conduct", columns)
+        for change in record.trust_changes:
+            states.add("trust_changes", trust_change_columns(change))
+        if record.webhook is not None:
+            states.put("webhooks", webhook_columns(record.webhook))
+        if record.workflow is not None:
+            states.add("workflows", workflow_columns(record.workflow))
+        for done in record.completions:
+            states.keep("workflow_nodes", msgspec.structs.asdict(done))
+
+    def _tidy(self, now_ms: int, growth: Growth) -> None:
+        states = StateRows(self._writer.execute, growth, now_ms)
+        removed = keep_house(self._writer.execute, states, now_ms, self._retention)
         self._has_removed = self._has_removed or removed.activities
         self._must_scrub = self._must_scrub or removed.activities or removed.approvals
 

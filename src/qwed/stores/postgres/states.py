@@ -1,0 +1,258 @@
+"""Rows that decide, in PostgreSQL: written here and nowhere else, each with its entry; looked up by index.
+
+An entry waits for its place in the ledger like any other, from the very transaction that writes the row. The
+row is read back as it stands, so a column that is added later is covered too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from qwed.gateway.ports import StateDiffers
+from qwed.ledger.entries import SALT_BYTES
+from qwed.ledger.states import (
+    ADOPTED,
+    KEYS,
+    SALT,
+    STATE,
+    Difference,
+    Row,
+    States,
+    adopted_subject,
+    commit_row,
+    difference,
+    find_differences,
+    key_of,
+    needs_entry,
+    subject_of,
+    tombstone,
+)
+from qwed.stores.bodies import decode
+from qwed.stores.postgres.statements import SQL
+from qwed.stores.randomness import POOL
+
+Connection = Any
+
+#: Old rows that one round of housekeeping drops.
+MAX_DROPPED: Final = 1_000
+ADOPT_LOCK: Final = 7_932_006
+#: Where a committed table is part of another: its name there, its columns, and which of its rows are meant.
+_STANDINGS: Final = "standings"
+
+
+def stored_table(table: str) -> str:
+    return _STANDINGS if table == "conduct" else table
+
+
+def select_rows(table: str) -> str:
+    if table == "conduct":
+        return "SELECT agent_id, conduct, salt FROM standings WHERE conduct IS NOT NULL"
+    return f"SELECT * FROM {table}"  # noqa: S608
+
+
+def _returned(table: str) -> str:
+    return "agent_id, conduct, salt" if table == "conduct" else "*"
+
+
+class StateRows:
+    """Writes of one transaction on this connection."""
+
+    def __init__(self, connection: Connection, at_ms: int) -> None:
+        self._connection = connection
+        self._at_ms = at_ms
+
+    async def put(self, table: str, columns: Mapping[str, object]) -> None:
+        """The row, in the place of the one that has its key."""
+        given = {**columns, SALT: POOL.take(SALT_BYTES)}
+        await self._write(table, given, _replacing(table, given))
+
+    async def add(self, table: str, columns: Mapping[str, object]) -> None:
+        """As `put`, but a row that is there is an error."""
+        await self._write(table, {**columns, SALT: POOL.take(SALT_BYTES)}, "")
+
+    async def keep(self, table: str, columns: Mapping[str, object]) -> None:
+        """As `put`, but a row that is there stays as it is."""
+        await self._write(table, {**columns, SALT: POOL.take(SALT_BYTES)}, "ON CONFLICT DO NOTHING")
+
+    async def put_uncommitted(self, table: str, columns: Mapping[str, object]) -> None:
+        """A row that decides nothing, and has no entry."""
+        await self._connection.execute(
+            f"{_insertion(table, columns)} {_replacing(table, columns)}", *columns.values()
+        )
+
+    async def change(self, table: str, key: object, columns: Mapping[str, object]) -> None:
+        """Some columns of the row with this key, if there is one. What had no entry needs none now."""
+        (name,) = KEYS[table]
+        places = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=3))
+        row = await self._connection.fetchrow(
+            f"UPDATE {table} SET salt = CASE WHEN salt IS NULL THEN NULL ELSE $2::bytea END, {places}"  # noqa: S608
+            f" WHERE {name} = $1 RETURNING *",
+            key,
+            POOL.take(SALT_BYTES),
+            *columns.values(),
+        )
+        if row is not None and row[SALT] is not None:
+            await self._commit(table, dict(row))
+
+    async def drop(self, table: str, where: str, *values: object) -> int:
+        """How many rows went. `where` is a text of ours."""
+        rows = await self._connection.fetch(
+            f"SELECT * FROM {table} WHERE {where} FOR UPDATE",  # noqa: S608
+            *values,
+        )
+        (name,) = KEYS[table]
+        keys = [row[name] for row in rows]
+        # Who deletes a row takes its salt first: that is how the database tells this from an older gateway.
+        is_one = f"{name} = ANY ($1)"
+        await self._connection.execute(
+            f"UPDATE {table} SET salt = NULL WHERE {is_one} AND salt IS NOT NULL",  # noqa: S608
+            keys,
+        )
+        await self._connection.execute(f"DELETE FROM {table} WHERE {is_one}", keys)  # noqa: S608
+        gone = [subject_of(table, row) for row in rows if row[SALT] is not None]
+        await self._enter((subject, tombstone(subject)) for subject in gone)
+        return len(rows)
+
+    async def adopt(self) -> int:
+        """Take over the rows that are there: nothing can be proven of them before this moment."""
+        counts = [await self._adopt(table) for table in KEYS]
+        return sum(counts)
+
+    async def _adopt(self, table: str) -> int:
+        rows = [dict(row) for row in await self._connection.fetch(select_rows(table))]
+        salted = [{**row, SALT: POOL.take(SALT_BYTES)} for row in rows if needs_entry(table, row)]
+        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(KEYS[table], start=2))
+        await self._connection.executemany(
+            f"UPDATE {stored_table(table)} SET salt = $1 WHERE {where}",  # noqa: S608
+            [(row[SALT], *(row[name] for name in KEYS[table])) for row in salted],
+        )
+        await self._enter((adopted_subject(subject_of(table, row)), committed(table, row)) for row in salted)
+        return len(salted)
+
+    async def _write(self, table: str, columns: Mapping[str, object], conflict: str) -> None:
+        statement = f"{_insertion(table, columns)} {conflict} RETURNING {_returned(table)}"
+        row = await self._connection.fetchrow(statement, *columns.values())
+        if row is not None:
+            await self._commit(table, dict(row))
+
+    async def _commit(self, table: str, row: Row) -> None:
+        await self._enter([(subject_of(table, row), committed(table, row))])
+
+    async def _enter(self, entries: Iterable[tuple[str, bytes]]) -> None:
+        rows = [(self._at_ms, subject, commitment) for subject, commitment in entries]
+        if len(rows) == 1:
+            await self._connection.execute(SQL["wait_for_ledger"], *rows[0])
+        elif rows:
+            await self._connection.executemany(SQL["wait_for_ledger"], rows)
+
+
+def committed(table: str, row: Row) -> bytes:
+    commitment = commit_row(table, row, row[SALT])
+    assert commitment is not None, "the gateway writes what it can commit to"
+    return commitment
+
+
+def _insertion(table: str, columns: Iterable[str]) -> str:
+    names = list(columns)
+    places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
+    if table == "conduct":
+        return f"INSERT INTO standings ({', '.join(names)}, actions) VALUES ({places}, 0)"  # noqa: S608
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"  # noqa: S608
+
+
+def _replacing(table: str, columns: Iterable[str]) -> str:
+    keys = KEYS[table]
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in keys)
+    return f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+
+
+# --- looking -----------------------------------------------------------------------------------------
+
+
+async def adopt_once(connection: Connection, at_ms: int) -> None:
+    """A database from before rows were committed: what is there is taken over by the first who comes."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", ADOPT_LOCK)
+        if not await connection.fetchval(SQL["has_states"]):
+            await StateRows(connection, at_ms).adopt()
+
+
+async def states_of(connection: Connection, tables: Iterable[str]) -> States:
+    """The last entries about these tables, by index; of those that still wait, the newest last."""
+    states = States()
+    for prefix in (ADOPTED, STATE):
+        for name in ("last_states", "waiting_states"):
+            for table in tables:
+                start, end = f"{prefix}{table}:", f"{prefix}{table};"
+                for row in await connection.fetch(SQL[name], start, end):
+                    states.note(*row)
+    return states
+
+
+async def differences(connection: Connection, tables: Sequence[str]) -> list[Difference]:
+    """What of these tables is not as the ledger says, in one snapshot."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        return await compare(connection, tables)
+
+
+async def compare(connection: Connection, tables: Sequence[str]) -> list[Difference]:
+    """As `differences`, within the caller's transaction."""
+    states = await states_of(connection, tables)
+    rows = {table: await connection.fetch(select_rows(table)) for table in tables}
+    found = list(find_differences(tables, rows.__getitem__, states, lambda _: ()))
+    wrong = {(one.table, one.key) for one in found}
+    named = {
+        (table, key_of(table, row)): row
+        for table in tables
+        for row in (rows[table] if found else ())
+        if (table, key_of(table, row)) in wrong
+    }
+    return [await _named(connection, one, named.get((one.table, one.key)), states) for one in found]
+
+
+async def _named(connection: Connection, found: Difference, row: Row | None, states: States) -> Difference:
+    """Whether the row is merely as it was once."""
+    if row is None:
+        return found
+    last = states.last(subject_of(found.table, row))
+    earlier = await _earlier(connection, subject_of(found.table, row))
+    return difference(found.table, row, last, earlier) or found
+
+
+async def _earlier(connection: Connection, subject: str) -> Callable[[str], list[tuple[int, bytes]]]:
+    rows = await connection.fetch(SQL["entries_about"], [subject, adopted_subject(subject)])
+    entries = [(row["seq"], row["commitment"]) for row in rows]
+    return lambda _: entries
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """How a row that decides is looked up with the entry about it, in one statement."""
+
+    table: str
+    column: str
+
+    @property
+    def sql(self) -> str:
+        (key,) = KEYS[self.table]
+        return (
+            f"SELECT t.*, s.seq AS state_seq, s.commitment AS state_commitment FROM {self.table} AS t"  # noqa: S608
+            f" LEFT JOIN LATERAL last_state('{self.table}:' || t.{key}) AS s ON true"
+            f" WHERE t.{self.column} = $1"
+        )
+
+
+async def checked_body(connection: Connection, kind: type[Any], stated: Stated, value: object) -> Any:
+    """The value of a row that is as the ledger says; None where there is none. Raises `StateDiffers`."""
+    found = await connection.fetchrow(stated.sql, value)
+    if found is None:
+        return None
+    row = dict(found)
+    seq, commitment = row.pop("state_seq"), row.pop("state_commitment")
+    last = None if commitment is None else (seq, commitment)
+    wrong = difference(stated.table, row, last, lambda _: ())
+    if wrong is not None:
+        subject = subject_of(stated.table, row)
+        wrong = difference(stated.table, row, last, await _earlier(connection, subject)) or wrong
+        raise StateDiffers(wrong)
+    return decode(kind, row["body"])
