@@ -54,6 +54,11 @@ def _statement_verbs() -> frozenset[str]:
 
 @functools.cache
 def _first_words() -> frozenset[str]:
-    commands = importlib.import_module("qwed.engines.code.shell.commands")
-    acting: frozenset[str] = frozenset(commands.COMMANDS) - commands.PURE_COMMANDS
-    return _KEYWORDS | acting
+    shell = "qwed.engines.code.shell"
+    rules: frozenset[str] = frozenset(importlib.import_module(f"{shell}.commands").COMMANDS)
+    programs = importlib.import_module(f"{shell}.programs")
+    acting = frozenset(name for name, effects in programs.PROGRAMS.items() if effects - _READING)
+    return _KEYWORDS | rules | acting | programs.BUILT_IN
+
+
+_READING: Final = frozenset({"file-read"})
