@@ -58,7 +58,8 @@ def _first_words() -> frozenset[str]:
     rules: frozenset[str] = frozenset(importlib.import_module(f"{shell}.commands").COMMANDS)
     programs = importlib.import_module(f"{shell}.programs")
     acting = frozenset(name for name, effects in programs.PROGRAMS.items() if effects - _READING)
-    return _KEYWORDS | rules | acting | programs.BUILT_IN
+    built_in: frozenset[str] = programs.BUILT_IN
+    return _KEYWORDS | rules | acting | built_in
 
 
 _READING: Final = frozenset({"file-read"})
