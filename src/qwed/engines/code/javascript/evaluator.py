@@ -109,9 +109,8 @@ class Evaluator:
         self.names: dict[str, Value] = {}
         self.steps = 0
         self.level = 0
-        self.calls: set[str] = set()
         self.functions: list[str] = []
-        self.unbounded = ""
+        self.free: set[str] = set()
 
     # -- reporting -------------------------------------------------------------------------------------
 
@@ -375,13 +374,6 @@ class Evaluator:
             self.names[name] = Value(path=f"function {name}")
         return Value(path=f"function {name}")
 
-    def _loop(self, node: Any) -> Value:
-        if node.type in ("while_statement", "do_statement"):
-            self.unbounded = self.unbounded or f"line {self.line(node)}: a while loop"
-        elif node.type == "for_statement" and not _counts(self.text(node)):
-            self.unbounded = self.unbounded or f"line {self.line(node)}: a loop without a plain counter"
-        return self._children(node)
-
     def _for_in(self, node: Any) -> Value:
         left = node.child_by_field_name("left")
         right = self.eval(node.child_by_field_name("right"))
@@ -436,7 +428,6 @@ class Evaluator:
         folded = folded_call(target.path, receiver, args)
         if folded is not None:
             return folded
-        self.calls.add(target.path or "?")
         judged: Value | None = self.rules.called(self, target, args, receiver, node)
         if judged is not None:
             return judged
@@ -481,16 +472,6 @@ def _descendants(node: Any, types: tuple[str, ...]) -> list[Any]:
         else:
             waiting.extend(current.named_children)
     return found
-
-
-_COUNTER: Final = re.compile(
-    r"for\s*\(\s*(?:let|var)\s+(\w+)\s*=\s*[\w.]+\s*(?:,[^;]*)?;\s*\1\s*(?:[<>]=?|!==?)\s*[^;]+;\s*"
-    r"(?:\1\s*(?:\+\+|--|[+-]=\s*\d+)|(?:\+\+|--)\1)"
-)
-
-
-def _counts(text: str) -> bool:
-    return _COUNTER.match(text[:400]) is not None
 
 
 def merged(first: tuple[Origin, ...], second: tuple[Origin, ...]) -> tuple[Origin, ...]:
@@ -661,9 +642,6 @@ _NODES: Final[dict[str, Callable[[Evaluator, Any], Value]]] = {
     "generator_function_declaration": Evaluator._function,
     "arrow_function": Evaluator._function,
     "method_definition": Evaluator._function,
-    "while_statement": Evaluator._loop,
-    "do_statement": Evaluator._loop,
-    "for_statement": Evaluator._loop,
     "for_in_statement": Evaluator._for_in,
     "import_statement": Evaluator._import,
     "call_expression": Evaluator._call,

@@ -1,13 +1,19 @@
 """JavaScript text in, verdict out."""
 
-from typing import Final
+from typing import Any, Final
 
 from qwed.engines.code.javascript.evaluator import Evaluator, Nested, OutOfSteps, parse
-from qwed.engines.code.javascript.rules import PURE_CALLS, Rules
+from qwed.engines.code.javascript.globals import is_known
+from qwed.engines.code.javascript.purity import judge_purity
+from qwed.engines.code.javascript.rules import Rules
+from qwed.engines.code.javascript.scopes import Names
 from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "javascript"
+
+
+_READING: Final = frozenset({"file-read", "environment-read"})
 
 
 def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
@@ -19,28 +25,25 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     malformed = error_in(tree.root_node) if tree.root_node.has_error or "\x00" in text else None
     report = Report()
     run = Evaluator(source, report, depth, nested, Rules())
+    home, pure, purity = False, False, "does not parse"
     try:
+        names = Names(tree.root_node, source)
+        run.free = names.free
         run.eval(tree.root_node)
+        if malformed is None:
+            home = all(is_known(name) for name in names.free)
+            pure, purity = _purity(tree.root_node, source, names, report)
     except (OutOfSteps, RecursionError):
         report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
-    pure, purity = (False, "does not parse") if malformed is not None else _purity(run, report)
-    return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity, malformed)
+        pure, purity = False, "not followed to its end"
+    effects = tuple(sorted(report.effects))
+    acts = tuple(effect for effect in effects if effect not in _READING)
+    return CodeVerdict(LANGUAGE, report.problems, effects, pure, purity, malformed, home, acts)
 
 
-def _purity(run: Evaluator, report: Report) -> tuple[bool, str]:
+def _purity(root: Any, source: bytes, names: Names, report: Report) -> tuple[bool, str]:
     if report.problems:
         return False, "has problems"
     if report.effects:
         return False, "effects: " + ", ".join(sorted(report.effects))
-    if run.unbounded:
-        return False, run.unbounded
-    own = {path for path in run.calls if path.startswith("function ")}
-    if own:
-        return False, "calls its own functions, whose recursion is not bounded here"
-    unknown = next((path for path in sorted(run.calls) if path == "?" or not PURE_CALLS.match(path)), None)
-    if unknown is not None:
-        return False, f"calls {unknown}, of which nothing is known"
-    return (
-        True,
-        "no input or output but the console, no dynamic execution, loops over counters and collections",
-    )
+    return judge_purity(root, source, names)

@@ -341,11 +341,6 @@ _SETTINGS: Final = (
     (re.compile(r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"), "secure", "insecure-cookie"),
     (re.compile(r"\bnoent['\"]?\s*:\s*true"), "noent", "xml-external-entities"),
 )
-PURE_CALLS: Final = re.compile(
-    r"^(?:Math|JSON|Object|Array|String|Number|Boolean|BigInt|Symbol|Map|Set|Date\.UTC|parseInt|parseFloat|isNaN|"
-    r"isFinite|console\.(?:log|info|warn|error)|encodeURIComponent|decodeURIComponent|structuredClone|"
-    r"\.[a-zA-Z]+$)"
-)
 
 
 class Rules:

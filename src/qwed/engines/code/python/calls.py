@@ -42,7 +42,6 @@ from qwed.engines.code.python.values import (
     merge_taint,
 )
 
-_COMBINERS: Final = frozenset({"join", "replace", "format", "translate", "extend", "update"})
 _MUTATORS: Final = frozenset({"append", "extend", "insert", "remove", "sort", "clear"})
 # Callables are what these are for, and what they do with them is modelled or harmless.
 _TRUSTED_WITH_FUNCTIONS: Final = frozenset(
@@ -105,10 +104,7 @@ class Calls(Expressions):
             judged = rule(self, call)
             if judged is not None:
                 return judged
-        if name in _COMBINERS:
-            self.note_combination(node.lineno)
         if not isinstance(receiver, (Const, Text)):
-            self.calls_made.add("." + name)
             self._hand_over(call)
         if isinstance(receiver, Items) and name in _MUTATORS:
             return UNKNOWN
@@ -165,7 +161,6 @@ class Calls(Expressions):
                     parts.extend((separator.data,) if index else ())
                     parts.extend(parts_of(member))
                 return self.text_of(parts, taint)
-        self.note_combination(0)
         if (
             isinstance(argument, Items)
             and argument.items
@@ -264,7 +259,6 @@ class Calls(Expressions):
                 method = target.cls.find("__call__")
                 if isinstance(method, Function):
                     return self._call_function(method.bind(target), args, kwargs, line)
-        self.calls_made.add("?")
         call = Call("", args, kwargs, line)
         self._hand_over(call)
         return Unknown(both(target.taint, merge_taint((*args, *kwargs.values()))))
@@ -273,9 +267,6 @@ class Calls(Expressions):
         path = target.path
         if call.receiver is None and target.args and path.endswith("()"):
             call.receiver = target
-        self.calls_made.add(path)
-        if path == "builtins.range":
-            self.rules.calls[path](self, call)
         folded = self._fold_call(path, call)
         if folded is not None:
             return folded
@@ -378,7 +369,6 @@ class Calls(Expressions):
         merged = merge_taint((*args, *kwargs.values()))
         on_stack = function.node in self.stack
         if on_stack or len(self.stack) >= MAX_CALL_DEPTH or function.calls >= MAX_INLINED:
-            self.note_growth(f"{function.name} is called more often than was followed", line)
             return Unknown(merged)
         function.calls += 1
         given = self._bound(function, args, kwargs)

@@ -28,7 +28,9 @@ class NotConstant(Exception):
 
 
 _TEXT = (str, bytes)
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
 _WIDE_FORMAT: Final = re.compile(r"\d{5,}|\*")
+_NESTED_FIELD: Final = re.compile(r"\{[^{}]*\{")
 
 
 def binary(node: ast.operator, left: Any, right: Any) -> Any:
@@ -79,20 +81,41 @@ def _checked(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _size(value: Any) -> int:
     if isinstance(value, int):
         return 0 if value.bit_length() <= MAX_BITS else MAX_LENGTH + 1
-    if isinstance(value, (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)):
-        return len(value)
-    return 0
+    if isinstance(value, _CONTAINERS):
+        return _deep_size(value)
+    return len(value) if isinstance(value, (str, bytes, bytearray, range)) else 0
+
+
+def _deep_size(container: Any) -> int:
+    """All that a container holds, shared parts as often as they stand in it, as printing it would."""
+    total = 0
+    waiting = [container]
+    while waiting and total <= MAX_LENGTH:
+        current = waiting.pop()
+        total += len(current)
+        if total <= MAX_LENGTH and isinstance(current, _CONTAINERS):
+            members = [*current, *current.values()] if isinstance(current, dict) else current
+            waiting.extend(each for each in members if isinstance(each, (*_CONTAINERS, *_TEXT)))
+    return total
 
 
 def _refuse_growth(receiver: Any, name: str, args: list[Any]) -> None:
     if name in ("center", "ljust", "rjust", "zfill", "expandtabs") and args:
         if not isinstance(args[0], int) or args[0] > MAX_WIDTH:
             raise NotConstant
+        if name == "expandtabs" and len(receiver) * args[0] > 16 * MAX_LENGTH:
+            raise NotConstant
     elif name == "replace" and len(args) > 1 and isinstance(args[1], _TEXT):
         if (len(receiver) + 1) * (len(args[1]) + 1) > 16 * MAX_LENGTH:
             raise NotConstant
     elif name in ("format", "format_map"):
-        if _WIDE_FORMAT.search(receiver) or "." in receiver or "[" in receiver:
+        _refuse_wide(receiver, args, "{")
+        if "." in receiver or "[" in receiver or _NESTED_FIELD.search(receiver):
+            raise NotConstant
+    elif name == "translate":
+        table = args[0] if args else None
+        longest = max((_size(each) for each in table.values()), default=1) if isinstance(table, dict) else 1
+        if len(receiver) * (longest + 1) > 16 * MAX_LENGTH:
             raise NotConstant
     elif name == "join" and args:
         if sum(len(item) + len(receiver) for item in args[0] if isinstance(item, _TEXT)) > MAX_LENGTH:
@@ -101,6 +124,12 @@ def _refuse_growth(receiver: Any, name: str, args: list[Any]) -> None:
         for encoding in args[:1]:
             _known_codec(encoding)
     elif name == "to_bytes" and args and (not isinstance(args[0], int) or args[0] > MAX_LENGTH):
+        raise NotConstant
+
+
+def _refuse_wide(template: str, given: Any, mark: str) -> None:
+    """Each place of a template may show all that it is given."""
+    if _WIDE_FORMAT.search(template) or (template.count(mark) + 1) * (_size(given) + 64) > 16 * MAX_LENGTH:
         raise NotConstant
 
 
@@ -126,10 +155,9 @@ def _shift(left: Any, right: Any) -> Any:
 
 
 def _modulo(left: Any, right: Any) -> Any:
-    if isinstance(left, str) and _WIDE_FORMAT.search(left):
-        raise NotConstant
-    if isinstance(left, bytes) and _WIDE_FORMAT.search(left.decode("latin-1")):
-        raise NotConstant
+    if isinstance(left, _TEXT):
+        given = right if isinstance(right, (tuple, dict)) else (right,)
+        _refuse_wide(left if isinstance(left, str) else left.decode("latin-1"), given, "%")
     return left % right
 
 
@@ -304,6 +332,18 @@ def _format(value: Any, spec: str = "") -> str:
     return format(value, spec)
 
 
+def _round(value: Any, places: int | None = None) -> Any:
+    if places is not None and abs(places) > MAX_BITS:
+        raise NotConstant
+    return round(value, places)
+
+
+def _sum(values: Any, start: Any = 0) -> Any:
+    if not all(isinstance(each, (int, float)) for each in (*values, start)):
+        raise NotConstant
+    return sum(values, start)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "builtins.abs": abs,
     "builtins.all": all,
@@ -328,11 +368,11 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "builtins.range": _range,
     "builtins.repr": repr,
     "builtins.reversed": lambda value: list(reversed(value)),
-    "builtins.round": round,
+    "builtins.round": _round,
     "builtins.slice": slice,
     "builtins.sorted": sorted,
     "builtins.str": _str,
-    "builtins.sum": sum,
+    "builtins.sum": _sum,
     "builtins.tuple": tuple,
     "builtins.zip": lambda *values: list(zip(*values, strict=False)),
     "builtins.enumerate": lambda values, start=0: list(enumerate(values, start)),

@@ -1,5 +1,6 @@
 """Python text in, verdict out."""
 
+import ast
 import re
 from typing import Final
 
@@ -7,9 +8,11 @@ from qwed.engines.code.python.book import RULE_BOOK
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
 from qwed.engines.code.python.purity import judge_purity
+from qwed.engines.code.python.scopes import Names
 from qwed.engines.code.verdict import CodeVerdict, Problem, Report
 
 LANGUAGE: Final = "python"
+_READING: Final = frozenset({"file-read", "environment-read"})
 _CODING: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_CODINGS: Final = frozenset(
     {"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-1", "utf-8-sig"}
@@ -24,18 +27,31 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     except (RecursionError, MemoryError):
         return _undecided("nested-too-deeply")
     report = Report()
+    home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
     _check_coding(text, report)
     try:
         run.run(tree)
-        pure, purity = judge_purity(tree, run)
+        names = Names(tree)
+        home = names.is_home()
+        pure, purity = _purity(tree, names, report)
     except OutOfSteps:
         report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
         pure, purity = False, "not followed to its end"
     except RecursionError:
         report.doubt("nested-too-deeply", 1, "the program is nested too deeply to be followed")
         pure, purity = False, "not followed to its end"
-    return CodeVerdict(LANGUAGE, report.problems, tuple(sorted(report.effects)), pure, purity)
+    effects = tuple(sorted(report.effects))
+    acts = tuple(effect for effect in effects if effect not in _READING)
+    return CodeVerdict(LANGUAGE, report.problems, effects, pure, purity, home=home, acts=acts)
+
+
+def _purity(tree: ast.Module, names: Names, report: Report) -> tuple[bool, str]:
+    if report.problems:
+        return False, "has problems"
+    if report.effects:
+        return False, "effects: " + ", ".join(sorted(report.effects))
+    return judge_purity(tree, names)
 
 
 def _said(error: SyntaxError | ValueError) -> str:

@@ -117,9 +117,7 @@ class Interpreter(Branches):
                 continue
             done.add(id(function.node))
             self.scope = self.module
-            self.standalone = True
             self.enter(function, self.unvouched(function), 0)
-        self.standalone = False
 
     def run_classes(self) -> None:
         """An instance's own attributes come from its constructor: that runs first."""

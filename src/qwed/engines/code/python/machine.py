@@ -38,7 +38,6 @@ MAX_STEPS: Final = 60_000
 MAX_UNROLLED: Final = 600
 MAX_CALL_DEPTH: Final = 5
 MAX_INLINED: Final = 4
-MAX_COMBINATIONS: Final = 8
 MAX_PARTS: Final = 64
 MAX_PATH: Final = 160
 # How a block of statements ends: it runs on, leaves the loop's body, or leaves the function.
@@ -215,16 +214,10 @@ class Machine:
         self.functions: list[Function] = []
         self.classes: list[Class] = []
         self.star_modules: list[str] = []
-        self.calls_made: set[str] = set()
         self.function_names: list[str] = []
         self.has_walrus = ":=" in source
         self.assigned: dict[int, set[str]] = {}
-        # What the proof of purity needs: how far ranges go, by line, and the first value that got too large.
-        self.ranges: dict[int, int] = {}
-        self.growth = ""
-        self.standalone = False
         self.unbounded_loops = 0
-        self.combinations = 0
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps
@@ -246,16 +239,6 @@ class Machine:
         origin = taint[0]
         start = f"line {origin.line}: {origin.kind} data from {origin.text}"
         return (start, *origin.steps, f"line {line}: {excerpt(self.text(line))}")
-
-    def note_combination(self, line: int) -> None:
-        """Two values of unknown size become one: each time may double it, so only a few are let pass."""
-        if not self.standalone:
-            self.combinations += 1
-            if self.combinations > MAX_COMBINATIONS:
-                self.note_growth("values of unknown size are combined too often to bound them", line)
-
-    def note_growth(self, what: str, line: int) -> None:
-        self.growth = self.growth or f"line {line}: {what}"
 
     def lookup(self, name: str, line: int) -> Value:
         found = self.scope.find(name)

@@ -1,619 +1,752 @@
-"""Whether a program does nothing but compute, and ends: a proof, or the first thing in its way.
+"""Whether a Python program does nothing but compute, and ends: every node of its tree is on the list.
 
 Printing counts as computing: what is printed goes to the caller alone. A function that is only defined is
 bounded by its arguments; one that the program itself calls is bounded by what it is called with.
 """
 
 import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
-from qwed.engines.code.python.interpreter import Interpreter
+from qwed.engines.code.bounds import (
+    ANYTHING,
+    EMPTY,
+    FLAG,
+    INFINITE,
+    NOTHING,
+    Bound,
+    Cell,
+    NotPure,
+    Value,
+    Variable,
+    callables,
+    held,
+    join,
+    join_all,
+    number,
+    real,
+    string,
+)
+from qwed.engines.code.python import harmless
+from qwed.engines.code.python.arithmetic import Arithmetic
+from qwed.engines.code.python.scopes import Names, Scope
 
-MAX_ROUNDS: Final = 1_000_000
-MAX_COMBINATIONS: Final = 12
-MAX_WIDTH: Final = 10_000
-
-PURE_MODULES: Final = frozenset(
-    [
-        "__future__",
-        "abc",
-        "bisect",
-        "cmath",
-        "collections",
-        "copy",
-        "dataclasses",
-        "decimal",
-        "enum",
-        "fractions",
-        "functools",
-        "heapq",
-        "itertools",
-        "json",
-        "math",
-        "numbers",
-        "operator",
-        "statistics",
-        "string",
-        "textwrap",
-        "typing",
-    ]
-)
-_IMPURE_MEMBERS: Final = frozenset(
-    [
-        "itertools.count",
-        "itertools.cycle",
-        "itertools.repeat",
-        "itertools.product",
-        "itertools.permutations",
-        "itertools.combinations",
-        "itertools.combinations_with_replacement",
-        "math.factorial",
-        "math.comb",
-        "math.perm",
-        "math.pow",
-        "json.load",
-        "json.dump",
-        "functools.reduce",
-        "functools.partial",
-        "operator.attrgetter",
-        "operator.methodcaller",
-        "operator.pow",
-        "operator.lshift",
-        "operator.mul",
-        "operator.repeat",
-        "statistics.NormalDist.samples",
-    ]
-)
-_PURE_BUILTINS: Final = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "ascii",
-        "bin",
-        "bool",
-        "bytes",
-        "callable",
-        "chr",
-        "classmethod",
-        "complex",
-        "dict",
-        "divmod",
-        "enumerate",
-        "filter",
-        "float",
-        "frozenset",
-        "hash",
-        "hex",
-        "int",
-        "isinstance",
-        "issubclass",
-        "len",
-        "list",
-        "map",
-        "max",
-        "min",
-        "oct",
-        "ord",
-        "print",
-        "property",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "staticmethod",
-        "str",
-        "sum",
-        "super",
-        "tuple",
-        "type",
-        "zip",
-        "object",
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "Exception",
-        "IndexError",
-        "KeyError",
-        "LookupError",
-        "NotImplementedError",
-        "OverflowError",
-        "RuntimeError",
-        "StopIteration",
-        "TypeError",
-        "ValueError",
-        "ZeroDivisionError",
-    ]
-)
-_PURE_METHODS: Final = frozenset(
-    [
-        "append",
-        "add",
-        "appendleft",
-        "bit_length",
-        "capitalize",
-        "casefold",
-        "clear",
-        "copy",
-        "count",
-        "decode",
-        "difference",
-        "discard",
-        "encode",
-        "endswith",
-        "extend",
-        "find",
-        "format",
-        "get",
-        "index",
-        "insert",
-        "intersection",
-        "isalnum",
-        "isalpha",
-        "isascii",
-        "isdecimal",
-        "isdigit",
-        "isdisjoint",
-        "isidentifier",
-        "islower",
-        "isnumeric",
-        "isspace",
-        "issubset",
-        "issuperset",
-        "istitle",
-        "isupper",
-        "items",
-        "join",
-        "keys",
-        "lower",
-        "lstrip",
-        "most_common",
-        "partition",
-        "pop",
-        "popitem",
-        "popleft",
-        "remove",
-        "removeprefix",
-        "removesuffix",
-        "replace",
-        "reverse",
-        "rfind",
-        "rindex",
-        "rotate",
-        "rpartition",
-        "rsplit",
-        "rstrip",
-        "setdefault",
-        "sort",
-        "split",
-        "splitlines",
-        "startswith",
-        "strip",
-        "swapcase",
-        "symmetric_difference",
-        "title",
-        "total",
-        "translate",
-        "union",
-        "update",
-        "upper",
-        "values",
-        "as_integer_ratio",
-        "is_integer",
-    ]
-)
-_PADDING: Final = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
-_GROWING: Final = frozenset({"append", "extend", "add", "insert", "update", "appendleft", "setdefault"})
-_PURE_DECORATORS: Final = frozenset(
-    [
-        "dataclass",
-        "dataclasses.dataclass",
-        "property",
-        "staticmethod",
-        "classmethod",
-        "cache",
-        "lru_cache",
-        "functools.cache",
-        "functools.lru_cache",
-        "functools.wraps",
-        "total_ordering",
-        "functools.total_ordering",
-        "abstractmethod",
-        "abc.abstractmethod",
-    ]
-)
 _HARMLESS_DUNDERS: Final = frozenset(
-    {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__"}
+    {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__", "__all__", "__version__"}
 )
-_WIDE: Final = re.compile(r"\d{5,}|\*")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
 
 
-class NotPure(Exception):
-    """What stands in the proof's way."""
+class Function:
+    __slots__ = ("called", "defaults", "is_property", "is_static", "node", "returned", "scope")
+
+    def __init__(self, node: Any, scope: Scope, defaults: dict[str, Value]) -> None:
+        self.node = node
+        self.scope = scope
+        self.defaults = defaults
+        self.returned = Variable()
+        self.called = False
+        self.is_property = False
+        self.is_static = False
 
 
-def judge_purity(tree: ast.Module, run: Interpreter) -> tuple[bool, str]:
+class Bound_(tuple[Any, Value]):
+    """A function of the program, with the object it is a method of."""
+
+
+class Class:
+    __slots__ = ("bases", "fields", "instance", "node", "order")
+
+    def __init__(self, node: ast.ClassDef, instance: Cell, bases: "list[Class]") -> None:
+        self.node = node
+        self.instance = instance
+        self.bases = bases
+        self.fields: dict[str, Value] = {}
+        # The fields of a dataclass or named tuple, in the order its constructor takes them.
+        self.order: list[str] = []
+
+
+class Call:
+    __slots__ = ("args", "count", "kwargs", "node", "receiver")
+
+    def __init__(
+        self, node: Any, args: list[Value], kwargs: dict[str, Value], count: Bound, receiver: Value = EMPTY
+    ) -> None:
+        self.node = node
+        self.args = args
+        self.kwargs = kwargs
+        self.count = count
+        self.receiver = receiver
+
+    def arg(self, index: int, name: str = "") -> Value:
+        return self.args[index] if index < len(self.args) else self.kwargs.get(name, EMPTY)
+
+    @property
+    def everything(self) -> Value:
+        return join(join_all(self.args), join_all(self.kwargs.values()))
+
+
+def judge_purity(tree: ast.Module, names: Names) -> tuple[bool, str]:
     try:
-        _no_effects(run)
-        for step in (_known_calls, _plain_shape, _no_recursion, _bounded_loops, _few_combinations):
-            step(tree, run)
+        Prover(names).prove(tree)
     except NotPure as obstacle:
         return False, str(obstacle)
-    return True, "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
+    except OverflowError:
+        return False, "a number that is not known to be small"
+    except RecursionError:
+        return False, "nested too deeply to be proven"
+    return True, _PROOF
 
 
-def _no_effects(run: Interpreter) -> None:
-    if run.report.problems:
-        raise NotPure("has problems")
-    if run.report.effects:
-        raise NotPure("effects: " + ", ".join(sorted(run.report.effects)))
-    if run.growth:
-        raise NotPure(run.growth)
+class Prover(Arithmetic):
+    """Runs a program over bounds."""
 
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+        self.scope = names.module
+        self.functions: dict[int, Function] = {}
+        self.classes: dict[int, Class] = {}
+        self.current: list[Function] = []
 
-def _at(node: Any, what: str) -> NotPure:
-    return NotPure(f"line {getattr(node, 'lineno', 1)}: {what}")
+    def prove(self, tree: ast.Module) -> None:
+        self.block(tree.body)
+        done = 0
+        while done < len(self.functions):
+            function = list(self.functions.values())[done]
+            done += 1
+            if not function.called:
+                arguments = function.node.args
+                count = len(arguments.posonlyargs) + len(arguments.args)
+                named = {each.arg: ANYTHING for each in arguments.kwonlyargs}
+                self.call_function(function, Call(function.node, [ANYTHING] * count, named, count))
 
+    def block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            self.run(statement)
 
-def _known_calls(tree: ast.Module, run: Interpreter) -> None:
-    """Everything that was called is known to compute and nothing else."""
-    for path in sorted(run.calls_made):
-        if path.startswith("."):
-            known = path[1:] in _PURE_METHODS or path[1:] in _PADDING
-        elif path.startswith("builtins."):
-            known = path.removeprefix("builtins.").partition(".")[0].removesuffix("()") in _PURE_BUILTINS
-        else:
-            known = path.partition(".")[0] in PURE_MODULES and path not in _IMPURE_MEMBERS
-        if not known:
-            raise NotPure("calls " + ("a value that is not known" if path == "?" else path.lstrip(".")))
+    def run(self, node: Any) -> Value:
+        self.step()
+        self.line = getattr(node, "lineno", self.line)
+        handler = _NODES.get(type(node))
+        if handler is None:
+            raise self.refuse(f"{type(node).__name__} is on no list of harmless things")
+        return handler(self, node)
 
+    def optional(self, node: ast.expr | None) -> Value:
+        return NOTHING if node is None else self.run(node)
 
-def _plain_shape(tree: ast.Module, run: Interpreter) -> None:
-    """No construct whose work can't be read off the tree."""
-    callable_names = _callable_names(tree)
-    for node in ast.walk(tree):
-        check = _SHAPES.get(type(node))
-        if check is not None:
-            check(node, callable_names)
+    # -- statements ------------------------------------------------------------------------------------
 
+    def _expression(self, node: ast.Expr) -> Value:
+        return self.run(node.value)
 
-def _callable_names(tree: ast.Module) -> set[str]:
-    names: set[str] = set(_PURE_BUILTINS)
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
-                names.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                names.update(alias.asname or alias.name for alias in aliases)
-    return names
+    def _nothing(self, node: ast.AST) -> Value:
+        return NOTHING
 
+    def _assign(self, node: ast.Assign) -> Value:
+        added = _added_to_itself(node)
+        if added is not None:
+            return self._sum(node, added[0], ast.Add(), self.run(added[1]))
+        value = self.run(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+        return NOTHING
 
-def _check_while(node: ast.AST, names: set[str]) -> None:
-    raise _at(node, "a while loop, whose end is not proven")
+    def _annotated(self, node: ast.AnnAssign) -> Value:
+        self._annotation(node.annotation)
+        if node.value is not None:
+            self.bind(node.target, self.run(node.value))
+        return NOTHING
 
+    def _annotation(self, node: ast.expr | None) -> None:
+        """Annotations are run too: only names, their members and brackets are harmless there."""
+        for each in ast.walk(node) if node is not None else ():
+            if not isinstance(each, harmless.ANNOTATIONS):
+                raise self.refuse("an annotation that is more than a type")
+            if isinstance(each, ast.Name) and self.scope.find(each.id) is None:
+                self.lookup(each.id)
 
-def _check_suspension(node: ast.AST, names: set[str]) -> None:
-    raise _at(node, "asynchronous code")
+    def _augmented(self, node: ast.AugAssign) -> Value:
+        right = self.run(node.value)
+        if isinstance(node.target, ast.Name) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self._sum(node, node.target, node.op, right)
+        loaded = self._load(node.target)
+        self.bind(node.target, self.operate(node.op, loaded, right, node))
+        return NOTHING
 
+    def _load(self, target: ast.expr) -> Value:
+        match target:
+            case ast.Name():
+                return self.lookup(target.id)
+            case ast.Attribute():
+                return self.attribute(self.run(target.value), target.attr, target)
+            case ast.Subscript():
+                return self.item(self.run(target.value), self.run(target.slice), target)
+        raise self.refuse("sets something that is not known")
 
-def _check_import(node: Any, names: set[str]) -> None:
-    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
-    for module in modules:
-        if module.partition(".")[0] not in PURE_MODULES:
-            raise _at(node, f"imports {module}")
+    def _sum(self, node: ast.stmt, target: ast.Name, op: ast.operator, right: Value) -> Value:
+        """`total += n`, `line += "x"`: what all rounds of the loops around it add, added once."""
+        known = self.lookup(target.id)
+        made = self.operate(op, known, right, node)
+        if self.rounds:
+            more = self.accumulate((id(node), "size"), right.size) if made.has("number") else 0
+            longer = self.accumulate((id(node), "length"), right.length) if made.has("text") else 0
+            size = made.size if made.has("float", "any", "decimal", "fraction") else known.size + more
+            made = Value(made.kinds, size, known.length + longer, None, made.cells | known.cells, made.calls)
+            for cell in known.cells:
+                self.grow(cell, self.members(right)[0], id(node))
+                self.put_member(cell, self.members(right)[1])
+        self.bind(target, made)
+        return NOTHING
 
+    def _if(self, node: ast.If) -> Value:
+        self.run(node.test)
+        self.block(node.body)
+        self.block(node.orelse)
+        return NOTHING
 
-def _check_call(node: Any, names: set[str]) -> None:
-    match node.func:
-        case ast.Name(id=name) if name not in names:
-            raise _at(node, f"calls {name}, which may be anything")
-        case ast.Name(id="iter"):
-            raise _at(node, "calls iter")
-        case ast.Attribute(attr=name) if name in _PADDING:
-            if not all(isinstance(a, ast.Constant) and _small(a.value) for a in node.args):
-                raise _at(node, f"{name} to a width that is not known")
-        case ast.Name() | ast.Attribute():
-            pass
-        case _:
-            raise _at(node, "calls the result of an expression")
+    def _for(self, node: ast.For) -> Value:
+        walked = self.run(node.iter)
+        rounds, member = self.members(walked)
+        self.bind(node.target, member)
 
+        def once() -> None:
+            self.bind(node.target, self.members(walked)[1])
+            self.block(node.body)
 
-def _small(value: Any) -> bool:
-    return not isinstance(value, int) or value <= MAX_WIDTH
+        self.repeat(rounds, once)
+        if self.members(walked)[0] > rounds:
+            raise self.refuse("a loop changes what it walks over")
+        self.block(node.orelse)
+        return NOTHING
 
+    def _try(self, node: ast.Try) -> Value:
+        self.block(node.body)
+        for handler in node.handlers:
+            if handler.type is not None:
+                self.run(handler.type)
+            if handler.name is not None:
+                self.put_name(handler.name, held(self.error(handler)))
+            self.block(handler.body)
+        self.block([*node.orelse, *node.finalbody])
+        return NOTHING
 
-def _check_format(node: Any, names: set[str]) -> None:
-    if node.format_spec is not None:
-        text = "".join(str(part.value) for part in node.format_spec.values if isinstance(part, ast.Constant))
-        if _WIDE.search(text) or any(not isinstance(part, ast.Constant) for part in node.format_spec.values):
-            raise _at(node, "formats to a width that is not known to be small")
+    def error(self, node: ast.AST) -> Cell:
+        cell = self.cell(id(node), "object")
+        self.put_member(cell, string(10_000))
+        return cell
 
+    def _return(self, node: ast.Return) -> Value:
+        if self.current:
+            self.put(self.current[-1].returned, self.optional(node.value))
+        return NOTHING
 
-def _check_constant(node: Any, names: set[str]) -> None:
-    if isinstance(node.value, str) and ("%" in node.value or "{" in node.value) and _WIDE.search(node.value):
-        raise _at(node, "a format with a width that is not known to be small")
+    def _several(self, node: Any) -> Value:
+        """`raise`, `assert`, `del`: their parts are expressions."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and not isinstance(getattr(child, "ctx", None), ast.Del):
+                self.run(child)
+        return NOTHING
 
+    def _import(self, node: ast.Import) -> Value:
+        for alias in node.names:
+            if alias.name not in harmless.MODULES:
+                raise self.refuse(f"imports {alias.name}")
+            self.put_name(alias.asname or alias.name, callables(alias.name))
+        return NOTHING
 
-def _check_function(node: Any, names: set[str]) -> None:
-    if _is_dunder(node.name) and node.name not in _HARMLESS_DUNDERS:
-        raise _at(node, f"defines {node.name}, which operators call")
-    for decorator in node.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if ast.unparse(called) not in _PURE_DECORATORS:
-            raise _at(node, "a decorator that is not known")
+    def _import_from(self, node: ast.ImportFrom) -> Value:
+        module = node.module or "."
+        if node.level or module not in harmless.MODULES:
+            raise self.refuse(f"imports {module}")
+        for alias in node.names:
+            self.put_name(alias.asname or alias.name, self.module_member(module, alias.name))
+        return NOTHING
 
+    def module_member(self, module: str, name: str) -> Value:
+        path = f"{module}.{name}"
+        if path in harmless.VALUES:
+            return harmless.VALUES[path]
+        if path in harmless.CALLS or path in harmless.TYPES or module in harmless.TYPE_MODULES:
+            return callables(path)
+        raise self.refuse(f"{path} is on no list of harmless things")
 
-def _check_class(node: Any, names: set[str]) -> None:
-    if node.keywords:
-        raise _at(node, "a class made by other means than its body")
-    for base in node.bases:
-        if not (isinstance(base, ast.Name) and base.id in names) and not isinstance(base, ast.Attribute):
-            raise _at(node, "a base class that is not known")
+    # -- names and targets -----------------------------------------------------------------------------
 
+    def lookup(self, name: str) -> Value:
+        variable = self.scope.find(name)
+        if variable is not None:
+            return variable.value
+        if name == "__name__":
+            return string(8, "__main__")
+        path = f"builtins.{name}"
+        if path in harmless.CALLS or path in harmless.TYPES:
+            return callables(path)
+        raise self.refuse(f"{name} is on no list of harmless things, or is not defined")
 
-def _check_assignment(node: Any, names: set[str]) -> None:
-    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-        if _is_dunder(name) and name not in _HARMLESS_DUNDERS:
-            raise _at(node, f"sets {name}")
+    def put_name(self, name: str, value: Value) -> None:
+        if name.startswith("__") and name.endswith("__") and name not in _HARMLESS_DUNDERS:
+            raise self.refuse(f"sets {name}")
+        variable = self.scope.find(name)
+        if variable is None:
+            raise self.refuse(f"sets {name}, which is not known")
+        self.put(variable, value)
 
+    def bind(self, target: ast.expr, value: Value) -> None:
+        self.step()
+        match target:
+            case ast.Name(id=name):
+                self.put_name(name, value)
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                self._unpack(elts, value)
+            case ast.Starred(value=inner):
+                rounds, member = self.members(value)
+                self.bind(inner, self.listed(target, "list", rounds, member))
+            case ast.Attribute():
+                self._set_attribute(target, value)
+            case ast.Subscript():
+                self._set_item(target, value)
+            case _:
+                raise self.refuse("sets something that is not known")
 
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
+        for index, target in enumerate(targets):
+            exact = [cell.fields.get(str(index)) for cell in value.cells]
+            if isinstance(target, ast.Starred):
+                self.bind(target, value)
+            elif None not in exact and value.kinds == {"cell"}:
+                self.bind(target, join_all(each for each in exact if each is not None))
+            else:
+                self.bind(target, self.members(value)[1])
 
+    def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
+        owner = self.run(target.value)
+        if target.attr.startswith("__") or owner.calls or not owner.kinds <= {"cell", "any", "none"}:
+            raise self.refuse(f"sets {target.attr} of something that is not the program's own")
+        for cell in owner.cells:
+            if cell.kind != "object":
+                raise self.refuse(f"sets {target.attr} of something that is not the program's own")
+            self.put_field(cell, target.attr, value)
 
-_SHAPES: Final[dict[type, Callable[[Any, set[str]], None]]] = {
-    ast.While: _check_while,
-    ast.Await: _check_suspension,
-    ast.AsyncFor: _check_suspension,
-    ast.AsyncWith: _check_suspension,
-    ast.Import: _check_import,
-    ast.ImportFrom: _check_import,
-    ast.Call: _check_call,
-    ast.FormattedValue: _check_format,
-    ast.Constant: _check_constant,
-    ast.FunctionDef: _check_function,
-    ast.AsyncFunctionDef: _check_function,
-    ast.ClassDef: _check_class,
-    ast.Assign: _check_assignment,
-    ast.AugAssign: _check_assignment,
-}
+    def _set_item(self, target: ast.Subscript, value: Value) -> None:
+        owner, index = self.run(target.value), self.run(target.slice)
+        if owner.calls:
+            raise self.refuse("changes something that is not the program's own")
+        for cell in owner.cells:
+            if isinstance(target.slice, ast.Slice):
+                rounds, member = self.members(value)
+                self.put_member(cell, member)
+                self.grow(cell, rounds, id(target))
+            elif cell.kind == "dict":
+                self.put_member(cell, join(index, value))
+                self.grow(cell, 1, id(target))
+            else:
+                self.put_member(cell, value)
 
+    # -- functions, classes and calls ------------------------------------------------------------------
 
-# -- recursion -----------------------------------------------------------------------------------------
+    def make(self, node: Any) -> Function:
+        known = self.functions.get(id(node))
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = list(zip(reversed(positional), reversed(arguments.defaults), strict=False))
+        pairs += [
+            (a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+        ]
+        defaults = {argument.arg: self.run(default) for argument, default in pairs}
+        if known is None:
+            known = self.functions[id(node)] = Function(node, self.names.scopes[id(node)], defaults)
+        for name, value in defaults.items():
+            known.defaults[name] = join(known.defaults.get(name, EMPTY), value)
+        return known
 
+    def _lambda(self, node: ast.Lambda) -> Value:
+        return callables(self.make(node))
 
-def _no_recursion(tree: ast.Module, run: Interpreter) -> None:
-    """No function mentions itself, directly or through others; a mention is enough, called or not."""
-    mentions: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                mentions.setdefault(name, set()).update(_mentioned(node.body))
-            case ast.ClassDef(name=name):
-                mentions.setdefault(name, set()).update(_mentioned(node.body))
-            case ast.Assign(targets=targets, value=value) if any(
-                isinstance(n, ast.Lambda) for n in ast.walk(value)
-            ):
-                for target in targets:
-                    mentions.setdefault(_root_name(target), set()).update(_mentioned([value]))
-    for start in mentions:
-        if _reaches(mentions, start):
-            raise NotPure(f"{start} may call itself, and how often is not proven")
+    def _function(self, node: ast.FunctionDef) -> Value:
+        if node.name.startswith("__") and node.name not in _HARMLESS_DUNDERS:
+            raise self.refuse(f"defines {node.name}, which operators call")
+        arguments = node.args
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            self._annotation(argument.annotation)
+        self._annotation(node.returns)
+        function = self.make(node)
+        value = callables(function)
+        for decorator in reversed(node.decorator_list):
+            value = self._decorate(decorator, value, function)
+        self.put_name(node.name, value)
+        return NOTHING
 
+    def _decorate(self, decorator: ast.expr, value: Value, function: Function) -> Value:
+        spelled = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        name = spelled.rpartition(".")[2]
+        known = self.scope.find(spelled.partition(".")[0])
+        own = known is not None and any(isinstance(each, Function) for each in known.value.calls)
+        if not own and name in ("property", "cached_property"):
+            function.is_property = True
+        elif not own and name in ("staticmethod", "classmethod"):
+            function.is_static = name == "staticmethod"
+        elif not own and name not in harmless.DECORATORS:
+            raise self.refuse("a decorator that is not known")
+        elif own:
+            return self.call_value(self.run(decorator), Call(decorator, [value], {}, 1))
+        return value
 
-def _mentioned(body: list[Any]) -> set[str]:
-    names: set[str] = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                names.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                names.add(node.attr)
-    return names
-
-
-def _root_name(target: ast.expr) -> str:
-    while isinstance(target, (ast.Subscript, ast.Attribute)):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""
-
-
-def _reaches(mentions: dict[str, set[str]], start: str) -> bool:
-    seen: set[str] = set()
-    waiting = list(mentions[start])
-    while waiting:
-        name = waiting.pop()
-        if name == start:
-            return True
-        if name not in seen:
-            seen.add(name)
-            waiting.extend(mentions.get(name, ()))
-    return False
-
-
-# -- containers ----------------------------------------------------------------------------------------
-
-
-def _few_combinations(tree: ast.Module, run: Interpreter) -> None:
-    """Containers put into containers, again and again, grow or print exponentially: few are let pass."""
-    combined = [node for node in ast.walk(tree) if _combines(node)]
-    if len(combined) > MAX_COMBINATIONS:
-        raise _at(combined[-1], "containers are put into one another too often to bound them")
-
-
-def _combines(node: ast.AST) -> bool:
-    match node:
-        case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple()):
-            return False
-        case ast.Assign(value=value) | ast.AugAssign(value=value):
-            displays = [each for each in ast.walk(value) if isinstance(each, _DISPLAYS)]
-            return any(len(_names_in(display)) > 1 for display in displays)
-        case ast.Call(func=ast.Attribute(attr="extend" | "update", value=owner), args=args):
-            return any(name.id == _root_name(owner) for arg in args for name in _names_in(arg))
-    return False
-
-
-# -- loops ---------------------------------------------------------------------------------------------
-
-
-def _bounded_loops(tree: ast.Module, run: Interpreter) -> None:
-    sizes = [len(node.elts) for node in ast.walk(tree) if isinstance(node, (ast.List, ast.Tuple, ast.Set))]
-    texts = [
-        len(n.value)
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Constant) and isinstance(n.value, (str, bytes))
-    ]
-    largest = max([10, *sizes, *texts, *run.ranges.values()])
-    nests = list(_nests(tree, []))
-    for nest in nests:
-        _no_runaway_growth(nest)
-    # What one nest builds, a later one may walk: the bound is taken again, once for each nest that builds.
-    builders = [nest for nest in nests if _builds(nest[-1])]
-    for _ in range(len(builders) + 1):
-        work = sum(_rounds(nest, largest, run) for nest in nests)
-        if work > MAX_ROUNDS:
-            raise NotPure(f"line {nests[0][0].lineno}: loops of more than {MAX_ROUNDS} rounds in all")
-        built = max([_rounds(nest, largest, run) for nest in builders], default=0)
-        if built <= largest:
-            return
-        largest = built
-
-
-def _nests(node: ast.AST, outer: list[Any]) -> Iterator[list[Any]]:
-    """Every loop with the loops around it, outermost first."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.For, *_COMPREHENSIONS)):
-            nest = [*outer, child]
-            yield nest
-            yield from _nests(child, nest)
-        else:
-            yield from _nests(child, outer)
-
-
-def _rounds(nest: list[Any], largest: int, run: Interpreter) -> int:
-    product = 1
-    for loop in nest:
-        iterables = [loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators]
-        for iterable in iterables:
-            product *= max(_trip_count(iterable, largest, run), 1)
-    return product
-
-
-def _trip_count(iterable: ast.expr, largest: int, run: Interpreter) -> int:
-    match iterable:
-        case ast.Call(func=ast.Name(id="range")):
-            return run.ranges.get(iterable.lineno, 1)
-        case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            return len(elts)
-        case ast.Constant(value=str() as text):
-            return len(text)
-    return largest
-
-
-def _builds(loop: Any) -> bool:
-    if isinstance(loop, _COMPREHENSIONS):
-        return True
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
-            return True
-        if isinstance(node, ast.AugAssign) or (
-            isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    def _class(self, node: ast.ClassDef) -> Value:
+        if node.keywords or any(not _is_harmless_base(base) for base in node.bases):
+            raise self.refuse("a class made by other means than its body")
+        parents = [each for base in node.bases for each in self.run(base).calls]
+        own = [each for each in parents if isinstance(each, Class)]
+        if len(own) != len(parents) and not all(
+            each in harmless.BASES for each in parents if isinstance(each, str)
         ):
-            return True
-    return False
+            raise self.refuse("a base class that is not known")
+        cls = self.classes.get(id(node))
+        if cls is None:
+            cls = self.classes[id(node)] = Class(node, self.cell(id(node), "object"), own)
+        self._class_body(node, cls)
+        decorated = {
+            ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list
+        }
+        if not {each.rpartition(".")[2] for each in decorated} <= {"dataclass", "total_ordering"}:
+            raise self.refuse("a decorator that is not known")
+        if decorated or any("NamedTuple" in str(each) for each in parents):
+            cls.order = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]  # type: ignore[union-attr]
+        self.put_name(node.name, callables(cls))
+        return NOTHING
+
+    def _class_body(self, node: ast.ClassDef, cls: Class) -> None:
+        outer, self.scope = self.scope, self.names.scopes[id(node)]
+        self.block(node.body)
+        fields = {name: variable.value for name, variable in self.scope.names.items()}
+        self.scope = outer
+        for base in cls.bases:
+            for name, value in {**base.fields, **base.instance.fields}.items():
+                self.put_field(cls.instance, name, value)
+        for name, value in fields.items():
+            cls.fields[name] = value
+            self.put_field(cls.instance, name, value)
+
+    def arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value], Bound]:
+        values: list[Value] = []
+        count: Bound = 0
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                rounds, member = self.members(self.run(each.value))
+                values.extend([member] * 8)
+                count += rounds
+            else:
+                values.append(self.run(each))
+                count += 1
+        named: dict[str, Value] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.refuse("named arguments that are not known")
+            named[keyword.arg] = self.run(keyword.value)
+        self.spend(count)
+        return values, named, count + len(named)
+
+    def _call(self, node: ast.Call) -> Value:
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            receiver = self.run(function.value)
+            call = Call(node, *self.arguments(node), receiver)
+            return self.call_method(function.attr, call)
+        target = self.run(function)
+        return self.call_value(target, Call(node, *self.arguments(node)))
+
+    def call_method(self, name: str, call: Call) -> Value:
+        receiver = call.receiver
+        if name.startswith("__") and name not in _HARMLESS_DUNDERS:
+            raise self.refuse(f"calls {name}")
+        made, known = EMPTY, False
+        own = self._own_methods(receiver, name)
+        if own.calls:
+            made, known = self.call_value(own, Call(call.node, call.args, call.kwargs, call.count)), True
+        for kind in harmless.method_kinds(receiver):
+            handler = harmless.METHODS.get((kind, name))
+            if handler is not None:
+                made, known = join(made, handler(self, call)), True
+        if not known:
+            raise self.refuse(f"calls {name}, of which nothing is known")
+        return made
+
+    def _own_methods(self, receiver: Value, name: str) -> Value:
+        made = EMPTY
+        for cell in receiver.cells:
+            found = cell.fields.get(name, EMPTY) if cell.kind == "object" else EMPTY
+            made = join(made, self._bind_calls(found, held(cell)))
+        for each in receiver.calls:
+            made = join(made, self._of_callable(each, name))
+        return made
+
+    def _bind_calls(self, value: Value, receiver: Value) -> Value:
+        methods = [
+            Bound_((each, receiver)) if isinstance(each, Function) and not each.is_static else each
+            for each in value.calls
+        ]
+        return Value(value.kinds, value.size, value.length, value.text, value.cells, frozenset(methods))
+
+    def _of_callable(self, owner: Any, name: str) -> Value:
+        if isinstance(owner, Class):
+            found = owner.fields.get(name, EMPTY)
+            static = [each for each in found.calls if isinstance(each, Function) and not each.is_static]
+            if static and static[0].node.decorator_list:
+                return self._bind_calls(found, callables(owner))
+            for base in owner.bases if not found.kinds else ():
+                found = join(found, self._of_callable(base, name))
+            return found if found.kinds else owner.instance.fields.get(name, EMPTY)
+        if owner == "super()":
+            return EMPTY
+        if not isinstance(owner, str):
+            raise self.refuse(f"{name} of a function")
+        if owner in harmless.MODULES:
+            return self.module_member(owner, name)
+        path = f"{owner}.{name}"
+        if path in harmless.CALLS or (owner in harmless.TYPE_OWNERS and path not in harmless.CALLS):
+            return callables(path)
+        raise self.refuse(f"{path} is on no list of harmless things")
+
+    def call_value(self, target: Value, call: Call) -> Value:
+        if not target.calls or not target.kinds <= {"call", "none"}:
+            raise self.refuse("calls something that is not known to be a harmless function")
+        made = EMPTY
+        for each in target.calls:
+            made = join(made, self._call_one(each, call))
+        return made
+
+    def _call_one(self, each: Any, call: Call) -> Value:
+        if isinstance(each, Function):
+            return self.call_function(each, call)
+        if isinstance(each, Bound_):
+            function, receiver = each
+            return self.call_function(
+                function, Call(call.node, [receiver, *call.args], call.kwargs, call.count + 1)
+            )
+        if isinstance(each, Class):
+            return self._construct(each, call)
+        if each in harmless.CALLS:
+            return harmless.CALLS[each](self, call)
+        owner, _, name = str(each).rpartition(".")
+        kind = harmless.TYPE_OWNERS.get(owner)
+        handler = harmless.METHODS.get((kind, name)) if kind else None
+        if handler is None:
+            raise self.refuse(f"calls {each}")
+        return handler(self, Call(call.node, call.args[1:], call.kwargs, call.count, call.arg(0)))
+
+    def _construct(self, cls: Class, call: Call) -> Value:
+        instance = held(cls.instance)
+        for name, value in zip(cls.order, call.args, strict=False):
+            self.put_field(cls.instance, name, value)
+        for name, value in call.kwargs.items():
+            if cls.order:
+                self.put_field(cls.instance, name, value)
+        for name in ("__init__", "__post_init__"):
+            for each in cls.instance.fields.get(name, EMPTY).calls:
+                given = call if name == "__init__" else Call(call.node, [], {}, 0)
+                self.call_function(
+                    each, Call(call.node, [instance, *given.args], given.kwargs, given.count + 1)
+                )
+        self.put_member(cls.instance, string(0) if not call.args else join_all(call.args).without("call"))
+        return instance
+
+    def call_function(self, function: Function, call: Call) -> Value:
+        function.called = True
+        return self.enter(function, id(call.node), lambda: self._run_body(function, call))
+
+    def _run_body(self, function: Function, call: Call) -> Value:
+        outer, self.scope = self.scope, function.scope
+        self.current.append(function)
+        try:
+            self._bind_parameters(function, call)
+            if isinstance(function.node, ast.Lambda):
+                return self.run(function.node.body)
+            self.block(function.node.body)
+            return join(function.returned.value, NOTHING)
+        finally:
+            self.current.pop()
+            self.scope = outer
+
+    def _bind_parameters(self, function: Function, call: Call) -> None:
+        arguments = function.node.args
+        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        for index, name in enumerate(names):
+            given = call.args[index] if index < len(call.args) else call.kwargs.get(name)
+            self.put_name(name, given if given is not None else function.defaults.get(name, NOTHING))
+        for each in arguments.kwonlyargs:
+            given = call.kwargs.get(each.arg)
+            self.put_name(each.arg, given if given is not None else function.defaults.get(each.arg, NOTHING))
+        if arguments.vararg is not None:
+            rest = self.listed(arguments.vararg, "tuple", call.count, join_all(call.args[len(names) :]))
+            self.put_name(arguments.vararg.arg, rest)
+        if arguments.kwarg is not None:
+            extra = self.listed(arguments.kwarg, "dict", call.count, join(call.everything, string(100)))
+            self.put_name(arguments.kwarg.arg, extra)
+
+    def run_callback(self, call: Call, function: Value, args: list[Value], rounds: Bound) -> Value:
+        """A function that another one calls once for each member."""
+        made = Variable()
+        inner = Call(call.node, args, {}, len(args))
+        self.repeat(rounds, lambda: self.put(made, self.call_value(function, inner)))
+        return made.value
+
+    # -- members ---------------------------------------------------------------------------------------
+
+    def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
+        if name.startswith("__") and name not in ("__name__", "__doc__"):
+            raise self.refuse(f"{name}, which leads to the interpreter's own objects")
+        made = owner if owner.has("any") else EMPTY
+        for cell in owner.cells:
+            found = cell.fields.get(name) if cell.kind == "object" else None
+            if found is None and cell.kind == "object" and name in ("args", "name", "value"):
+                found = cell.member
+            if found is None:
+                raise self.refuse(f"{name}, of which nothing is known")
+            made = join(made, self._read_field(found, held(cell), node))
+        for each in owner.calls:
+            made = join(made, string(100) if name == "__name__" else self._of_callable(each, name))
+        if owner.has("float", "number") and name in ("real", "imag", "numerator", "denominator"):
+            made = join(made, owner)
+        if not made.kinds and owner.kinds:
+            raise self.refuse(f"{name}, of which nothing is known")
+        return made
+
+    def _read_field(self, found: Value, receiver: Value, node: ast.AST) -> Value:
+        properties = [each for each in found.calls if isinstance(each, Function) and each.is_property]
+        if not properties:
+            return self._bind_calls(found, receiver)
+        made = found.without("call") if len(properties) == len(found.calls) else found
+        for each in properties:
+            made = join(made, self.call_function(each, Call(node, [receiver], {}, 1)))
+        return made
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        return self.attribute(self.run(node.value), node.attr, node)
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        owner = self.run(node.value)
+        if owner.calls and all(harmless.is_type(each) or isinstance(each, Class) for each in owner.calls):
+            self._annotation(node.slice)
+            return owner
+        return self.item(owner, self.run(node.slice), node)
+
+    def _slice(self, node: ast.Slice) -> Value:
+        for part in (node.lower, node.upper, node.step):
+            self.optional(part)
+        return Value(frozenset({"slice"}))
+
+    # -- comprehensions --------------------------------------------------------------------------------
+
+    def _comprehension(self, node: Any) -> Value:
+        kind = (
+            "list" if isinstance(node, ast.ListComp) else "dict" if isinstance(node, ast.DictComp) else "set"
+        )
+        rounds, member = self._generate(node)
+        return self.listed(node, kind, rounds, member)
+
+    def _generator(self, node: ast.GeneratorExp) -> Value:
+        scope = self.scope
+
+        def again() -> tuple[Bound, Value]:
+            outer, self.scope = self.scope, scope
+            made = self._generate(node)
+            self.scope = outer
+            return made
+
+        return self.lazy(node, again)
+
+    def _generate(self, node: Any) -> tuple[Bound, Value]:
+        outer, self.scope = self.scope, self.names.scopes[id(node)]
+        made = Variable()
+        total = self._walk(node, list(node.generators), made)
+        self.scope = outer
+        return total, made.value
+
+    def _walk(self, node: Any, generators: list[ast.comprehension], made: Variable) -> Bound:
+        if not generators:
+            parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            for part in parts:
+                self.put(made, self.run(part))
+            return 1
+        first = generators[0]
+        if first.is_async:
+            raise self.refuse("asynchronous code")
+        rounds, member = self.members(self.run(first.iter))
+        inner: list[Bound] = [0]
+
+        def once() -> None:
+            self.bind(first.target, member)
+            for condition in first.ifs:
+                self.run(condition)
+            inner[0] = max(inner[0], self._walk(node, generators[1:], made))
+
+        self.repeat(rounds, once)
+        return rounds * inner[0]
 
 
-def _no_runaway_growth(nest: list[Any]) -> None:
-    loop = nest[-1]
-    if not isinstance(loop, ast.For):
-        return
-    targets = {node.id for each in nest if isinstance(each, ast.For) for node in _names_in(each.target)}
-    carried = _carried(loop) - targets
-    walked = {node.id for each in nest if isinstance(each, ast.For) for node in _names_in(each.iter)}
-    for node in ast.walk(loop):
-        match node:
-            case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
-                _check_growth(value, carried, node)
-            case ast.Assign(targets=[ast.Tuple(elts=elts)], value=ast.Tuple(elts=values)) if len(elts) == len(
-                values
-            ):
-                for value in values:
-                    _check_growth(value, carried, node)
-            case ast.Assign(value=value):
-                _check_growth(value, carried, node)
-            case ast.AugAssign(target=target, op=op, value=value):
-                _check_augmented(target, op, value, carried, walked, node)
-            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _GROWING:
-                _check_growing_call(node, owner, name, carried, walked)
+def _added_to_itself(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
+    """`x = x + more`."""
+    match node.targets, node.value:
+        case [ast.Name(id=name) as target], ast.BinOp(ast.Name(id=same), ast.Add(), more) if name == same:
+            return target, more
+    return None
 
 
-def _carried(loop: Any) -> set[str]:
-    names = {node.id for node in _names_in(loop) if isinstance(node.ctx, ast.Store)}
-    grown = {
-        _root_name(node.func.value)
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING
-    }
-    stored = {
-        _root_name(n) for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
-    }
-    return (names | grown | stored) - {""}
+def _is_harmless_base(base: ast.expr) -> bool:
+    return isinstance(base, (ast.Name, ast.Attribute))
 
 
-def _names_in(node: ast.AST) -> list[ast.Name]:
-    return [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+def _constant(proof: Prover, node: ast.Constant) -> Value:
+    match node.value:
+        case bool():
+            return FLAG
+        case int() as whole:
+            return number(abs(whole))
+        case float() as fraction:
+            return real(abs(fraction) if fraction == fraction else INFINITE)
+        case complex():
+            return real()
+        case str() as known:
+            return string(len(known), known)
+        case bytes() as raw:
+            return string(len(raw))
+    return NOTHING
 
 
-def _check_growth(value: ast.expr, carried: set[str], node: Any) -> None:
-    """Sums of one carried name grow by a step a round; products or sums of several may double."""
-    if isinstance(value, ast.Compare) or _is_reduced(value):
-        return
-    mentioned = [name.id for name in _names_in(value) if name.id in carried]
-    multiplies = any(isinstance(each, (ast.Mult, ast.Pow, ast.LShift)) for each in ast.walk(value))
-    combines = any(
-        isinstance(each, (ast.BinOp, ast.Call, ast.List, ast.Tuple, ast.JoinedStr))
-        for each in ast.walk(value)
-    )
-    if (len(mentioned) > 1 and combines) or (mentioned and multiplies):
-        raise _at(node, f"{mentioned[0]} may grow without bound from round to round")
-
-
-def _is_reduced(value: ast.expr) -> bool:
-    """`… % constant` and `min(…, constant)` can't grow."""
-    match value:
-        case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int())):
-            return True
-        case ast.Call(func=ast.Name(id="len" | "min" | "bool" | "int" | "ord" | "abs" | "round")):
-            return not any(isinstance(each, (ast.Mult, ast.Pow, ast.LShift)) for each in ast.walk(value))
-    return False
-
-
-def _check_augmented(
-    target: ast.expr, op: ast.operator, value: ast.expr, carried: set[str], walked: set[str], node: Any
-) -> None:
-    if _root_name(target) in walked and not isinstance(target, ast.Subscript):
-        raise _at(node, "a loop changes what it walks over")
-    if isinstance(op, (ast.Pow, ast.LShift)):
-        raise _at(node, "a power or shift from round to round")
-    mentioned = {name.id for name in _names_in(value)} & carried
-    if mentioned and not _is_reduced(value):
-        raise _at(node, f"{_root_name(target)} may grow without bound from round to round")
-
-
-def _check_growing_call(node: Any, owner: ast.expr, name: str, carried: set[str], walked: set[str]) -> None:
-    if _root_name(owner) in walked:
-        raise _at(node, "a loop changes what it walks over")
-    given = {each.id for arg in node.args for each in _names_in(arg)}
-    if _root_name(owner) in given or (name in ("extend", "update") and given & carried):
-        raise _at(node, f"{_root_name(owner)} may grow without bound from round to round")
+_NODES: Final[dict[type, Callable[[Prover, Any], Value]]] = {
+    ast.Expr: Prover._expression,
+    **dict.fromkeys((ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal), Prover._nothing),
+    **dict.fromkeys((ast.Raise, ast.Assert, ast.Delete), Prover._several),
+    ast.Assign: Prover._assign,
+    ast.AnnAssign: Prover._annotated,
+    ast.AugAssign: Prover._augmented,
+    ast.If: Prover._if,
+    ast.For: Prover._for,
+    ast.Try: Prover._try,
+    ast.Return: Prover._return,
+    ast.Import: Prover._import,
+    ast.ImportFrom: Prover._import_from,
+    ast.FunctionDef: Prover._function,
+    ast.ClassDef: Prover._class,
+    ast.Lambda: Prover._lambda,
+    ast.Call: Prover._call,
+    ast.Attribute: Prover._attribute,
+    ast.Subscript: Prover._subscript,
+    ast.Slice: Prover._slice,
+    ast.Constant: _constant,
+    ast.Name: lambda proof, node: proof.lookup(node.id),
+    ast.ListComp: Prover._comprehension,
+    ast.SetComp: Prover._comprehension,
+    ast.DictComp: Prover._comprehension,
+    ast.GeneratorExp: Prover._generator,
+    ast.BinOp: Prover._binary,
+    ast.UnaryOp: Prover._unary,
+    ast.BoolOp: Prover._boolean,
+    ast.Compare: Prover._compare,
+    ast.IfExp: Prover._conditional,
+    ast.NamedExpr: Prover._walrus,
+    ast.JoinedStr: Prover._formatted,
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), Prover._display),
+    ast.Dict: Prover._dict,
+}

@@ -59,9 +59,7 @@ class Texts(Access):
             try:
                 return Const(folding.binary(op, left.data, right.data), taint)
             except folding.NotConstant:
-                self.note_growth("a constant that is too large to compute", line)
                 return Unknown(taint, "number" if isinstance(left.data, (int, float)) else "")
-        self._check_size(op, left, right, line)
         made = self._structured(op, left, right, taint)
         if made is not None:
             return made
@@ -69,25 +67,6 @@ class Texts(Access):
         if special is not None:
             return special
         return Unknown(taint, "number" if is_number(left) and is_number(right) else "")
-
-    def _check_size(self, op: ast.operator, left: Value, right: Value, line: int) -> None:
-        if isinstance(op, (ast.Pow, ast.LShift)):
-            if not (isinstance(right, Const) and isinstance(right.data, int) and right.data <= 64):
-                self.note_growth("a power or shift whose size is not known", line)
-        elif isinstance(op, ast.Mult):
-            sized = any(isinstance(side, (Items, Text)) or is_text(side) for side in (left, right))
-            numbers = is_number(left) and is_number(right)
-            scaled = any(
-                isinstance(side, Const) and is_number(side) and side.data <= 1000 for side in (left, right)
-            )
-            if sized or not (numbers or scaled or self.standalone):
-                self.note_growth("a product whose size is not known", line)
-            elif not numbers:
-                self.note_combination(line)
-        elif isinstance(op, ast.Add) and not any(
-            isinstance(side, Const) or is_number(side) for side in (left, right)
-        ):
-            self.note_combination(line)
 
     def _structured(self, op: ast.operator, left: Value, right: Value, taint: Taint) -> Value | None:
         match op, left, right:
@@ -116,14 +95,15 @@ class Texts(Access):
         return self.text_of(parts, taint)
 
     def text_of(self, parts: list[str | Value], taint: Taint) -> Value:
+        # Doubled in a loop that is unrolled, a text would outgrow the machine that only reads it.
+        if sum(len(part) for part in parts if isinstance(part, str)) > folding.MAX_LENGTH:
+            return Unknown(taint)
         merged: list[str | Value] = []
         for part in parts:
             if isinstance(part, str) and merged and isinstance(merged[-1], str):
                 merged[-1] += part
             elif part != "":
                 merged.append(part)
-        if sum(isinstance(part, Value) and not is_number(part) for part in merged) > 1:
-            self.note_combination(0)
         if len(merged) > MAX_PARTS:
             return Unknown(taint)
         if not merged:
@@ -176,12 +156,15 @@ class Texts(Access):
             case Const():
                 return (value.data,)
             case Items() if not value.open:
+                # Containers that share their members are walked once for each place they stand in.
+                self.spend(len(value.items))
                 members = [self.constant(item) for item in value.items]
                 if any(member is None for member in members):
                     return None
                 data = [member[0] for member in members if member is not None]
                 return (tuple(data),) if value.kind == "tuple" else (data,)
             case Table() if not value.open:
+                self.spend(len(value.entries))
                 pairs = {key: self.constant(entry) for key, entry in value.entries.items()}
                 if any(found is None for found in pairs.values()):
                     return None

@@ -19,8 +19,6 @@ from qwed.engines.code.python.values import (
     merge_taint,
 )
 
-MAX_RANGE = 1_000_000
-
 
 def evaluate(run: Interpreter, call: Call) -> Value:
     """`eval`, `exec`, `compile`: a constant is inspected as code, anything else is harm or doubt."""
@@ -234,17 +232,7 @@ def unwrap(run: Interpreter, call: Call) -> Value | None:
     return call.args[0] if call.args else None
 
 
-def count_range(run: Interpreter, call: Call) -> Value | None:
-    """Only noted: how many rounds a range makes is what the proof of purity asks."""
-    bounds = [value.data for value in call.args if isinstance(value, Const) and isinstance(value.data, int)]
-    if len(bounds) == len(call.args) and 1 <= len(bounds) <= 3 and 0 not in bounds[2:]:
-        span = range(*bounds)
-        rounds = max(0, (span.stop - span.start + span.step - (1 if span.step > 0 else -1)) // span.step)
-        run.ranges[call.line] = max(run.ranges.get(call.line, 0), rounds)
-        if rounds > MAX_RANGE:
-            run.note_growth("a range of too many numbers", call.line)
-    elif not run.standalone:
-        run.note_growth("a range whose length is not known", call.line)
+def make_range(run: Interpreter, call: Call) -> Value | None:
     return Unknown(shape="number")
 
 
@@ -331,7 +319,7 @@ CALLS: dict[str, Rule] = {
     "builtins.map": apply_to_all,
     "builtins.filter": apply_to_all,
     "builtins.type": make_type,
-    "builtins.range": count_range,
+    "builtins.range": make_range,
     "builtins.staticmethod": unwrap,
     "builtins.classmethod": unwrap,
     "builtins.dict": new_container,
