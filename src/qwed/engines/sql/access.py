@@ -191,7 +191,7 @@ def _check_allocation(node: exp.Expr, name: str, notes: Notes) -> None:
 
 
 _MAX_GENERATED: Final = 10_000_000
-_SIZES: Final = {
+_SIZES: Final[dict[type[exp.Expr], str]] = {
     exp.Repeat: "times",
     exp.Space: "this",
     exp.Pad: "expression",
