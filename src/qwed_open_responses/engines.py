@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qwed.engines.candidates import Found
     from qwed.engines.code import CodeVerdict
     from qwed.engines.sql import SqlVerdict
     from qwed.engines.tools import Problem
@@ -25,6 +26,18 @@ def inspect_sql(text: str) -> "SqlVerdict":
 def inspect_code(language: str, text: str) -> "CodeVerdict":
     verdict: CodeVerdict = _engine("code").inspect_code(language, text)
     return verdict
+
+
+def judge_program(text: str, language: str | None) -> "CodeVerdict":
+    """A text that is run, as this language or, where nobody said one, as any."""
+    verdict: CodeVerdict = _engine("code.readings").judge_program(text, language)
+    return verdict
+
+
+def find_in_text(text: str) -> "Found | None":
+    """The worst that a text does that nobody marked as a program."""
+    found: Found | None = _engine("candidates").find_in(text)
+    return found
 
 
 def inspect_path(text: str) -> "Sequence[Problem]":

@@ -8,13 +8,14 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from qwed.domain.findings import Status
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed_open_responses import sql_fragments
-from qwed_open_responses.engines import inspect_code, inspect_sql
+from qwed_open_responses.engines import find_in_text, inspect_code, inspect_sql, judge_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qwed.engines.candidates import Found
     from qwed.engines.code import CodeVerdict
     from qwed.engines.code import Problem as CodeProblem
     from qwed.engines.sql import Problem as SqlProblem
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 MAX_PARSED: Final = 16_384
 _MAX_INNER: Final = 50
-_MAX_LINES: Final = 200
-# What a statement is shows in its beginning.
-_HEAD: Final = 2_000
 _TOO_MANY: Final = f"more than {_MAX_INNER} places that may hold a program, too many to check"
 
 # SQL
@@ -33,7 +31,6 @@ _LEADING = lazy_pattern(r"(?:\s|--[^\n]*\n|#[^\n]*\n)*")
 _VERSION = lazy_pattern(r"!\d{0,6}")
 _HARMFUL_KINDS: Final = frozenset({"truncate", "grant", "copy", "procedure", "administration"})
 _WHOLE_TABLE_KINDS: Final = frozenset({"delete", "update", "merge"})
-_READING_KINDS: Final = frozenset({"read", "explain"})
 # Definitions that add and take nothing away. Everything else that changes a schema is refused.
 _ADDS = lazy_pattern(
     r"(?is)(?:create\s+(?:or\s+replace\s+)?(?:(?:global\s+|local\s+)?temp(?:orary)?\s+|unlogged\s+)?(?:unique\s+)?"
@@ -57,19 +54,6 @@ def judge_sql(text: str) -> str | None:
     return next(filter(None, (_harm_of(statement, text) for statement in verdict.statements)), None)
 
 
-def find_sql(text: str) -> str | None:
-    """A statement within the text that is complete as one and does more than read, or is forbidden."""
-    for count, part in enumerate(_statements_in(text)):
-        if count == _MAX_INNER:
-            return _TOO_MANY
-        verdict = inspect_sql(part)
-        if str(verdict.failure) == "forbidden":
-            return _explain(_gravest(verdict))
-        if verdict.failure is None and (writing := _first_writing(verdict)) is not None:
-            return f"{writing.kind.value}: {writing.text[:80]}"
-    return None
-
-
 def find_harmful_sql(text: str) -> str | None:
     """What `judge_sql` finds in a text that is SQL at all."""
     return judge_sql(text) if str(inspect_sql(text).failure) != "malformed" else None
@@ -80,7 +64,7 @@ def find_in_condition(text: str) -> str | None:
     verdict = inspect_sql(f"SELECT 1 FROM t WHERE ({text})")  # noqa: S608 - parsed, never run
     if str(verdict.failure) == "forbidden":
         return _explain(_gravest(verdict))
-    return find_sql(text)
+    return find_anything(text)
 
 
 def _gravest(verdict: "SqlVerdict") -> "SqlProblem":
@@ -110,19 +94,6 @@ def _hidden_statement(text: str) -> str | None:
     return f"a statement within a statement: {found.group()}" if found is not None else None
 
 
-def _statements_in(text: str) -> Iterator[str]:
-    """The text, and what follows each semicolon in it, where that begins as a statement does."""
-    start = 0
-    while True:
-        part = text[start:]
-        if sql_fragments.is_statement_shaped(_without_comments(part[:_HEAD])):
-            yield part
-        found = text.find(";", start)
-        if found < 0:
-            return
-        start = found + 1
-
-
 def _without_comments(text: str) -> str:
     """The text without comments in front and within; what a version comment holds is run, and stays."""
     parts: list[str] = []
@@ -136,10 +107,6 @@ def _without_comments(text: str) -> str:
         start = closed + 2
     plain = " ".join((*parts, text[start:]))
     return plain[_LEADING.match(plain).end() :]  # type: ignore[union-attr]
-
-
-def _first_writing(verdict: "SqlVerdict") -> "Statement | None":
-    return next((one for one in verdict.statements if one.kind.value not in _READING_KINDS), None)
 
 
 # Shell
@@ -174,14 +141,23 @@ _FOLLOWED: Final = 40
 
 
 def judge_shell(text: str) -> str | None:
+    return _explain_program(judge_program(text, "shell")) or judge_command(text)
+
+
+def judge_command(text: str) -> str | None:
+    """Where it is not known that a shell runs it: as `judge_shell`, but commands that nobody knows and what
+    does not parse may be meant for something else."""
     if (windows := _WINDOWS.search(text)) is not None:
         return f"destructive command: {windows.group()[:80]}"
     verdict = inspect_code("shell", text)
-    if verdict.problems:
-        return _first_of(verdict.problems)
-    if verdict.malformed is not None:
-        return f"does not parse as shell: {verdict.malformed}"
-    return _command_behind_words(text) if "process" in verdict.effects else None
+    problems = [problem for problem in verdict.problems if problem.rule != _UNKNOWN_COMMAND]
+    if problems:
+        return _first_of(problems)
+    is_followed = verdict.malformed is None and not verdict.problems and "process" not in verdict.effects
+    return None if is_followed else _command_behind_words(text)
+
+
+_UNKNOWN_COMMAND: Final = "unknown-command"
 
 
 def _command_behind_words(text: str) -> str | None:
@@ -203,38 +179,10 @@ def _tails(line: str) -> Iterator[list[str]]:
     try:
         words = shlex.split(line, comments=True)
     except ValueError:
-        return
+        words = line.split()
     for index in range(1, len(words) - 1):
         if words[index].rpartition("/")[2].partition(".")[0] in PROGRAMS:
             yield words[index : index + _FOLLOWED]
-
-
-def find_shell(text: str) -> str | None:
-    if _SUBSTITUTION.search(text):
-        return "substitution: the value would run a command where a shell reads it"
-    if (windows := _WINDOWS.search(text)) is not None:
-        return f"destructive command: {windows.group()[:80]}"
-    verdict = inspect_code("shell", text)
-    if verdict.harms:
-        return _first_of(verdict.harms)
-    # Only where every command in it is known: "please rm the line" runs a program called please.
-    is_understood = verdict.malformed is None and "process" not in verdict.effects
-    return "file-delete: it deletes files" if is_understood and "file-delete" in verdict.effects else None
-
-
-def find_doubtful_shell(text: str) -> str | None:
-    """What `judge_shell` finds in a text that may be none."""
-    problems = inspect_code("shell", text).problems
-    return _first_of(problems) if problems else None
-
-
-def find_shell_behind_words(text: str) -> str | None:
-    """Words to search for that end in a command: what stands behind an operator of the shell."""
-    if _SUBSTITUTION.search(text):
-        return "substitution: the value would run a command where a shell reads it"
-    operator = _OPERATOR.search(text)
-    harms = inspect_code("shell", text[operator.end() :]).harms if operator is not None else ()
-    return _first_of(harms) if harms else None
 
 
 # Python and JavaScript
@@ -256,75 +204,30 @@ _LANGUAGES: Final = {
 
 
 def judge_python(text: str) -> str | None:
-    return _internals(text) or _judge_program(inspect_code("python", text))
+    return judge_code(text, "python")
 
 
 def judge_javascript(text: str) -> str | None:
-    return _judge_program(inspect_code("javascript", text))
+    return judge_code(text, "javascript")
 
 
-def judge_code(text: str) -> str | None:
-    """A program whose language nobody said: Python if it is that, else whatever it parses as; and searched
-    for harm in every language."""
-    if (found := find_code(text)) is not None:
-        return found
-    if inspect_code("python", text).malformed is None:
-        return judge_python(text)
-    readings = [name for name in ("javascript", "shell") if inspect_code(name, text).malformed is None]
-    if not readings:
-        return "does not parse as Python, JavaScript or shell"
-    found = next(filter(None, (_JUDGES[name](text) for name in readings)), None)
-    return found or _find_in_lines(text)
-
-
-def _find_in_lines(text: str) -> str | None:
-    """Harm in a line of what is Python but for another line."""
-    lines = text.splitlines()
-    if len(lines) > _MAX_LINES:
-        return f"more than {_MAX_LINES} lines in no known language, too many to check"
-    return next(filter(None, map(find_python, lines)), None)
-
-
-def find_code(text: str) -> str | None:
-    return find_python(text) or find_javascript(text) or find_shell(text)
-
-
-def judge_declared(text: str, language: str) -> str | None:
-    """A program whose call says its language."""
-    known = _LANGUAGES.get(language.strip().lower())
-    if known is None:
+def judge_code(text: str, language: str | None = None) -> str | None:
+    """`language` is what the call says; without one the text is judged in every language it may be run as."""
+    known = _LANGUAGES.get(language.strip().lower()) if language is not None else None
+    if language is not None and known is None:
         return f"no parser for the language {language[:40]!r}, so nothing is known"
-    return _JUDGES[known](text) or find_shell(text)
+    if (found := _INNERS.search(text)) is not None:
+        return f"interpreter internals: {found.group()}"
+    verdict = judge_program(text, known)
+    return _explain_program(verdict) or (None if known == "shell" else _power(verdict.effects))
 
 
-_JUDGES: Final = {"python": judge_python, "javascript": judge_javascript, "shell": judge_shell}
-
-
-def find_python(text: str) -> str | None:
-    return _internals(text) or _find_program(inspect_code("python", text))
-
-
-def find_javascript(text: str) -> str | None:
-    return _find_program(inspect_code("javascript", text))
-
-
-def _internals(text: str) -> str | None:
-    found = _INNERS.search(text)
-    return f"interpreter internals: {found.group()}" if found is not None else None
-
-
-def _judge_program(verdict: "CodeVerdict") -> str | None:
+def _explain_program(verdict: "CodeVerdict") -> str | None:
     if verdict.problems:
         return _first_of(verdict.problems)
     if verdict.malformed is not None:
         return f"does not parse as {verdict.language}: {verdict.malformed}"
-    return _power(verdict.effects)
-
-
-def _find_program(verdict: "CodeVerdict") -> str | None:
-    if verdict.harms:
-        return _first_of(verdict.harms)
-    return _power(verdict.effects) if verdict.malformed is None else None
+    return None
 
 
 def _power(effects: Iterable[str]) -> str | None:
@@ -334,3 +237,53 @@ def _power(effects: Iterable[str]) -> str | None:
 
 def _first_of(problems: "Sequence[CodeProblem]") -> str:
     return f"{problems[0].rule}: {problems[0].text}"
+
+
+# Texts that nobody marked as programs
+
+
+def find_anything(text: str) -> str | None:
+    """What is found: a forbidden effect, a complete statement that does more than read, a known command with
+    an effect."""
+    if _SUBSTITUTION.search(text):
+        return "substitution: the value would run a command where a shell reads it"
+    if (windows := _WINDOWS.search(text)) is not None:
+        return f"destructive command: {windows.group()[:80]}"
+    if (internals := _INNERS.search(text)) is not None:
+        return f"interpreter internals: {internals.group()}"
+    found = _find(text)
+    return f"{found.rule}: {found.reason}" if found is not None else None
+
+
+def _find(text: str) -> "Found | None":
+    """Also where words in a comment stand in front of it."""
+    found = find_in_text(text)
+    return find_in_text(_without_comments(text)) if found is None and "/*" in text else found
+
+
+def find_forbidden(text: str) -> str | None:
+    """Forbidden effects and complete statements: the words of a list often name a command."""
+    found = _find(text)
+    is_meant = found is not None and (found.status is Status.FAILED or found.language == "sql")
+    return f"{found.rule}: {found.reason}" if found is not None and is_meant else None
+
+
+def find_statement(text: str) -> str | None:
+    """SQL alone."""
+    found = _find(text)
+    return f"{found.rule}: {found.reason}" if found is not None and found.language == "sql" else None
+
+
+def find_behind_words(text: str) -> str | None:
+    """Words to search for: a statement, or a forbidden command behind an operator of the shell."""
+    if _SUBSTITUTION.search(text):
+        return "substitution: the value would run a command where a shell reads it"
+    operator = _OPERATOR.search(text)
+    harms = inspect_code("shell", text[operator.end() :]).harms if operator is not None else ()
+    return _first_of(harms) if harms else find_statement(text)
+
+
+def find_again(text: str) -> str | None:
+    """Another reading of a program, without a disguise or an encoding."""
+    verdict = judge_program(text, None)
+    return _first_of(verdict.harms) if verdict.harms else find_anything(text)

@@ -184,7 +184,7 @@ def signals() -> Mapping[str, str]:
     }
 
 
-_SET_OF: Final = {"folding": "secret", "sql": "suspicion", "suspicion:shell": "shell", "spelled": "personal"}
+_SET_OF: Final = {"folding": "secret", "sql": "suspicion", "spelled": "personal"}
 _FOLDING_NAMES: Final = frozenset(folding.SIGNALS)
 _MEMORY: Final = 64 << 20
 

@@ -16,6 +16,8 @@ from qwed.domain.skeleton import compact_skeleton
 class Slot(enum.Enum):
     SQL = "sql"
     SHELL = "shell"
+    # A command of a tool that is not known to run commands: a robot and a game have some too.
+    COMMAND = "command"
     PYTHON = "python"
     JAVASCRIPT = "javascript"
     # A program in whichever of the languages it parses in.
@@ -32,6 +34,8 @@ class Slot(enum.Enum):
     PERHAPS = "perhaps a program"
     # Nothing says what it is for: only what is found in it counts.
     UNKNOWN = "unknown"
+    # The words of a list that nothing says the use of, read in order.
+    LIST = "list"
 
 
 RUN_SLOTS: Final = frozenset({Slot.SQL, Slot.SHELL, Slot.PYTHON, Slot.JAVASCRIPT, Slot.CODE})
@@ -49,9 +53,10 @@ _ANYWHERE: Final = _table(
     {
         Slot.SQL: "sql sqlquery sqlstatement sqltext sqlcommand rawsql sqlcode",
         Slot.SHELL: (
-            "command commands cmd cmds shell bash sh zsh argv commandline cmdline shellcommand bashcommand "
-            "powershell shellscript bashscript"
+            "shell bash sh zsh argv commandline cmdline shellcommand shellcommands bashcommand powershell "
+            "shellscript bashscript"
         ),
+        Slot.COMMAND: "command commands cmd cmds",
         Slot.PYTHON: "python py pythoncode pythonscript",
         Slot.JAVASCRIPT: "javascript js javascriptcode",
         Slot.TEXT: (
@@ -70,7 +75,11 @@ _ANYWHERE: Final = _table(
 _BY_LAST_WORD: Final = _table(
     {
         Slot.SQL: "sql",
-        Slot.SHELL: "cmd bash",
+        Slot.SHELL: "bash",
+        Slot.COMMAND: "command cmd",
+        Slot.TEXT: (
+            "message text body content note notes comment comments description summary title subject caption"
+        ),
         Slot.PATH: "path paths file files filename filenames filepath dir directory folder attachment",
         Slot.URL: "url urls uri endpoint webhook callback href link host hostname redirect website site "
         "server",
@@ -86,7 +95,7 @@ _OF_FAMILY: Final[Mapping[Slot, Mapping[str, Slot]]] = {
             Slot.CONDITION: "where having condition filter",
         }
     ),
-    Slot.SHELL: _table({Slot.SHELL: f"query target {_PROGRAM}"}),
+    Slot.SHELL: _table({Slot.SHELL: f"command commands cmd cmds query target {_PROGRAM}"}),
     Slot.PYTHON: _table({Slot.PYTHON: f"query {_PROGRAM}"}),
     Slot.JAVASCRIPT: _table({Slot.JAVASCRIPT: f"query {_PROGRAM}"}),
     Slot.CODE: _table({Slot.CODE: f"query {_PROGRAM}"}),
@@ -94,6 +103,13 @@ _OF_FAMILY: Final[Mapping[Slot, Mapping[str, Slot]]] = {
     Slot.PATH: _table({Slot.PATH: "source input arg args argument value q"}),
     Slot.URL: _table({Slot.URL: "target source input arg args argument value q page address"}),
 }
+# Beside one of these a last word such as `text` does not mean text for people: `script_body`, `query_text`.
+_OF_PROGRAMS: Final = frozenset(
+    {
+        "sql", "query", "statement", "command", "cmd", "shell", "bash", "script", "code", "program", "python",
+        "javascript", "source",
+    }
+)  # fmt: skip
 # What holds a run slot's text one level deeper, as in {"query": {"text": "SELECT …", "values": […]}}.
 _INNER: Final = frozenset({"text", "sql", "value", "content", "body", "input", "raw", "string", "source"})
 
@@ -168,7 +184,15 @@ def slot_of(tool_name: str, key: str) -> Slot:
     last = words[-1] if words else ""
     if not words and family in RUN_SLOTS:
         return family
-    return own.get(whole) or _ANYWHERE.get(whole) or _BY_LAST_WORD.get(last) or Slot.UNKNOWN
+    slot = own.get(whole) or _ANYWHERE.get(whole) or _BY_LAST_WORD.get(last, Slot.UNKNOWN)
+    if slot is Slot.TEXT and not _OF_PROGRAMS.isdisjoint(words):
+        return Slot.PERHAPS
+    return slot
+
+
+def is_plural(key: str) -> bool:
+    """Whether a list under this name holds whole commands, rather than the words of one."""
+    return key.lower().endswith(("commands", "cmds", "lines", "scripts"))
 
 
 class Slots:
@@ -194,10 +218,12 @@ class Slots:
             if step.endswith("<json>") and self._named(tool_name, _key_of(step)) is Slot.TEXT:
                 return Slot.TEXT
         slot = self._named(tool_name, key)
+        if slot is Slot.SHELL and steps[-1].endswith("]") and not is_plural(key):
+            return Slot.COMMAND  # one word of a command; the whole of it is judged as well
         if slot not in (Slot.TEXT, Slot.UNKNOWN) or len(steps) < 2:
             return slot
         outer = self._named(tool_name, _key_of(steps[-2]))
-        if outer not in RUN_SLOTS:
+        if outer not in RUN_SLOTS and outer is not Slot.COMMAND:
             return slot
         return outer if "".join(words_of(key)) in _INNER else Slot.UNKNOWN
 

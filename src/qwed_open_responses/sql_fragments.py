@@ -72,8 +72,16 @@ _STATEMENT = lazy_pattern(
     | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
     | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
     | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
-    | create \s+ (?:or \s+ replace \s+)? (?:temp \w* \s+)?
-        (?:table|user|role|database|schema|view|function|trigger|index) \b
+    | create \s+ (?:or \s+ replace \s+)? (?:temp \w* \s+ | unlogged \s+)?
+        table \s+ (?:if \s+ not \s+ exists \s+)? [\w."`\[\]$-]+ \s* (?:\(|as\b|like\b)
+    | create \s+ (?:user|role|login) \s+ [\w."'`@%-]+
+        \s* (?:;|--|$|identified\b|with\b|password\b|login\b|superuser\b|createdb\b)
+    | create \s+ (?:database|schema) \s+ (?:if \s+ not \s+ exists \s+)? [\w."`\[\]$-]+
+        \s* (?:;|--|/\*|$|with\b|authorization\b|character\b|owner\b)
+    | create \s+ (?:or \s+ replace \s+)? (?:materialized \s+)? view \s+ [\w."`\[\]$-]+ .* \b as \b
+    | create \s+ (?:or \s+ replace \s+)? (?:function|procedure) \s+ [\w."`\[\]$-]+ \s* \(
+    | create \s+ (?:or \s+ replace \s+)? trigger \s+ [\w."`\[\]$-]+ \s+ (?:before|after|instead|for|on) \b
+    | create \s+ (?:unique \s+)? index \s+ .* \b on \s+ [\w."`\[\]$-]+
     | (?:insert|replace|merge) \s+ into \b | select \b .* (?:\bfrom\b|[0-9*(@]) | with \s+ \w+ \s+ as \s* \(
     | explain \s+ \w+ | declare \s+ @?\w+ \s+ \w+ | attach \s+ (?:database\b|') | load \s+ data \b
     | call \s+ [\w.]+ \s* \( | set \s+ @?@?[\w.]+ \s* (?:=|to\b) | do \s+ \$

@@ -11,34 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from qwed_open_responses import places, programs
-from qwed_open_responses.slots import RUN_SLOTS, Slot, slot_of
+from qwed_open_responses.slots import Slot, is_plural, slot_of
 
 # What may be hostile in an argument of any name.
 SIGNALS: Final = {
-    "suspicion:shell": (
-        r"\$\(|`|\$\{?IFS|<\(|:\(\)|/dev/tcp|>\s*/(?:etc|dev|bin|usr|boot|root|var|proc|sys)\b|>\s*~"
-        r"|\|\s*(?:\S*/)?(?:ba|z|da|k)?sh\b"
-        r"|(?:[;|&\n]|: |^)\s*(?:sudo\s+|[A-Z_]+=\S*\s+)?(?:\\|\S*/)?(?i:"
-        + "|".join(sorted(programs.PROGRAMS))
-        + r")\b"
-        r"|(?:^|: )\s*[a-zA-Z/.]{0,12}(?:''|\"\"|\\[a-z]|\$@|\$\*|\$')"
-        r"|(?:^|: )\s*[\"'][\w/.-]{1,20}[\"']\s+-"
-    ),
     "suspicion:sql": (
         r"(?i)\b(?:drop|truncate|delete|update|alter|grant|revoke|exec|execute|merge|copy|shutdown|insert"
         r"|create|replace|select|union"
         r"|call|attach|load|backup|restore|kill|set)\b"
-    ),
-    "suspicion:python": (
-        r"__[a-z]+__|\b(?:eval|exec|compile|getattr|setattr|globals|locals|vars|open|input|system|popen"
-        r"|breakpoint)\s*\("
-        r"|\b(?:os|subprocess|shutil|socket|ctypes|pty|pickle|marshal|importlib|builtins|sys|pathlib"
-        r"|requests|urllib|codecs)\s*\."
-        r"|\bimport\s+\w|\bfrom\s+\w+\s+import\b"
-    ),
-    "suspicion:javascript": (
-        r"\brequire\s*\(|child_process|\bprocess\s*[.\[]|\bFunction\s*\(|\bconstructor\b|\bimport\s*\("
-        r"|\bfs\s*\.|\bDeno\b|\bBun\b"
     ),
     "suspicion:path": (
         r"(?i)\.\.[/\\%;]|[/\\]\.\.|%2e|%252e|%c0|[\x{ff0e}\x{2025}\x{2024}]|/etc|/proc|/sys/|/root|/dev/"
@@ -73,6 +53,7 @@ class Argument(msgspec.Struct, frozen=True):
 _JUDGES: Final[Mapping[Slot, Callable[[str], str | None]]] = {
     Slot.SQL: programs.judge_sql,
     Slot.SHELL: programs.judge_shell,
+    Slot.COMMAND: programs.judge_command,
     Slot.PYTHON: programs.judge_python,
     Slot.JAVASCRIPT: programs.judge_javascript,
     Slot.CODE: programs.judge_code,
@@ -82,12 +63,12 @@ _JUDGES: Final[Mapping[Slot, Callable[[str], str | None]]] = {
 def judge(argument: Argument) -> Iterator[Suspicion]:
     """Why a slot that runs its text may not run this one."""
     slot, text = argument.slot, argument.value
-    if len(text) > programs.MAX_PARSED and (slot in RUN_SLOTS or slot is Slot.PERHAPS):
+    if len(text) > programs.MAX_PARSED and (slot in _JUDGES or slot is Slot.PERHAPS):
         reason: str | None = f"{len(text)} characters are too large to check as {slot.value}"
-    elif slot not in RUN_SLOTS or not text.strip():
+    elif slot not in _JUDGES or not text.strip():
         return
     elif slot is Slot.CODE and argument.language is not None:
-        reason = programs.judge_declared(text, argument.language)
+        reason = programs.judge_code(text, argument.language)
     else:
         reason = _JUDGES[slot](text)
     if reason is not None:
@@ -107,10 +88,11 @@ def judge_again(argument: Argument) -> Iterator[Suspicion]:
 
 _REJUDGES: Final[Mapping[Slot, Callable[[str], str | None]]] = {
     Slot.SQL: programs.find_harmful_sql,
-    Slot.SHELL: programs.find_doubtful_shell,
-    Slot.PYTHON: programs.find_python,
-    Slot.JAVASCRIPT: programs.find_javascript,
-    Slot.CODE: programs.find_code,
+    Slot.SHELL: programs.judge_command,
+    Slot.COMMAND: programs.judge_command,
+    Slot.PYTHON: programs.find_again,
+    Slot.JAVASCRIPT: programs.find_again,
+    Slot.CODE: programs.find_again,
 }
 _KINDS: Final = {Slot.PYTHON: "code", Slot.JAVASCRIPT: "code"}
 
@@ -127,29 +109,30 @@ def _for_program(find: Callable[[str], str | None]) -> Callable[[str, Slot], str
     return lambda text, slot: find(text) if len(text) <= programs.MAX_PARSED else None
 
 
-_SHELL: Final = _Search("suspicion:shell", "shell", _for_program(programs.find_shell))
-_BEHIND_WORDS: Final = _Search("suspicion:shell", "shell", _for_program(programs.find_shell_behind_words))
-_SQL: Final = _Search("suspicion:sql", "sql", _for_program(programs.find_sql))
+_ANYTHING: Final = _Search("", "program", _for_program(programs.find_anything))
+_STATEMENT: Final = _Search("suspicion:sql", "sql", _for_program(programs.find_statement))
+_BEHIND_WORDS: Final = _Search("", "program", _for_program(programs.find_behind_words))
+_FORBIDDEN: Final = _Search("", "program", _for_program(programs.find_forbidden))
 _CONDITION: Final = _Search("", "sql", _for_program(programs.find_in_condition))
-_PYTHON: Final = _Search("suspicion:python", "code", _for_program(programs.find_python))
-_JAVASCRIPT: Final = _Search("suspicion:javascript", "code", _for_program(programs.find_javascript))
 _PATH: Final = _Search("suspicion:path", "path", places.find_path)
 _URL: Final = _Search("suspicion:url", "address", places.find_address)
 _ALWAYS_PATH: Final = msgspec.structs.replace(_PATH, signal="")
 _ALWAYS_URL: Final = msgspec.structs.replace(_URL, signal="")
 _SEARCHES: Final[Mapping[Slot, tuple[_Search, ...]]] = {
     Slot.SQL: (),
-    Slot.SHELL: (_SQL, _PYTHON, _JAVASCRIPT),
+    Slot.SHELL: (_STATEMENT,),
+    Slot.COMMAND: (_STATEMENT,),
     Slot.PYTHON: (),
     Slot.JAVASCRIPT: (),
-    Slot.CODE: (_SQL,),
-    Slot.CONDITION: (_CONDITION, _SHELL),
-    Slot.WORDS: (_BEHIND_WORDS, _SQL, _PATH, _URL),
+    Slot.CODE: (_STATEMENT,),
+    Slot.CONDITION: (_CONDITION,),
+    Slot.WORDS: (_BEHIND_WORDS, _PATH, _URL),
     Slot.TEXT: (_URL,),
-    Slot.PATH: (_SHELL, _ALWAYS_PATH, _URL),
-    Slot.URL: (_SHELL, _PATH, _ALWAYS_URL),
-    Slot.PERHAPS: (_SHELL, _SQL, _PYTHON, _JAVASCRIPT, _PATH, _URL),
-    Slot.UNKNOWN: (_SHELL, _SQL, _PYTHON, _JAVASCRIPT, _PATH, _URL),
+    Slot.PATH: (_ANYTHING, _ALWAYS_PATH, _URL),
+    Slot.URL: (_ANYTHING, _PATH, _ALWAYS_URL),
+    Slot.PERHAPS: (_ANYTHING, _PATH, _URL),
+    Slot.UNKNOWN: (_ANYTHING, _PATH, _URL),
+    Slot.LIST: (_FORBIDDEN,),
 }
 
 
@@ -162,7 +145,7 @@ def search(argument: Argument, signals: frozenset[str]) -> Iterator[Suspicion]:
     for one in _SEARCHES[slot]:
         if one.signal and one.signal not in signals:
             continue
-        if one is _SHELL and slot is Slot.URL and "://" in text:
+        if one is _ANYTHING and slot is Slot.URL and "://" in text:
             continue
         reason = one.find(text, slot)
         if reason is not None:
@@ -178,20 +161,32 @@ def join_texts(value: Mapping[str, Any]) -> Iterator[tuple[str, Slot, str]]:
     for key, item in value.items():
         name = str(key)
         slot = slot_of("", name)
-        is_program = slot is Slot.SHELL or name in _PROGRAM_KEYS
-        arguments = next((value[other] for other in _ARGUMENT_KEYS if other in value and other != key), None)
         if _is_words(item):
-            if slot in _JOINED:
-                yield name, slot, _line(item)
-            if slot in (Slot.UNKNOWN, Slot.PERHAPS):
-                yield name, slot, " ".join(item)
-        elif is_program and isinstance(item, str) and isinstance(arguments, str):
-            yield name, slot, f"{item} {arguments}"
-        elif is_program and isinstance(item, str) and _is_words(arguments):
-            yield name, slot, f"{item} {_line(arguments)}"
+            yield from ((name, *joined) for joined in _join_list(name, slot, item))
+        elif isinstance(item, str) and (slot in _COMMANDS or name in _PROGRAM_KEYS):
+            yield from ((name, *joined) for joined in _join_arguments(value, key, slot, item))
 
 
-_JOINED: Final = frozenset({Slot.SHELL, Slot.UNKNOWN, Slot.PERHAPS})
+def _join_list(name: str, slot: Slot, words: list[str]) -> Iterator[tuple[Slot, str]]:
+    if slot in _COMMANDS:
+        yield slot, "\n".join(words) if is_plural(name) else _line(words)
+    elif slot in (Slot.UNKNOWN, Slot.PERHAPS):
+        yield Slot.LIST, _line(words)
+        yield Slot.LIST, " ".join(words)
+
+
+def _join_arguments(
+    value: Mapping[str, Any], key: str, slot: Slot, program: str
+) -> Iterator[tuple[Slot, str]]:
+    arguments = next((value[other] for other in _ARGUMENT_KEYS if other in value and other != key), None)
+    shell = slot if slot in _COMMANDS else Slot.COMMAND
+    if isinstance(arguments, str):
+        yield shell, f"{program} {arguments}"
+    elif _is_words(arguments):
+        yield shell, f"{program} {_line(arguments)}"
+
+
+_COMMANDS: Final = frozenset({Slot.SHELL, Slot.COMMAND})
 _PROGRAM_KEYS: Final = ("program", "executable", "binary", "process")
 _ARGUMENT_KEYS: Final = ("args", "arguments", "argv", "params", "flags", "options")
 

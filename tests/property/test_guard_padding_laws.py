@@ -145,4 +145,5 @@ def test_a_complete_statement_counts_in_the_query_of_any_tool(tool: str) -> None
     stacked = "SELECT * FROM users WHERE name='' OR '1'='1'; DROP TABLE users--"
 
     assert blocked(tool, {"query": stacked})
+    assert blocked(tool, {"query": f"/* the orders of a customer */ {stacked}"})
     assert blocked(tool, {"query": f"the orders of a customer who is in the list; {stacked}"})

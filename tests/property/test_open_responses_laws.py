@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.corpora import code_shell
 from tests.corpora import open_responses_held_out as held_out
 from tests.corpora.open_responses import benign, evasions
+from tests.corpora.ordinary_calls import ordinary_calls
 from tests.support.calls import counted_calls
 
 from qwed.domain.secrets import find_secrets, mask
+from qwed.engines.code import inspect_shell
 from qwed_open_responses import BaseGuard, GuardResult, ResponseVerifier, normalise
 from qwed_open_responses.guards import (
     ArgumentGuard,
@@ -214,3 +217,22 @@ def test_the_held_out_corpus_holds(verifier: ResponseVerifier) -> None:
 
     assert len(missed) <= 0.05 * len(held_out.EVASIONS), missed
     assert len(alarms) <= 0.02 * len(held_out.BENIGN), alarms
+
+
+def test_ordinary_calls_of_many_trades_pass() -> None:
+    verifier = ResponseVerifier([ToolGuard(), SafetyGuard(max_calls=None)])
+    calls = list(ordinary_calls())
+    alarms = [(tool, said) for tool, said in calls if not verifier.verify_tool_call(tool, said).verified]
+
+    assert len(calls) >= 600
+    assert len(alarms) <= 0.005 * len(calls), alarms
+
+
+def test_what_the_parser_finds_in_a_command_is_found_in_any_slot(verifier: ResponseVerifier) -> None:
+    # A word or two, such as `passwd root`, may as well be English.
+    texts = [text for text in code_shell.HARMFUL if not text.replace(" ", "").isalpha()]
+    harmful = [text for text in texts if inspect_shell(text).harms]
+    missed = [text for text in harmful if verifier.verify_tool_call("helper", {"x": text}).verified]
+
+    assert len(harmful) > 100
+    assert missed == []

@@ -24,7 +24,11 @@ def reason(tool: str, arguments: dict[str, Any], **options: Any) -> str | None:
         ("search_database", "query", Slot.WORDS),
         ("web_search", "query", Slot.WORDS),
         ("accounts", "statement", Slot.PERHAPS),
-        ("deploy", "command", Slot.SHELL),
+        ("deploy", "command", Slot.COMMAND),
+        ("run_command", "command", Slot.SHELL),
+        ("deploy", "bash", Slot.SHELL),
+        ("deploy", "script_body", Slot.PERHAPS),
+        ("update_ticket", "internal_note", Slot.TEXT),
         ("terminal", "input", Slot.SHELL),
         ("run_code", "code", Slot.CODE),
         ("python_sandbox", "script", Slot.PYTHON),
@@ -44,7 +48,7 @@ def test_a_slot_follows_from_the_names_of_tool_and_argument(tool: str, key: str,
 
 def test_a_slot_that_runs_its_text_refuses_what_does_not_parse() -> None:
     assert "parse" in (reason("run_query", {"query": "list all the users of last week, please"}) or "")
-    assert "parse" in (reason("deploy", {"command": "echo 'open"}) or "")
+    assert "parse" in (reason("terminal", {"command": "echo 'open"}) or "")
     assert "parse" in (reason("python", {"code": "def f(:"}) or "")
     assert "parse" in (reason("run_code", {"code": "all of (this is nothing"}) or "")
 
@@ -56,6 +60,19 @@ def test_the_declared_language_is_the_one_that_is_judged(language: str) -> None:
     assert reason("run_code", {"language": language, "code": program[language]}) is None
     assert reason("run_code", {"language": language, "code": "rm -rf /home"})
     assert "no parser" in (reason("run_code", {"language": "cobol", "code": "STOP RUN."}) or "")
+
+
+def test_a_command_of_a_tool_that_runs_none_is_searched_for_harm() -> None:
+    for order in ("turn on the lights", "what's the weather?", "take lamp and drop sword", ["go", "north"]):
+        assert reason("smart_home", {"command": order}) is None
+    for harm in ("rm -rf /home", "please don't wait, rm -rf /home", ["rm", "-rf", "/home"], "del /s /q C:\\"):
+        assert reason("smart_home", {"command": harm})
+    assert reason("smart_home", {"commands": ["ls", "rm -rf /home"]})
+
+
+def test_the_words_of_a_command_are_judged_together() -> None:
+    assert reason("terminal", {"command": ["git", "show", "--stat"]}) is None
+    assert reason("terminal", {"command": ["bash", "-c", "rm -rf /home"]})
 
 
 def test_text_that_people_read_is_never_judged_as_a_program() -> None:
@@ -84,7 +101,7 @@ def test_words_to_search_for_are_no_program(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["DROP TABLE users", "SELECT 1; DELETE FROM users", "shoes; rm -rf /",
-     "the best shops | sh -c 'rm -rf /'", "/* the best of the shops */ TRUNCATE orders",
+     "the best shops | sh -c 'rm -rf /'", "/* the best of the shops */ TRUNCATE TABLE orders",
      "please and thanks; DROP TABLE users"],
 )  # fmt: skip
 def test_what_is_complete_and_harmful_counts_in_words_too(text: str) -> None:
@@ -107,11 +124,9 @@ def test_what_is_found_counts_in_a_slot_that_nobody_knows(arguments: dict[str, A
 
 
 def test_a_registered_slot_outweighs_the_tables() -> None:
-    assert reason("robot", {"command": "what's behind the (red) box?"})
-    assert (
-        reason("robot", {"command": "what's behind the (red) box?"}, slots={"Robot": {"command": "words"}})
-        is None
-    )
+    order = {"shell": "what's behind the (red) box?"}
+    assert reason("robot", order)
+    assert reason("robot", order, slots={"Robot": {"shell": "words"}}) is None
     assert reason("lookup", {"filter": "the newest ones"}) is None
     assert reason("lookup", {"filter": "the newest ones"}, slots={"lookup": {"filter": "sql"}})
 
