@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from qwed.domain.credential_places import find_placed
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.vendor_keys import entropy, holds_a_placeholder, is_credential_pair, vendor_keys
 
@@ -44,7 +45,18 @@ def find_secrets(text: str) -> list[Secret]:
 
 def mask(text: str) -> str:
     """The text with every secret replaced by its kind."""
+    return _replaced(text, find_secrets(text))
+
+
+def mask_for_record(text: str) -> str:
+    """As `mask`, and also what only stands where a credential stands: a placeholder there is no loss."""
     found = find_secrets(text)
+    if _has_a_place(text):
+        found = _joined([*found, *(Secret(*span) for span in find_placed(text))])
+    return _replaced(text, found)
+
+
+def _replaced(text: str, found: list[Secret]) -> str:
     if not found:
         return text
     parts: list[str] = []
@@ -316,6 +328,22 @@ def _is_token(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     return _RANDOM_VALUE.fullmatch(value) is not None and entropy(value[:64]) >= 3.3
+
+
+def _has_a_place(text: str) -> bool:
+    lowered = text.lower()
+    return "@" in text or "%40" in text or any(word in lowered for word in ("cookie", "authori", "curl"))
+
+
+def _joined(found: list[Secret]) -> list[Secret]:
+    """In order; what overlaps becomes one."""
+    kept: list[Secret] = []
+    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+        if kept and secret.start < kept[-1].end:
+            kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, secret.end))
+        else:
+            kept.append(secret)
+    return kept
 
 
 def _without_overlaps(found: list[Secret]) -> list[Secret]:

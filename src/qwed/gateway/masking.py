@@ -2,13 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from qwed.domain.json_text import Unrepresentable
-from qwed.domain.secrets import mask
+from qwed.domain.policy import Policy
+from qwed.domain.secrets import mask_for_record
+from qwed.domain.skeleton import without_invisible
 from qwed.gateway.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
@@ -18,12 +22,24 @@ MAX_INTEGER_BITS: Final = 4_096
 MAX_REFUSED: Final = 2_048
 #: Masked beyond the cut, so that no secret is cut in two: longer than any of them.
 _OVERLAP: Final = 4_096
+_MAX_NAME: Final = 256
+#: How long a name is where a message quotes it.
+_QUOTED: Final = (100, 80)
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|auth(?:orization)?|bearer|credentials?|session[_-]?token|access[_-]?token|refresh[_-]?token|token)$",
+    r"|auth(?:ori[sz]ation)?|bearer|credentials?|session[_-]?token|access[_-]?token|refresh[_-]?token|token"
+    r"|(?:set[_-]?)?cookies?2?)$",
     re.IGNORECASE,
+)
+#: Members that name a header, and those that hold its value, in a list of headers.
+_NAMING: Final = frozenset({"name", "key", "header", "field"})
+_HOLDING: Final = frozenset({"value", "val", "content", "data"})
+#: Beside a secret's name in a list, these are names themselves.
+_HEADER_NAME: Final = re.compile(
+    r"(?:[A-Z][a-z0-9]*|[a-z0-9]+)(?:-[A-Za-z0-9]+)+|[Aa]ccept|[Oo]rigin|[Cc]ookie|\*"
 )
 
 
@@ -37,7 +53,9 @@ _LONG_RUN: Final = re.compile(
     rb"(?<![A-Za-z0-9_+/=.:-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[^A-Za-z0-9_+/=.:-])"
     rb"[A-Za-z0-9_+/=.:-]{16}"
 )
-_SECRET_WORD: Final = re.compile(rb"pass|pwd|secret|token|key|cred|bearer|auth|pin|://|-----begin")
+_SECRET_WORD: Final = re.compile(
+    rb"pass|pwd|secret|token|key|cred|bearer|auth|cookie|curl|pin|//|-----begin|:[^\s\"\\\\/@]{3,128}@"
+)
 
 
 def is_harmless(said: Any) -> bool:
@@ -49,6 +67,8 @@ def is_harmless(said: Any) -> bool:
     if len(text) > MAX_SHOWN or b"NaN" in text or b"Infinity" in text:
         # A Decimal that is no number is written by its name, which is no JSON.
         return False
+    if not text.isascii():
+        text = without_invisible(unicodedata.normalize("NFKC", text.decode())).encode()
     if _LONG in text.translate(_RUNS) and _LONG_RUN.search(text) is not None:
         return False
     return _SECRET_WORD.search(text.lower()) is None
@@ -61,11 +81,9 @@ def shown(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         if depth > MAX_SHOWN_DEPTH:
             return "[nested too deeply]"
-        return {_key(key): _member(key, item, depth) for key, item in value.items()}
+        return _object(value, depth)
     if isinstance(value, list | tuple):
-        return (
-            "[nested too deeply]" if depth > MAX_SHOWN_DEPTH else [shown(item, depth + 1) for item in value]
-        )
+        return "[nested too deeply]" if depth > MAX_SHOWN_DEPTH else _array(value, depth)
     if isinstance(value, Unrepresentable):
         return str(value)
     if isinstance(value, str):
@@ -97,12 +115,97 @@ def shorten(shown_value: Any) -> Any:
     return {**kept, "cut": beginning}
 
 
+def conceal_name(name: str) -> str:
+    """A name that an agent chose, as it is stored and shown. One that looks like a secret is replaced by what
+    kind it is and a mark by which the same name is known again: lookups conceal what they look for."""
+    if len(name) > _MAX_NAME or _UUID.fullmatch(name):
+        return name
+    return _concealed(name)
+
+
+@lru_cache(maxsize=4096)
+def _concealed(name: str) -> str:
+    masked = _text(name)
+    if masked == name:
+        return name
+    mark = hashlib.sha256(b"qwed-name\0" + name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    kept = f"{masked} #{mark}"
+    return kept if len(kept) <= _MAX_NAME else f"[masked name] #{mark}"
+
+
+def keep_type(policy: Policy, name: str) -> str:
+    """An action type or a tool's name, as it is stored and shown; those of the policy are no secrets."""
+    return name if policy.is_registered(name) else conceal_name(name)
+
+
+def sought_name(name: str | None) -> str | None:
+    """What somebody looks for, as it is stored."""
+    return None if name is None else conceal_name(name)
+
+
+def sought_type(policy: Policy, name: str | None) -> str | None:
+    return None if name is None else keep_type(policy, name)
+
+
+def rename(value: Any, name: str, kept: str) -> Any:
+    """Everything, with a name exchanged wherever it is quoted; messages quote it cut, and half a secret is
+    not recognised as one."""
+    if isinstance(value, str):
+        for length in (len(name), *_QUOTED):
+            if length <= len(name):
+                value = value.replace(name[:length], kept)
+        return value
+    if isinstance(value, Mapping):
+        return {rename(key, name, kept): rename(item, name, kept) for key, item in value.items()}
+    return [rename(item, name, kept) for item in value] if isinstance(value, list | tuple) else value
+
+
+def conceal_conversation(context: Any) -> Any:
+    """A request's context, its conversation named as it is stored."""
+    given = context.get("conversation_id") if isinstance(context, Mapping) else None
+    if not isinstance(given, str) or (kept := conceal_name(given)) == given:
+        return context
+    return {**context, "conversation_id": kept}
+
+
+def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    names = {item for key, item in value.items() if isinstance(item, str) and _folded(key) in _NAMING}
+    is_header = any(map(_names_a_secret, names))
+    return {
+        _key(key): "[masked]" if is_header and _folded(key) in _HOLDING else _member(key, item, depth)
+        for key, item in value.items()
+    }
+
+
+def _array(value: Sequence[Any], depth: int) -> list[Any]:
+    """`["Cookie", "sid=1"]`: what follows a secret's name is the secret, in pairs and in lists of them."""
+    listed = [shown(item, depth + 1) for item in value]
+    if len(value) % 2 == 0:
+        for at in range(0, len(value), 2):
+            name, item = value[at], value[at + 1]
+            if isinstance(name, str) and isinstance(item, str) and _names_a_secret(name):
+                listed[at + 1] = listed[at + 1] if _HEADER_NAME.fullmatch(item) else "[masked]"
+    return listed
+
+
 def _member(key: Any, item: Any, depth: int) -> Any:
     """What is named a secret is one, whatever it looks like; a number or a flag is too short to be."""
     is_text = isinstance(item, str | list | tuple | Mapping) and bool(item)
-    if is_text and isinstance(key, str) and _SECRET_NAME.search(_CAMEL.sub("_", key)):
+    if is_text and isinstance(key, str) and _names_a_secret(key):
         return "[masked]"
     return shown(item, depth + 1)
+
+
+def _names_a_secret(name: str) -> bool:
+    if len(name) > _MAX_NAME:
+        return False
+    if not name.isascii():
+        name = without_invisible(unicodedata.normalize("NFKC", name))
+    return _SECRET_NAME.search(_CAMEL.sub("_", name.strip(" :\"'"))) is not None
+
+
+def _folded(key: Any) -> str:
+    return key.lower() if isinstance(key, str) else ""
 
 
 def _key(key: Any) -> str:
@@ -111,9 +214,10 @@ def _key(key: Any) -> str:
 
 def _text(text: str) -> str:
     if len(text) <= MAX_SHOWN:
-        return mask(text) if text.isascii() else _encodable(mask(text))
+        masked = mask_for_record(text)
+        return masked if text.isascii() else _encodable(masked)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    cut = _encodable(mask(text[: MAX_SHOWN + _OVERLAP]))[:MAX_SHOWN]
+    cut = _encodable(mask_for_record(text[: MAX_SHOWN + _OVERLAP]))[:MAX_SHOWN]
     return f"{cut}…[{len(text)} characters, sha256:{digest}]"
 
 

@@ -4,7 +4,7 @@
 answered before `conclude` has made it durable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -45,7 +45,7 @@ from qwed.gateway.execution_context import (
     is_issued_at_once,
     issue_node,
 )
-from qwed.gateway.masking import is_harmless, shorten, shown
+from qwed.gateway.masking import is_harmless, keep_type, rename, shorten, shown
 from qwed.gateway.notices import News, approval_news, deliveries_of
 from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, SigningFailed
 from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
@@ -94,6 +94,11 @@ class Proposal(msgspec.Struct, frozen=True):
     place: Place | None = None
     #: The approval whose action this one shall replace: tokens and checkpoint came with that one.
     replaces: Approval | None = None
+
+    @property
+    def kept_type(self) -> str:
+        """The action's type as it is stored and shown."""
+        return keep_type(self.services.policy, self.action.type)
 
     @property
     def wid(self) -> str | None:
@@ -192,6 +197,8 @@ class Conclusion(msgspec.Struct):
     log: Mapping[str, str] | None = None
     #: The agent brought a token whose signature is wrong.
     is_forged: bool = False
+    #: How what the agent said is shown, to itself and to everybody else.
+    show: Callable[[Any], Any] = shown
 
 
 async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
@@ -199,6 +206,7 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     services = proposal.services
     if conclusion.refusal is not None and _is_counted(conclusion):
         await count_refusal(services, proposal.agent, conclusion.refusal, proposal.now_ms)
+    conclusion.show = _showing(proposal)
     activity_id = services.ids.activity(proposal.now_ms)
     conclusion.par = _causes(proposal, conclusion)
     attestation = _attestation(proposal, conclusion, activity_id)
@@ -230,6 +238,16 @@ async def conclude(proposal: Proposal, conclusion: Conclusion) -> Answer:
     return answer
 
 
+def _showing(proposal: Proposal) -> Callable[[Any], Any]:
+    """Mostly as it is. Findings and refusals quote what the agent said, so they are masked where that is; a
+    type that looks like a secret goes by another name wherever it is quoted."""
+    kept, name = proposal.kept_type, proposal.action.type
+    if kept != name:
+        return lambda value: shown(rename(value, name, kept))
+    is_plain = is_harmless((proposal.action.to_wire(), proposal.context))
+    return _as_it_is if is_plain else shown
+
+
 def _is_counted(conclusion: Conclusion) -> bool:
     """Refused before anything was held or examined. What is forged is recorded, however often it comes."""
     refusal = conclusion.refusal
@@ -255,9 +273,9 @@ async def _told(
     data = {
         "decision": {
             "decision": conclusion.decision.value,
-            "action": shown(proposal.action.to_wire()),
-            "error": None if refusal is None else shown(refusal.to_wire()),
-            "verification": shown(conclusion.verification),
+            "action": conclusion.show(proposal.action.to_wire()),
+            "error": None if refusal is None else conclusion.show(refusal.to_wire()),
+            "verification": conclusion.verification,
         }
     }
     news = News(Event.DECISION_FAILED, agent.agent_id, agent.principal_id, activity_id, proposal.now_ms, data)
@@ -329,11 +347,11 @@ def _approval(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> A
         requested_by=proposal.caller.names,
         conversation_id=context.conversation_id if context else None,
         step=context.step if context else None,
-        action=shown(wanted.to_wire()),
+        action=conclusion.show(wanted.to_wire()),
         action_hash=action_hash(wanted) if examined.finding.corrected else proposal.action_hash,
         policy_version=proposal.services.policy.version,
         risk=examined.risk,
-        reason=shown(conclusion.refusal.message) if conclusion.refusal else "",
+        reason=conclusion.show(conclusion.refusal.message) if conclusion.refusal else "",
         evidence=evidence_for_people(proposal, conclusion),
         intent=shown(intent),
         created_ms=proposal.now_ms,
@@ -355,7 +373,7 @@ def evidence_for_people(proposal: Proposal, conclusion: Conclusion) -> Mapping[s
     evidence: Mapping[str, Any] = {} if conclusion.examined is None else conclusion.examined.finding.evidence
     if conclusion.gate is not None and proposal.place is not None:
         evidence = {**evidence, "workflow": proposal.place, "rules": conclusion.gate.rules}
-    found: Mapping[str, Any] = shown(evidence)
+    found: Mapping[str, Any] = shown(conclusion.show(evidence))
     return found
 
 
@@ -373,7 +391,7 @@ async def _answer(
     }
     examined, refusal = conclusion.examined, conclusion.refusal
     if examined is not None:
-        body["verification"] = conclusion.verification = _verification(examined)
+        body["verification"] = conclusion.verification = _shown_verification(examined, conclusion)
         # Of what waits, this is what a person is asked about, and what the grant will be for.
         is_told = conclusion.decision in (Decision.CORRECTED, Decision.PENDING)
         if is_told and examined.finding.corrected is not None:
@@ -391,9 +409,9 @@ async def _answer(
         body["execution_context"] = conclusion.token
     body["budget_remaining"] = await _remaining(proposal, conclusion)
     if refusal is not None:
-        body["error"] = refusal.to_wire()
+        body["error"] = conclusion.show(refusal.to_wire())
     if conclusion.extra is not None:
-        body.update(conclusion.extra)
+        body.update(conclusion.show(conclusion.extra))
     status = CODES[refusal.code].status if refusal is not None else 200
     return Answer(body, status, _retry_after(proposal, conclusion), conclusion.log)
 
@@ -415,6 +433,14 @@ def _retry_after(proposal: Proposal, conclusion: Conclusion) -> int | None:
     if not isinstance(reset_at, str):
         return 0
     return max(1, -(-(parse_iso(reset_at) - proposal.now_ms) // 1000))
+
+
+def _shown_verification(examined: Examined, conclusion: Conclusion) -> dict[str, Any]:
+    """An engine decodes and joins what the agent wrote: what it found is looked at for itself."""
+    found = _verification(examined)
+    is_plain = is_harmless((examined.finding.reason, examined.finding.evidence))
+    masked: dict[str, Any] = conclusion.show(found) if is_plain else shown(conclusion.show(found))
+    return masked
 
 
 def _verification(examined: Examined) -> dict[str, Any]:
@@ -454,7 +480,7 @@ def _record(
         agent_id=agent.agent_id,
         principal_id=agent.principal_id,
         at_ms=proposal.now_ms,
-        action_type=proposal.action.type,
+        action_type=proposal.kept_type,
         decision=decision.value,
         error_code=conclusion.refusal.code.value if conclusion.refusal else None,
         conversation_id=context.conversation_id if context else None,
@@ -513,7 +539,7 @@ def _token(proposal: Proposal, conclusion: Conclusion, activity_id: str) -> str 
         activity_id,
         proposal.agent.agent_id,
         proposal.now_ms,
-        proposal.action.type,
+        proposal.kept_type,
         conclusion.decision.value,
         refusal.code.value if refusal is not None else None,
         conclusion.par,
@@ -549,8 +575,7 @@ def _payload(
     charge: Charge,
 ) -> bytes:
     wire = proposal.action.to_wire()
-    # Findings and refusals quote what the agent said, so they are masked exactly where that is.
-    show = _as_it_is if is_harmless((wire, proposal.context)) else shown
+    show = conclusion.show
     # What no engine looked at is the agent's word alone: a flood of it must not fill the record.
     is_whole = conclusion.refusal is None or conclusion.examined is not None
     keep = _as_it_is if is_whole else shorten
@@ -575,8 +600,7 @@ def _payload(
         entry["error_code"] = conclusion.refusal.code.value
         entry["error"] = show(conclusion.refusal.to_wire())
     if conclusion.examined is not None and conclusion.verification is not None:
-        verification = show(conclusion.verification)
-        entry["verification"] = {**verification, "latency_ms": conclusion.examined.latency_ms}
+        entry["verification"] = {**conclusion.verification, "latency_ms": conclusion.examined.latency_ms}
     if attestation is not None:
         entry["attestation_id"] = attestation[0]
     if conclusion.is_forged and proposal.caller.agent_id is not None:
@@ -646,7 +670,7 @@ def _publish(proposal: Proposal, conclusion: Conclusion, activity_id: str, appro
         {
             "type": "decision",
             **common,
-            "action_type": shown(proposal.action.type),
+            "action_type": proposal.kept_type,
             "decision": conclusion.decision.value,
             "error_code": conclusion.refusal.code.value if conclusion.refusal else None,
             "failed": examined is not None and examined.finding.status is Status.FAILED,

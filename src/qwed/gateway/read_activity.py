@@ -11,9 +11,11 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Outcome
+from qwed.domain.policy import Policy
 from qwed.domain.times import iso, parse_iso
 from qwed.gateway.answers import Answer, malformed
 from qwed.gateway.changes import GATEWAY, NOTED
+from qwed.gateway.masking import sought_name, sought_type
 from qwed.gateway.records import ActivityPage, ActivityQuery
 from qwed.gateway.services import Services
 from qwed.gateway.walls import agent_unknown, require_own_or_scope, visible_agent
@@ -28,7 +30,7 @@ async def read_activity(
 ) -> Answer:
     await require_history(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
-    query = _query(agent_id, parameters)
+    query = _query(services.policy, agent_id, parameters)
     page = await services.store.activities(query)
     body: dict[str, Any] = {
         "agent_id": agent_id,
@@ -88,7 +90,7 @@ def _summary(page: ActivityPage) -> dict[str, Any]:
     }
 
 
-def _query(agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
+def _query(policy: Policy, agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
     for name in given:
         if name not in _PARAMETERS:
             raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(_PARAMETERS)}")
@@ -100,8 +102,8 @@ def _query(agent_id: AgentId, given: Mapping[str, str]) -> ActivityQuery:
         from_ms=read_instant("from", given.get("from")),
         to_ms=read_instant("to", given.get("to")),
         decision=decision,
-        action_type=given.get("action_type"),
-        conversation_id=given.get("conversation_id"),
+        action_type=sought_type(policy, given.get("action_type")),
+        conversation_id=sought_name(given.get("conversation_id")),
         limit=read_limit(given.get("limit")),
         before_seq=position_of(given.get("cursor")),
     )

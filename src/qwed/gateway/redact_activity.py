@@ -19,6 +19,7 @@ from qwed.domain.times import iso
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import NOTED, noted
 from qwed.gateway.commitments import committed
+from qwed.gateway.masking import sought_name
 from qwed.gateway.read_activity import cursor_of, position_of, read_instant, require_history
 from qwed.gateway.records import Activity, ActivityQuery, Record, Redaction, Tombstone
 from qwed.gateway.requests import MAX_TEXT, check_identifier, convert
@@ -134,7 +135,7 @@ def _selection(agent_id: AgentId, body: RedactManyBody) -> tuple[ActivityQuery, 
     query = ActivityQuery(
         agent_id,
         to_ms=read_instant("before", body.before),
-        conversation_id=body.conversation_id,
+        conversation_id=sought_name(body.conversation_id),
         limit=MAX_PAGE,
         before_seq=position_of(body.cursor),
     )
@@ -148,7 +149,7 @@ def _names_to_forget(body: RedactManyBody) -> "_Names":
     if body.before is not None:
         return _Names()
     is_whole = body.conversation_id is not None and body.containing is None
-    return _Names(body.conversation_id if is_whole else None, body.containing)
+    return _Names(sought_name(body.conversation_id) if is_whole else None, body.containing)
 
 
 class _Names(msgspec.Struct, frozen=True):

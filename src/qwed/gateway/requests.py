@@ -13,6 +13,7 @@ from qwed.domain.outcomes import Result
 from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.answers import RequestError, malformed
+from qwed.gateway.masking import conceal_conversation
 from qwed.gateway.mistakes import mistake_in
 
 T = TypeVar("T")
@@ -160,7 +161,7 @@ def read_verify(raw: Any, idempotency: bytes | None = None, presented: tuple[str
             parameters if isinstance(parameters, Mapping) else {},
         ),
         parameters=parameters,
-        context=body.context,
+        context=conceal_conversation(body.context),
         usage=read_usage(body.usage),
         require_attestation=options.require_attestation,
         risk_threshold=None if threshold is None else Risk.from_wire(threshold),
@@ -199,7 +200,7 @@ def read_tool(
     return ToolRequest(
         tool_name,
         {} if parameters is None else parameters,
-        body.context,
+        conceal_conversation(body.context),
         read_usage(body.usage),
         body.justification,
         presented,

@@ -10,9 +10,11 @@ from qwed.domain.checks import CheckState, Ran, checks_of
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.policy import Policy
 from qwed.domain.times import iso
 from qwed.gateway.answers import Answer, malformed, refuse
 from qwed.gateway.changes import GATEWAY, NOTED
+from qwed.gateway.masking import sought_name, sought_type
 from qwed.gateway.read_activity import (
     cursor_of,
     entry_with_outcome,
@@ -43,7 +45,7 @@ MAX_TEXT_SOUGHT: Final = 256
 async def search_activity(services: Services, caller: Caller, given: Mapping[str, str]) -> Answer:
     """Newest first. `searched_to` says how far back was looked: a page may be short and yet have a `next`."""
     require_scope(caller, Scope.READ)
-    query = _query(caller, given)
+    query = _query(services.policy, caller, given)
     page = await services.store.search(query)
     # The gateway's own entries, of keys and the like, are for operators.
     seen = [(entry, told) for entry, told in page.entries if caller.is_operator or entry.agent_id != GATEWAY]
@@ -58,7 +60,7 @@ async def search_activity(services: Services, caller: Caller, given: Mapping[str
     return Answer(body)
 
 
-def _query(caller: Caller, given: Mapping[str, str]) -> SearchQuery:
+def _query(policy: Policy, caller: Caller, given: Mapping[str, str]) -> SearchQuery:
     for name in given:
         if name not in PARAMETERS:
             raise malformed(name[:80], f"is no parameter of this query; there are {', '.join(PARAMETERS)}")
@@ -73,9 +75,9 @@ def _query(caller: Caller, given: Mapping[str, str]) -> SearchQuery:
         from_ms=read_instant("from", given.get("from")),
         to_ms=read_instant("to", given.get("to")),
         decision=decision,
-        action_type=given.get("action_type"),
+        action_type=sought_type(policy, given.get("action_type")),
         error_code=given.get("error_code"),
-        conversation_id=given.get("conversation_id"),
+        conversation_id=sought_name(given.get("conversation_id")),
         # As it stands in the entry, where quotes and backslashes are escaped.
         text=None if text is None else encode_json(text)[1:-1],
         limit=read_limit(given.get("limit")),

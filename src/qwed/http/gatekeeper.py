@@ -6,6 +6,7 @@ from starlette.responses import Response
 from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code
 from qwed.domain.credentials import ApiKey, Caller
+from qwed.domain.secrets import mask_for_record
 from qwed.gateway.answers import RequestError, refuse
 from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.rate_limits import Limited
@@ -89,7 +90,9 @@ class Gatekeeper:
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.
             return _limited(passed, "too many failed authentications from this address")
-        self._log.write("warning", "failed_authentication", address=address, path=request.url.path[:200])
+        self._log.write(
+            "warning", "failed_authentication", address=address, path=mask_for_record(request.url.path)[:200]
+        )
         return refuse(Code.AUTH_MISSING, "send a valid API key or agent token")
 
 
