@@ -50,12 +50,25 @@ def identify(action: Action, *, is_sql: bool = False) -> tuple[str, Fingerprints
         map(_is_simple, (action.type, action.query, action.code, action.target))
     )
     exact = _hash(_plain_encoder.encode(members) if is_simple else encode_exact(members))
-    older = exact if is_simple else _hash_unless_same(_trim(members), members, exact)
-    folded = members if is_simple else _fold_members(members)
+    is_plain = is_simple or all(map(_is_plain, members.values()))
+    older = exact if is_plain else _hash_unless_same(_trim(members), members, exact)
+    folded = members if is_plain else _fold_members(members)
     if is_sql:
         folded = _fold_statements(folded)
     current = _hash_unless_same(folded, members, exact)
     return exact.hex(), Fingerprints(VERSION + current, older)
+
+
+def _is_plain(value: JsonValue) -> bool:
+    """Whether neither version folds anything of it: one look at what most actions hold."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii()) and value == value.strip()
+    if kind is dict:
+        return all(key.isascii() and item is not None and _is_plain(item) for key, item in value.items())
+    if kind is list:
+        return all(map(_is_plain, value))
+    return kind is int or kind is bool or value is None
 
 
 def _hash(data: bytes) -> bytes:

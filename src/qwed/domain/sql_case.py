@@ -9,20 +9,23 @@ from typing import Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
 
-# Group 1 is kept as it stands, group 3 is where databases differ: it takes all the rest, so that nothing is
-# looked at twice.
-_KEPT = lazy_pattern(
-    r"""(?xs)
-    ( (?<!\w) [nN]?[qQ]' (?P<oracle>.*)
-    | '[^'\\]*' | "[^"\\]*" | `[^`\\]*` | \[[^\]\\'"`]*\]
-    | --(?=\s|$) [^\n]*
-    | /\*[^*/]*\*/
-    | \$ (?P<tag>[A-Za-z_]\w*|) \$ [^$\\]* \$ (?P=tag) \$
-    | (?P<open> (?: ['"`\[\\\#] | -- | /\* | \$(?:[A-Za-z_]\w*)?\$ ) .* )
-    )"""
+# Each begins with a literal, so that the search goes from one such character to the next.
+_CLOSED: Final = (
+    r"'[^'\\]*'",
+    r'"[^"\\]*"',
+    r"`[^`\\]*`",
+    r"\[[^\]\\'\"`]*\]",
+    r"--(?=\s|\Z)[^\n]*",
+    r"/\*[^*/]*\*/",
+    r"\$(?P<tag>[A-Za-z_]\w*|)\$[^$\\]*\$(?P=tag)\$",
 )
-#: What `_KEPT` gives to `split` for one match: all of it, and its three parts.
-_STRIDE: Final = 5
+# Where databases differ: these take all the rest, so that nothing is looked at twice.
+_OPEN: Final = (r"'.*", r'".*', r"`.*", r"\[.*", r"\\.*", r"\#.*", r"--.*", r"/\*.*", r"\$[A-Za-z_]?\w*\$.*")
+_KEPT = lazy_pattern(f"(?s)({'|'.join(_CLOSED + _OPEN)})")
+_IS_CLOSED = lazy_pattern(f"(?s)(?:{'|'.join(_CLOSED)})")
+#: What `split` gives for one match: what is outside before it, all of it, and its tag.
+_STRIDE: Final = 3
+_ORACLE = lazy_pattern(r"(?<!\w)[nN]?[qQ]'")
 _ASCII_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -31,11 +34,11 @@ def fold_sql_case(text: str) -> str:
     parts = _KEPT.split(text)
     if len(parts) == 1:
         return _lower(text)
-    oracle, unclosed = parts[2::_STRIDE], parts[4::_STRIDE]
-    if any(part is not None for part in (*oracle, *unclosed)):
+    if _IS_CLOSED.fullmatch(parts[-_STRIDE]) is None or ("'" in text and _ORACLE.search(text)):
         return text
-    outside, kept = parts[0::_STRIDE], parts[1::_STRIDE]
-    return "".join(piece for pair in zip(map(_lower, outside), (*kept, ""), strict=True) for piece in pair)
+    parts[0::_STRIDE] = map(_lower, parts[0::_STRIDE])
+    parts[2::_STRIDE] = [""] * len(parts[2::_STRIDE])
+    return "".join(parts)
 
 
 def _lower(text: str) -> str:
