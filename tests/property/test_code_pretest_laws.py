@@ -32,8 +32,8 @@ def texts_of(*modules):
 MODULES = (code_javascript, code_places, code_python, code_second, code_shell, ordinary_texts, shell_everyday)
 TEXTS = sorted({*texts_of(*MODULES), *shell_again.planted("rm -rf /home")})
 SPELLINGS = list(itertools.islice(code_shell.deletions(), 0, None, 17))
-PYTHON_LINES = st.sampled_from(
-    [
+PYTHON_LINES = [
+    *(
         "x = 1",
         "import os",
         "from a import b",
@@ -42,9 +42,9 @@ PYTHON_LINES = st.sampled_from(
         '"""Doc."""',
         "y = 'a b'",
         "pass",
-    ]
-)
-PIECES = st.one_of(st.sampled_from(TEXTS), st.sampled_from(SPELLINGS), PYTHON_LINES)
+    )
+]
+PIECES = st.sampled_from([*TEXTS, *SPELLINGS, *PYTHON_LINES * 40])
 MIXED = st.lists(PIECES, min_size=1, max_size=3).map("\n".join)
 
 

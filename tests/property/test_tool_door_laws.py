@@ -1,6 +1,8 @@
 """Every door alike: the same action gets the same verdict at `/verify`, at the door for tools, and when a
 person puts it in the place of another. Random actions, findings, agents, policies and workflows."""
 
+import math
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -30,7 +32,6 @@ from qwed.gateway.answer_approval import approve
 from qwed.gateway.waiting import run
 from qwed.gateway.workflows import register_workflow
 
-RANK = {"DENIED": 0, "BUDGET_EXCEEDED": 0, "PENDING": 1, "CORRECTED": 2, "APPROVED": 2}
 LOOK_ALIKES = (
     "dropTable",
     "Drop-Table",
@@ -122,6 +123,41 @@ def workflows(draw) -> dict[str, Any] | None:
     return {"node": node, "hitl": {"rules": draw(st.sampled_from([[], [rule]]))}}
 
 
+class Asked(msgspec.Struct):
+    """How often one thing is asked, under which circumstances."""
+
+    times: int = 1
+    changes: dict[str, Any] = {}
+    usage: dict[str, Any] | None = None
+    is_suspended: bool = False
+
+    def contexts(self, gateway: Gateway, agent_id: str, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if self.is_suspended:
+            gateway.suspend(agent_id, "strange")
+        for step in range(1, self.times + 1):
+            yield {**context, "step_number": step, **self.changes}
+
+
+ONCE = Asked()
+ODD_CONTEXTS = [
+    {"step_number": 0},
+    {"step_number": True},
+    {"step_number": 51},
+    {"conversation_id": " "},
+    {"pre_action_state_hash": "x", "state_source": "git_tree"},
+    {"pre_action_state_hash": "0" * 64, "state_source": "git_tree"},
+    {"node_id": "elsewhere"},
+    {"workflow_id": 7},
+]
+circumstances = st.builds(
+    Asked,
+    times=st.sampled_from([1, 1, 3, 4]),
+    changes=st.sampled_from([{}] * 3 * len(ODD_CONTEXTS) + ODD_CONTEXTS),
+    usage=st.sampled_from([None] * 9 + [{"cost_usd": 5}, {"tokens": 10**6}]),
+    is_suspended=st.sampled_from([False] * 9 + [True]),
+)
+
+
 class Doors:
     """A gateway on fakes, with an agent made for each request: what one costs must not weigh on the next."""
 
@@ -147,13 +183,21 @@ class Doors:
             context |= {"workflow_id": made["workflow_id"], "node_id": "n"}
         return agent_id, context
 
-    def verify(self, agent, workflow, action: dict[str, Any]) -> dict[str, Any]:
+    def verify(self, agent, workflow, action: dict[str, Any], asked: Asked = ONCE) -> list[dict[str, Any]]:
+        """What is answered, each time that it is asked."""
         agent_id, context = self.place(agent, workflow)
-        return self.gateway.verify_action(agent_id, action, context)
+        return [
+            self.gateway.verify_action(agent_id, action, step, usage=asked.usage)
+            for step in asked.contexts(self.gateway, agent_id, context)
+        ]
 
-    def call(self, agent, workflow, action: dict[str, Any]) -> dict[str, Any]:
+    def call(self, agent, workflow, action: dict[str, Any], asked: Asked = ONCE) -> list[dict[str, Any]]:
         agent_id, context = self.place(agent, workflow)
-        return self.gateway.verify_tool(agent_id, action["type"], action["parameters"], context=context)
+        name, arguments = action["type"], action["parameters"]
+        return [
+            self.gateway.verify_tool(agent_id, name, arguments, context=step, usage=asked.usage)
+            for step in asked.contexts(self.gateway, agent_id, context)
+        ]
 
     def edit(self, agent, workflow, action: dict[str, Any]) -> tuple[str, str | None] | None:
         """As a verdict, what becomes of another action in place of one that waits; None where none waits."""
@@ -180,38 +224,40 @@ def is_known_to_both(answer: dict[str, Any], call: dict[str, Any]) -> bool:
     return verdict(answer)[1] != "QWED-AGENT-ACTION-001" and checks.get("known_tool", True)
 
 
-worlds = given(
-    policy=policies(),
-    agent=agents(),
-    workflow=workflows(),
-    found=findings(),
-    name=names,
-    arguments=st.sampled_from([{}, {"to": "a@example.com"}, {"path": "../../etc/passwd", "n": [1, 2.5]}]),
-)
+WORLDS = {
+    "policy": policies(),
+    "agent": agents(),
+    "workflow": workflows(),
+    "found": findings(),
+    "name": names,
+    "arguments": st.sampled_from([{}, {"to": "a@example.com"}, {"n": [1, 2.5]}, {}, {"n": math.inf}]),
+}
 
 
-@settings(max_examples=250, deadline=None)
-@worlds
-def test_a_name_that_both_doors_know_gets_the_same_verdict_at_both(
-    policy, agent, workflow, found, name, arguments
+@settings(max_examples=160, deadline=None)
+@given(**WORLDS, asked=circumstances)
+def test_a_name_that_both_doors_know_gets_the_same_verdicts_at_both(
+    policy, agent, workflow, found, name, arguments, asked
 ):
     doors = Doors(policy, found)
     try:
         action = {"type": name, "parameters": arguments}
-        answer, call = doors.verify(agent, workflow, action), doors.call(agent, workflow, action)
+        answers, calls = (ask(agent, workflow, action, asked) for ask in (doors.verify, doors.call))
     finally:
         doors.close()
-    event(f"{verdict(answer)} and {verdict(call)}")
-    assert RANK[call["decision"]] <= RANK[answer["decision"]]
-    if is_known_to_both(answer, call):
+    event(f"{verdict(answers[-1])} and {verdict(calls[-1])}")
+    for answer, call in zip(answers, calls, strict=True):
+        if not is_known_to_both(answer, call):
+            assert call["decision"] == "DENIED"
+            return
         assert verdict(call) == verdict(answer)
         assert call.get("verification") == answer.get("verification")
-    if policy.reads_dangerous(name):
-        assert {call["decision"], answer["decision"]} <= {"PENDING", "DENIED", "BUDGET_EXCEEDED"}
+        if policy.reads_dangerous(name):
+            assert answer["decision"] in ("PENDING", "DENIED", "BUDGET_EXCEEDED")
 
 
-@settings(max_examples=200, deadline=None)
-@worlds
+@settings(max_examples=120, deadline=None)
+@given(**WORLDS)
 def test_an_edited_action_is_granted_exactly_where_a_proposed_one_is_not_denied(
     policy, agent, workflow, found, name, arguments
 ):
@@ -219,7 +265,7 @@ def test_an_edited_action_is_granted_exactly_where_a_proposed_one_is_not_denied(
     doors = Doors(policy, found)
     try:
         action = {"type": name, "parameters": arguments}
-        answer, edited = doors.verify(agent, workflow, action), doors.edit(agent, workflow, action)
+        (answer,), edited = doors.verify(agent, workflow, action), doors.edit(agent, workflow, action)
     finally:
         doors.close()
     event(f"{verdict(answer)} and {edited}")
@@ -241,7 +287,7 @@ def test_a_dangerous_name_asks_for_a_person_at_trust_3_at_every_door(door, name,
     policy = msgspec.structs.replace(DEFAULT_POLICY, actions=actions)
     doors = Doors(policy, Finding(Status.VERIFIED, Risk.LOW, "told"))
     permissions = {"allowed_engines": list(ENGINES), "allowed_tools": [name]}
-    answer = door(
+    (answer,) = door(
         doors, {"type": "trusted", "permissions": permissions}, None, {"type": name, "parameters": {}}
     )
     doors.close()

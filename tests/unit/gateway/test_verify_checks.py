@@ -760,7 +760,7 @@ def test_any_other_correction_waits_on_the_corrected_action(world, trust, risk):
     answer = world.verify(agent, calculate("2+2=5"))
 
     assert answer["decision"] == "PENDING"
-    assert "corrected_action" not in answer
+    assert answer["corrected_action"] == {"type": "calculate", "query": "2+2=4"}
     approval = world.call("GET", answer["approval"]["url"]).json()
     assert approval["action"] == {"type": "calculate", "query": "2+2=4"}
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from qwed.domain.findings import Status
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
 from qwed.engines.code.pretests import find_runnable, is_harmless_python, is_no_command, is_no_javascript
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
@@ -18,7 +17,6 @@ LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
 MAX_READ: Final = 2 * MAX_BYTES
 UNKNOWN_COMMAND: Final = "unknown-command"
-_GRAVITY: Final = {Status.VERIFIED: 0, Status.CORRECTED: 1, Status.UNCERTAIN: 2, Status.FAILED: 3}
 
 
 def judge_program(text: str, language: str | None) -> CodeVerdict:
@@ -118,7 +116,7 @@ def _join(readings: list[CodeVerdict]) -> CodeVerdict:
     kept = [_without_unknown(reading) for reading in readings]
     if len(kept) == 1:
         return kept[0]
-    worst = max(kept, key=lambda reading: (_GRAVITY[reading.status], not reading.pure))
+    worst = max(kept, key=lambda reading: (reading.status.gravity, not reading.pure))
     return CodeVerdict(
         ", ".join(reading.language for reading in kept),
         tuple(dict.fromkeys(problem for reading in kept for problem in reading.problems)),

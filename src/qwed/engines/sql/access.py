@@ -15,6 +15,7 @@ from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.statements import classified
 from qwed.engines.sql.verdict import Kind
+from qwed.engines.words import words
 
 MAX_TABLES: Final = 300
 
@@ -65,6 +66,7 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
             notes.undecided("bounds", f"too large to decide: more than {MAX_TABLES} tables", node)
         return
     source = node.this
+    _check_place(node, notes)
     if type(source) is not exp.Identifier:
         if isinstance(source, exp.Literal | exp.Var):
             notes.raise_risk(Risk.CRITICAL)
@@ -129,6 +131,9 @@ def _is_cte(name: str, node: exp.Expr) -> bool:
 
 def _visit_column(node: exp.Expr, notes: Notes) -> None:
     grammar.check_identifier(node, notes)
+    # Oracle and Snowflake write a sequence like a column: `orders_seq.NEXTVAL`.
+    if node.args.get("table") is not None and node.name.lower() == "nextval":
+        _visit_sequence(node, notes)
     rules = notes.rules
     if not rules.forbidden_columns and not rules.no_sensitive_columns:
         return
@@ -185,6 +190,25 @@ def _check_allocation(node: exp.Expr, name: str, notes: Notes) -> None:
         notes.forbidden("time_probe", f"{name}() fills the memory", node)
 
 
+_MAX_GENERATED: Final = 10_000_000
+_SIZES: Final[dict[type[exp.Expr], str]] = {
+    exp.Repeat: "times",
+    exp.Space: "this",
+    exp.Pad: "expression",
+    exp.GenerateSeries: "end",
+    exp.ExplodingGenerateSeries: "end",
+}
+
+
+def _visit_generator(node: exp.Expr, notes: Notes) -> None:
+    """A text or a series as long as a number says."""
+    size = node.args.get(_SIZES[type(node)])
+    literal = str(size.this) if isinstance(size, exp.Literal) else ""
+    if literal.isdigit() and int(literal[:20]) > _MAX_GENERATED:
+        message = f"{type(node).__name__.lower()}() makes more than {_MAX_GENERATED} of something"
+        notes.undecided("bounds", message, node, Risk.HIGH)
+
+
 def _function_name(node: exp.Expr) -> str:
     """With its qualifiers (`dbms_pipe.receive_message`), lower case."""
     parts = [node.name]
@@ -214,6 +238,55 @@ def _visit_sequence(node: exp.Expr, notes: Notes) -> None:
     notes.warn("side_effect", "a sequence is moved on", node)
 
 
+def _check_place(node: exp.Expr, notes: Notes) -> None:
+    """A table of another server: behind a database link, or with a server's name before its own."""
+    parts = [node.args.get(part) for part in ("this", "db", "catalog")]
+    names = [part.name for part in parts if isinstance(part, exp.Identifier) and not part.args.get("quoted")]
+    alias = node.args.get("alias")
+    is_linked = isinstance(alias, exp.TableAlias) and isinstance(alias.this, exp.Parameter)
+    if is_linked or any("@" in name for name in names):
+        notes.forbidden("network_access", "a table behind a database link is read", node)
+    elif type(node.this) is exp.Dot and parts[2] is not None and not _is_metadata_view(node):
+        notes.forbidden("network_access", "a table of another server is read, by a name of four parts", node)
+
+
+def _is_metadata_view(node: exp.Expr) -> bool:
+    """BigQuery: `project.dataset.INFORMATION_SCHEMA.TABLES`."""
+    return any(part.name.upper() == "INFORMATION_SCHEMA" for part in node.find_all(exp.Identifier))
+
+
+def _visit_script(node: exp.Expr, notes: Notes) -> None:
+    notes.forbidden("command_execution", "TRANSFORM … USING runs a program on the server", node)
+
+
+def _visit_dynamic_name(node: exp.Expr, notes: Notes) -> None:
+    notes.undecided("construct", "a name is made of a text when the statement runs", node)
+
+
+def _visit_assignment(node: exp.Expr, notes: Notes) -> None:
+    if type(node.this) is exp.Parameter:
+        notes.raise_risk(Risk.MEDIUM)
+        notes.warn("side_effect", "a variable of the session is set", node)
+
+
+# Reserved in SQL Server: there such a word is no alias, but begins a second statement.
+_STATEMENT_WORDS: Final = words(
+    """
+    backup checkpoint commit dbcc deny disk drop dump exec execute kill load reconfigure restore revert
+    rollback setuser shutdown truncate waitfor
+    """
+)
+
+
+def _visit_alias(node: exp.Expr, notes: Notes) -> None:
+    name = node.args.get("alias") if type(node) is exp.Alias else node.this
+    if not isinstance(name, exp.Identifier) or name.args.get("quoted"):
+        return
+    if name.name.lower() in _STATEMENT_WORDS:
+        message = f"{name.name.upper()} may begin a second statement: SQL Server needs no separator"
+        notes.undecided("statement", message, node)
+
+
 VISITS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Notes], None]]] = {
     **grammar.VISITS,
     **conditions.VISITS,
@@ -229,4 +302,10 @@ VISITS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Notes], None]]] = {
     exp.ReadParquet: _visit_reader,
     exp.ToFile: _visit_reader,
     exp.NextValueFor: _visit_sequence,
+    **dict.fromkeys(_SIZES, _visit_generator),
+    exp.QueryTransform: _visit_script,
+    exp.DynamicIdentifier: _visit_dynamic_name,
+    exp.PropertyEQ: _visit_assignment,
+    exp.Alias: _visit_alias,
+    exp.TableAlias: _visit_alias,
 }

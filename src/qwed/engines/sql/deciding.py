@@ -20,11 +20,13 @@ from qwed.engines.sql.verdict import Problem, SqlVerdict
 
 # A check and the rules that break it.
 CHECKS: Final[dict[str, frozenset[str]]] = {
-    "parsed": frozenset({"parse", "bounds", "statement", "command", "dialect", "unknown_function"}),
+    "parsed": frozenset(
+        {"parse", "bounds", "statement", "command", "construct", "dialect", "unknown_function"}
+    ),
     "no_stacked_writes": frozenset({"stacked_write"}),
     "no_injection": frozenset(
         {"tautology", "constant_condition", "union_smuggling", "comment_truncation", "comment_as_blank"}
-        | {"blind_probe", "error_probe", "time_probe", "obfuscation", "injected_value"}
+        | {"blind_probe", "error_probe", "time_probe", "obfuscation", "hidden_code", "injected_value"}
     ),
     "no_outside_access": frozenset({"file_access", "network_access", "command_execution", "administration"}),
     "no_system_catalogs": frozenset({"system_catalog"}),

@@ -129,7 +129,7 @@ PURE_PREFIXES: Final = tuple(
         words(
             """
             json_ jsonb_ regexp_ st_ approx_ bit_ bitmap_ percentile_ regr_ covar_ hll_ h3_ s2_ try_to_ kll_
-            is_null_ safe. net. hll_count. kll_quantiles. keys. ml. ai. xml
+            is_null_ safe. net. hll_count. kll_quantiles. keys. ml. xml
             """
         )
     )

@@ -41,9 +41,26 @@ def inspect(text: str, dialect: str | None, rules: SqlRules, schema: Any = None)
         return msgspec.structs.replace(verdict, problems=(*verdict.problems, problem), is_read=False)
     context = Context(text, rules, dialect, known)
     verdict = _inspect_in(context, dialect) if dialect else _inspect_in_union(context)
-    for other in _other_readings(text, dialect):
-        verdict = _with_worse(verdict, _inspect_in(msgspec.structs.replace(context, text=other), "mysql"))
+    executable = with_executable_comments(text)
+    if executable is not None:
+        verdict = _with_hidden(
+            verdict, _inspect_in(msgspec.structs.replace(context, text=executable), "mysql")
+        )
+    # Texts that MySQL would run differently: an agent's word for the dialect does not make it so.
+    if dialect is None and _READ_DIFFERENTLY.search(text):
+        verdict = _with_worse(verdict, _inspect_in(context, "mysql"))
     return verdict
+
+
+def _with_hidden(verdict: SqlVerdict, hidden: SqlVerdict) -> SqlVerdict:
+    """Code in a comment that MySQL runs: where it can't be read, nobody knows what runs."""
+    if hidden.failure is not Failure.MALFORMED:
+        return _with_worse(verdict, hidden)
+    message = "a comment that MySQL runs holds what can't be read"
+    problem = Problem("hidden_code", message, hidden.problems[0].node, Failure.FORBIDDEN, Risk.CRITICAL)
+    return msgspec.structs.replace(
+        verdict, problems=(*verdict.problems, problem), risk=Risk.CRITICAL, is_read=False
+    )
 
 
 def _inspect_in_union(context: Context) -> SqlVerdict:
@@ -65,17 +82,6 @@ def _inspect_in(context: Context, dialect: str) -> SqlVerdict:
     if isinstance(statements, Unparsed):
         return _unparsed(statements, dialect)
     return _verdict(statements, Notes(context, dialect))
-
-
-def _other_readings(text: str, dialect: str | None) -> list[str]:
-    """Texts that MySQL would run differently: an agent's word for the dialect does not make it so."""
-    found = []
-    executable = with_executable_comments(text)
-    if executable is not None:
-        found.append(executable)
-    if dialect is None and _READ_DIFFERENTLY.search(text):
-        found.append(text)
-    return found
 
 
 # Comments and escapes that only MySQL has, or that MySQL has not.

@@ -13,6 +13,7 @@ from qwed.engines.sql.names import Resolver
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.statements import NESTED, classified
+from qwed.engines.sql.understood import UNDERSTOOD
 from qwed.engines.sql.verdict import READS, Kind
 
 _MAX_INNER_DEPTH: Final = 4
@@ -138,7 +139,7 @@ _STATEMENT_CHECKS: Final[dict[type[exp.Expr], Any]] = {
 
 def _walk(root: exp.Expr, notes: Notes) -> None:
     """Every node once. This is the engine's hot path: what most nodes are decides how it is written."""
-    visits, leaves = VISITS, _LEAVES
+    visits, leaves, understood = VISITS, _LEAVES, UNDERSTOOD
     stack = [root]
     while stack:
         node = stack.pop()
@@ -146,6 +147,8 @@ def _walk(root: exp.Expr, notes: Notes) -> None:
         if kind in leaves:
             continue
         visit = visits.get(kind)
+        if kind not in understood:
+            _note_unknown(node, notes)
         if visit is not None:
             visit(node, notes)
             if kind is exp.Column:
@@ -159,6 +162,18 @@ def _walk(root: exp.Expr, notes: Notes) -> None:
                 stack.append(value)
 
 
+def _note_unknown(node: exp.Expr, notes: Notes) -> None:
+    """Definitions are CRITICAL whatever stands in them; in what reads or changes rows, all must be known."""
+    if notes.kind not in _LISTED_KINDS or type(node) in VISITS:
+        return
+    is_function = isinstance(node, exp.Func)
+    risk = Risk.HIGH if is_function else Risk.CRITICAL
+    notes.undecided("construct", f"what {type(node).__name__} does is not known", node, risk)
+
+
+_LISTED_KINDS: Final = frozenset(
+    {*READS, Kind.LOCKING_READ, Kind.INSERT, Kind.UPDATE, Kind.DELETE, Kind.MERGE}
+)
 _LEAVES: Final = frozenset({exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.Placeholder})
 
 

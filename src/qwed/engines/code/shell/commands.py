@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from qwed.engines.code import places
-from qwed.engines.code.shell import again, builtins, destroying, reading, running, sending, words
+from qwed.engines.code.shell import again, builtins, clouds, destroying, reading, running, sending, words
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **destroying.COMMANDS,
     **sending.COMMANDS,
     **builtins.COMMANDS,
+    **clouds.COMMANDS,
 }
 # These take paths without reading what is in them.
 _ONLY_NAME_FILES: Final = frozenset(

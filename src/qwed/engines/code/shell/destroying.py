@@ -5,7 +5,8 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import SETS_ID, Rule, file_marks, from_here, rules
+from qwed.engines.code.shell.clouds import judge_cloud
+from qwed.engines.code.shell.reading import SETS_ID, Rule, file_marks, from_here, leaves_traces, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
 
@@ -29,6 +30,8 @@ def _judge_removal(run: Runner, target: str, line: int, *, recursive: bool) -> N
             run.doubt("deletes-unknown-tree", line)
         return
     known = target.replace(HOLE, "x")
+    if leaves_traces(known):
+        run.harm("covers-tracks", line)
     whole = places.is_whole_tree(target) and (recursive or "*" in target)
     precious = (
         places.is_persistent(known) or places.is_sensitive(known) or re.search(r"(?:^|/)\.git/?$", known)
@@ -38,7 +41,10 @@ def _judge_removal(run: Runner, target: str, line: int, *, recursive: bool) -> N
 
 
 def destroy(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    if not any(arg in ("--version", "--help", "-l", "--list") for arg in argv[1:]):
+    args = [words.plain(arg) for arg in argv[1:]]
+    if argv[0] == "wevtutil" or any(map(leaves_traces, args)):
+        run.harm("covers-tracks", line)
+    if not any(arg in ("--version", "--help", "-l", "--list") for arg in args):
         run.harm("destructive-command", line)
     return EMPTY
 
@@ -50,6 +56,8 @@ def copy_blocks(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
         key, _, value = arg.partition("=")
         if key == "of":
             run.judge.write(run, value, line, UNREAD)
+        elif key == "if" and "endless" in file_marks(value):
+            _judge_amount(run, argv[1:], line)
         elif key == "if":
             marks |= file_marks(value)
             if places.is_block_device(value):
@@ -57,11 +65,39 @@ def copy_blocks(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
     return Stream(None, marks)
 
 
+_SIZE: Final = re.compile(r"(?:.*=)?(\d{1,18})([kKMGTPEZY]?)(?:i?B)?")
+_UNITS: Final = {unit: 1024**power for power, unit in enumerate(" KMGTPEZY")} | {"": 1, "k": 1024}
+_TOO_MUCH: Final = 1024**4
+
+
+def _judge_amount(run: Runner, args: list[str], line: int) -> None:
+    """What `dd` copies from a source without an end: nothing but `count` ends it."""
+    given = dict(words.plain(arg).partition("=")[::2] for arg in args)
+    if "of" in given and "count" not in given:
+        run.harm("uses-up-the-machine", line)
+    elif _size_of(given.get("bs", "512")) * _size_of(given.get("count", "1")) >= _TOO_MUCH:
+        run.doubt("uses-up-the-machine", line)
+
+
+def _size_of(text: str) -> int:
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else 1
+
+
+def reserve(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`fallocate -l 100T`, `truncate -s 100T`."""
+    if any(_size_of(words.plain(arg)) >= _TOO_MUCH for arg in argv[1:]):
+        run.doubt("uses-up-the-machine", line)
+    return truncate(run, argv, stdin, line)
+
+
 def truncate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("file-write")
     for arg in map(words.plain, argv[1:]):
         if "/" in arg or arg.startswith("~"):
             run.judge.write(run, arg, line, EMPTY)
+            if places.leaves_working_tree(from_here(run, arg)):
+                run.harm("destructive-command", line)
     return EMPTY
 
 
@@ -107,6 +143,11 @@ def kill(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return EMPTY
 
 
+# They record what happens, and keep others out.
+_WATCHES: Final = re.compile(
+    r"(?:auditd|r?syslogd?|rsyslogd?|systemd-journald|journald|firewalld|fail2ban\S*|clam\w*|ossec\S*|falco|wazuh\S*"
+    r"|apparmor|ufw|osqueryd|crowdstrike\S*|falcon-sensor|sysmon|auditbeat|filebeat)(?:\.service)?$"
+)
 _KEEPS_RUNNING: Final = re.compile(
     r"(?:init|systemd\w*|sshd?|dbus\S*|auditd|r?syslogd?|rsyslogd|cron(?:d)?|docker(?:d)?|containerd"
     r"|kubelet|firewalld|"
@@ -120,6 +161,8 @@ def kill_by_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stre
     args = [words.plain(arg) for arg in argv[1:]]
     names = [arg for arg in args if not arg.startswith("-")]
     of_root = any(arg in ("-u", "-U", "--user", "--euid") for arg in args) and "root" in names
+    if any(_WATCHES.match(name) for name in names):
+        run.harm("disables-protection", line)
     if of_root or "." in names or any(_KEEPS_RUNNING.match(name) for name in names):
         run.harm("destructive-command", line)
     return EMPTY
@@ -130,6 +173,7 @@ _GIT_RUNS: Final = re.compile(
     r"credential\.helper|filter\.\w+\.\w+|sequence\.editor)(?:=(.*))?$",
     re.S,
 )
+_GIT_RUNS_NEXT: Final = re.compile(r"--(?:\w+(?:-name)?-filter|exec|upload-pack|receive-pack)|-x")
 _GIT_REWRITES: Final = frozenset({"--force", "-f", "--mirror", "--delete", "-d", "--force-with-lease"})
 
 
@@ -142,11 +186,22 @@ def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
             _judge_git_setting(run, arg, found.group(1) or "".join(args[index + 1 : index + 2]), line)
         if arg.startswith("ext::"):
             run.harm("runs-text", line)
+        if _GIT_RUNS_NEXT.fullmatch(arg) and index + 1 < len(args):
+            run.run_text(args[index + 1], EMPTY, line)
+    _judge_git_words(run, args, line)
     if "push" in args and (_GIT_REWRITES & set(args) or any(arg.startswith("+") for arg in args)):
         run.doubt("rewrites-shared-history", line)
     if args[:1] and args[0] in ("clone", "fetch", "pull", "push"):
         run.report.effects.add("network")
     return UNREAD
+
+
+def _judge_git_words(run: Runner, args: list[str], line: int) -> None:
+    """`git bisect run command`, `git submodule foreach command`."""
+    for first, second in (("bisect", "run"), ("submodule", "foreach")):
+        if first in args and second in args:
+            rest = [arg for arg in args[args.index(second) + 1 :] if arg != "--recursive"]
+            run.run_text(" ".join(rest), EMPTY, line)
 
 
 def _judge_git_setting(run: Runner, name: str, value: str, line: int) -> None:
@@ -181,6 +236,7 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     run.report.effects.update({"process", "network"})
     args = [words.plain(arg) for arg in argv[1:]]
     local = argv[0] in ("docker", "podman", "nerdctl")
+    judge_cloud(run, args, line)
     if _DELETING & set(args) and not (local and "prune" not in args):
         run.doubt("deletes-shared-resources", line)
     if "exec" in args or (local and "run" in args):
@@ -245,10 +301,35 @@ _SERVICE_VERBS: Final = {
 
 
 def services(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    for arg in map(words.plain, argv[1:]):
+    args = [words.plain(arg) for arg in argv[1:]]
+    if {"stop", "disable", "mask", "kill"} & set(args) and any(map(_WATCHES.match, args)):
+        run.harm("disables-protection", line)
+    for arg in args:
         if arg in _SERVICE_VERBS:
             run.harm(_SERVICE_VERBS[arg], line)
             break
+    return UNREAD
+
+
+def linger(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if "enable-linger" in argv[1:]:
+        run.harm("persistence", line)
+    return UNREAD
+
+
+def add_user(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.harm("persistence", line)
+    return take_over(run, argv, stdin, line)
+
+
+def mine(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.harm("mines-currency", line)
+    return UNREAD
+
+
+def strain(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    run.report.effects.add("process")
+    run.doubt("uses-up-the-machine", line)
     return UNREAD
 
 
@@ -289,7 +370,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("hdparm badblocks debugfs mdadm cryptsetup shutdown reboot halt poweroff init", destroy),
     **rules("telinit killall5 shred srm wipe mkfs format diskpart vssadmin bcdedit wevtutil", destroy),
     "dd": copy_blocks,
-    "truncate": truncate,
+    **rules("truncate fallocate", reserve),
     "chmod": change_mode,
     **rules("chown chgrp", change_owner),
     "kill": kill,
@@ -302,13 +383,15 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("mysql psql sqlite3 mongo mongosh redis-cli mariadb sqlcmd", database),
     "crontab": crontab,
     **rules("systemctl service launchctl rc-service", services),
-    **rules("schtasks at batch update-rc.d chkconfig ssh-copy-id rc-update", stay_behind),
-    **rules("useradd adduser usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
+    **rules("schtasks at batch systemd-run update-rc.d chkconfig ssh-copy-id rc-update", stay_behind),
+    **rules("useradd adduser newusers", add_user),
+    "loginctl": linger,
+    **rules("xmrig minerd cpuminer ethminer cgminer bfgminer nbminer lolminer xmr-stak phoenixminer", mine),
+    **rules("stress stress-ng", strain),
+    **rules("usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
     **rules("setfacl gcore", take_over),
     **rules("ip route ifconfig brctl nmcli", network_settings),
-    **rules(
-        "vipw chsh newusers setcap insmod modprobe rmmod kexec sysctl mount umount swapon swapoff", take_over
-    ),
+    **rules("vipw chsh setcap insmod modprobe rmmod kexec sysctl mount umount swapon swapoff", take_over),
     **rules("iptables ip6tables nft ufw setenforce auditctl firewall-cmd apparmor_parser", protection),
     **rules("pfctl spctl csrutil", protection),
 }

@@ -51,17 +51,27 @@ def write_file(run: Runner, path: str, line: int, made: Stream) -> None:
     if "endless" in made.marks:
         run.harm(USES_UP, line)
     where = from_here(run, path)
+    if _GIVES_RIGHTS.match(where):
+        run.harm("privilege", line)
     if places.is_persistent(where):
         run.harm("persistence", line)
     elif places.is_block_device(where) or where in ("/dev/mem", "/dev/kmem", "/proc/sysrq-trigger"):
         run.harm("destructive-command", line)
-    elif where.startswith("/var/log/") or where.endswith("_history"):
+    elif leaves_traces(where):
         run.harm("covers-tracks", line)
     elif places.is_sensitive(where) or (
         places.is_system(where) and not where.startswith(("/home/", "/Users/"))
     ):
         run.harm("writes-system-file", line)
     run.written[path] = run.written[path.removeprefix("./")] = made
+
+
+_GIVES_RIGHTS: Final = re.compile(r"/etc/(?:sudoers|passwd|shadow|group|gshadow|pam\.d|ld\.so)")
+
+
+def leaves_traces(path: str) -> bool:
+    """A log of the machine, or the history of a shell."""
+    return path.startswith("/var/log/") or path.endswith("_history")
 
 
 def from_here(run: Runner, path: str) -> str:
@@ -222,6 +232,8 @@ def read_variables(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
 
 
 def set_positional(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    if [words.plain(arg) for arg in argv[1:]] == ["+o", "history"]:
+        run.harm("covers-tracks", line)
     if "--" in argv:
         run.positional = argv[argv.index("--") + 1 :]
     elif len(argv) > 1 and not argv[1].startswith(("-", "+")):

@@ -75,6 +75,8 @@ _RUN_AS_COMMANDS: Final = frozenset(
 )
 # A shell substitutes in these before it shows them.
 _PROMPT: Final = re.compile(r"PS\d?|RPS\d|RPROMPT|PROMPT\d?|SPROMPT")
+_ENDLESS_CONDITIONS: Final = frozenset({"true", ":", "false", "((1))", "[1]"})
+_WAITS: Final = frozenset({"wait", "sleep", "break", "read", "exit", "return"})
 _HISTORY_VARIABLES: Final = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE"})
 _REDIRECTS: Final = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _EXPANSIONS: Final = frozenset(
@@ -275,6 +277,8 @@ class Runner:
             if operator.endswith("&") and (target.isdigit() or target == "-"):
                 continue
             self._check_device(target, redirect)
+            if target.startswith("/dev/tcp/") and made.marks & {"file", "secret", "environment", "archive"}:
+                self.harm("exfiltration", self.line(redirect))
             self.judge.write(self, target, self.line(redirect), made)
             if self.is_known and not target.startswith("/dev/"):
                 self.acts.add("file-write")
@@ -321,6 +325,8 @@ class Runner:
             return self.run_children(node, stdin)
         if not node.children_by_field_name("value"):
             values = self.positional if self.positional is not None else [HOLE]
+        if any(words.counts_far(self.text(child)) for child in node.children_by_field_name("value")):
+            self._check_background(body)
         rounds = values if len(values) <= MAX_ROUNDS else [*values[:MAX_ROUNDS], HOLE]
         made = EMPTY
         for value in rounds:
@@ -328,7 +334,23 @@ class Runner:
             made = joined(made, self.run(body, stdin))
         return made
 
+    def _check_background(self, body: Any) -> None:
+        """Thousands of rounds, each of which starts something and does not wait for it."""
+        if any(child.type == "&" for child in body.children):
+            self.doubt("uses-up-the-machine", self.line(body))
+
+    def _starts_without_end(self, node: Any) -> bool:
+        """`while true; do x & done` neither ends nor waits."""
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        if condition is None or body is None:
+            return False
+        is_endless = self.text(condition).replace(" ", "").rstrip(";\n") in _ENDLESS_CONDITIONS
+        first_words = {self.text(child).partition(" ")[0] for child in body.named_children}
+        return is_endless and not first_words & _WAITS and any(child.type == "&" for child in body.children)
+
     def _while(self, node: Any, stdin: Stream) -> Stream:
+        if self._starts_without_end(node):
+            self.harm("fork-bomb", self.line(node))
         for name in self._assigned(node):
             self.variables[name] = HOLE
         return self.run_children(node, stdin)

@@ -126,14 +126,18 @@ def _judge_stream(run: Runner, stream: Stream, line: int) -> None:
         run.doubt("sends-a-file", line)
 
 
+_OPENED: Final = re.compile(r"\b(?:FILE|OPEN|GOPEN|CREATE):([^,\s]+)", re.I)
+
+
 def netcat(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
     args = [words.plain(arg) for arg in argv[1:]]
     text = " ".join(args)
+    opens_private = any(_must_stay(path) for path in _OPENED.findall(text))
     executes = argv[0] != "socat" and any(re.fullmatch(r"-\w*[ec]\w*|--(?:sh-)?exec.*", arg) for arg in args)
     if executes or "shell" in stdin.marks or re.search(r"\b(?:exec|system|shell):", text, re.I):
         run.harm("reverse-shell", line)
-    elif (stdin.marks | run.word_marks) & (_PRIVATE | {"file", "process"}):
+    elif opens_private or (stdin.marks | run.word_marks) & (_PRIVATE | {"file", "process"}):
         run.harm("exfiltration", line)
     elif any(re.fullmatch(r"-\w*l\w*", arg) for arg in args):
         run.doubt("listens", line)

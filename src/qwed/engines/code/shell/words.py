@@ -21,6 +21,7 @@ MARKS: Final = re.compile("[\ue000-\ue00f]")
 MAX_FIELDS: Final = 64
 MAX_WORD: Final = 8 * 1024
 MAX_BRACES: Final = 16
+MAX_STARTED: Final = 5_000
 MAX_MADE: Final = 1_000_000
 
 _UNQUOTED: Final = {"*": STAR, "?": QUESTION, "[": BRACKET, "{": OPEN, "}": CLOSE, ",": COMMA}
@@ -103,6 +104,11 @@ def fields(word: str) -> list[str]:
 
 
 _COUNTS: Final = re.compile(r"\{(-?\d{1,30})\.\.(-?\d{1,30})|\{([^{}]*)")
+
+
+def counts_far(text: str) -> bool:
+    found = re.search(r"\{(-?\d{1,30})\.\.(-?\d{1,30})\}", text)
+    return found is not None and abs(int(found[2]) - int(found[1])) > MAX_STARTED
 
 
 def fills_memory(text: str) -> bool:
