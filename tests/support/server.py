@@ -1,6 +1,7 @@
 """A real `qwed serve` in its own process."""
 
 import asyncio
+import contextlib
 import json
 import os
 import select
@@ -14,7 +15,7 @@ from typing import Any, Self
 import httpx2
 
 OPERATOR_KEY = "qwed_live_first-operator-of-this-test-7Kq2"
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 class Server:
@@ -54,7 +55,9 @@ class Server:
             )
         self.output = _read_announcement(self.process)
         if "QWED gateway" not in self.output:
-            self.process.wait(60)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+            self.process.kill()
             raise RuntimeError(f"the server did not start: {self.log()[-2000:]}")
         self.base_url = next(line for line in self.output.splitlines() if "QWED gateway" in line).split()[-1]
         return self
