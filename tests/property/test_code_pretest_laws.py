@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.corpora import (
     code_javascript,
@@ -45,6 +45,8 @@ PYTHON_LINES = [
     )
 ]
 PIECES = st.sampled_from([*TEXTS, *SPELLINGS, *PYTHON_LINES * 40])
+# The tables are loaded by the first text, whenever that is.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MIXED = st.lists(PIECES, min_size=1, max_size=3).map("\n".join)
 
 
@@ -64,17 +66,20 @@ def test_no_text_of_the_corpora_is_spared_wrongly():
     assert (spared, parsed) == ([], [])
 
 
+@UNHURRIED
 @given(MIXED)
 def test_a_text_said_to_hold_no_command_has_no_effect_as_shell(text):
     assert not (is_no_command(text) and found_by_shell(text))
 
 
+@UNHURRIED
 @given(MIXED)
 def test_a_text_said_to_be_no_javascript_does_not_parse(text):
     if is_no_javascript(text):
         assert inspect_code("javascript", text).malformed is not None
 
 
+@UNHURRIED
 @given(MIXED)
 def test_a_text_said_to_set_and_call_nothing_does_no_harm_as_python(text):
     assert not (is_harmless_python(text) and inspect_code("python", text).harms)

@@ -79,7 +79,9 @@ def test_a_script_that_only_computes_and_prints_its_own_words_is_pure(text):
     assert verdict.home
 
 
-@pytest.mark.parametrize("text", ["frobnicate --all", "zzqq", "sudoku | zzqq", "x=1; zzqq $x", "time zzqq"])
+@pytest.mark.parametrize(
+    "text", ["frobnicate --all", "zzqq", "sudoku | zzqq", "echo3 x", "x=1; zzqq $x", "time zzqq"]
+)
 def test_a_command_that_no_table_knows_is_uncertain(text):
     verdict = inspect_shell(text)
 

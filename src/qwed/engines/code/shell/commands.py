@@ -166,7 +166,7 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
         _check_arguments(run, base, args, line)
         rule = COMMANDS.get(known or "")
         if rule is not None:
-            return rule(run, [base, *args], stdin, line)
+            return rule(run, [known or base, *args], stdin, line)
         return _program(run, name, known, args, line)
     finally:
         run.is_muted = was_muted
@@ -183,7 +183,8 @@ def _title(base: str) -> str | None:
     if base.startswith("mkfs."):
         return "mkfs"
     versioned = _VERSIONED.fullmatch(base)
-    return _title(versioned.group(1)) if versioned else None
+    name = versioned.group(1) if versioned else ""
+    return name if (name in COMMANDS or name in PROGRAMS) and name not in BUILT_IN else None
 
 
 def is_known(name: str) -> bool:
