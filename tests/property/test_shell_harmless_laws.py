@@ -1,6 +1,7 @@
 """Random harmless scripts are pure; with one piece planted that evaluates, reads or keeps, they never are."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -116,5 +117,5 @@ def test_a_script_called_pure_makes_no_file_and_shows_nothing_of_its_environment
             ["bash", "--norc"], input=script, text=True, capture_output=True, cwd=place, env=environ,
             timeout=60, check=False,
         )  # fmt: skip
-        assert os.listdir(place) == []
+        assert list(pathlib.Path(place).iterdir()) == []
     assert "from-outside" not in ran.stdout
