@@ -120,6 +120,26 @@ def test_what_an_engine_or_a_later_check_refuses_is_always_recorded(world):
     assert len(world.decisions(agent)) == before + LIMIT + 3
 
 
+def test_checks_13_16_and_18_are_always_recorded(world):
+    agent = world.register(permissions={"blocked_tools": ["get_weather"]})
+    refuse(world, agent, LIMIT + 1)
+    before = len(world.decisions(agent))
+    state = {"pre_action_state_hash": "a" * 64, "state_source": "custom"}
+    for step, query in enumerate(("1", "2", "1", "3", "1", "4", "1", "5"), start=1):
+        context = {"conversation_id": "p", "step_number": step, **state}
+        last = world.verify(agent, calculate(query), context=context)
+        if code_of(last) is not None:
+            break
+    assert code_of(last) == "QWED-AGENT-LOOP-004"
+    world.prover.says(Status.VERIFIED, Risk.CRITICAL)
+    for number in range(LIMIT + 1):
+        answer = world.verify(agent, {"type": "get_weather"}, conversation=f"b{number}")
+        assert code_of(answer) == "QWED-AGENT-004"
+        answer = world.verify(agent, calculate(f"{number}"), conversation=f"t{number}")
+        assert code_of(answer) in ("QWED-AGENT-TRUST-001", "QWED-AGENT-TRUST-002")
+    assert len(world.decisions(agent)) == before + step + 2 * (LIMIT + 1)
+
+
 def test_a_forged_token_is_always_recorded(world):
     pen = Pen(world)
     refuse(world, pen.agent, LIMIT + 1)

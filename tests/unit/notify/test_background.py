@@ -5,12 +5,14 @@ from collections import Counter
 
 import msgspec
 import pytest
+from tests.support.fakes import MINUTE
 from tests.support.receivers import wait_for
 from tests.support.records import a_delivery, a_webhook
 from tests.support.world import World
 
 from qwed.domain.deliveries import DeliveryState, Failure
 from qwed.domain.policy import NotificationRules, Policy
+from qwed.domain.refusal_counts import Refused
 from qwed.domain.webhooks import Channel
 from qwed.gateway.changes import noted
 from qwed.gateway.ports import StoreUnavailable
@@ -159,3 +161,18 @@ def test_what_is_never_taken_is_given_up_in_the_end(world):
 
     stored = run(world.services.store.delivery(ids[0]))
     assert (stored.attempts, stored.last_error) == (3, "it answered 500")
+
+
+def test_refusals_that_were_only_counted_are_stated_without_being_asked(world):
+    agent = world.register()
+    refused = Refused(agent["agent_id"], "acme", "QWED-AGENT-CTX-001", world.clock.now)
+    for _ in range(world.services.policy.limits.refusals_per_hour + 2):
+        run(world.services.store.count_refusal(refused))
+    world.clock.advance(2 * MINUTE)
+
+    def stated():
+        entries = world.activity(agent)["activities"]
+        return [e["action"]["parameters"]["count"] for e in entries if e["action_type"] == "count_refusals"]
+
+    with Running(world.services, Carrier()):
+        wait_for(lambda: stated() == [2], "the entry of the minute")
