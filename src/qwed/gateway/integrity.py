@@ -50,8 +50,8 @@ class Integrity:
         return self.refuses("agents", agent_id) or self.refuses("conduct", agent_id)
 
     def problem(self) -> str | None:
-        """Why the gateway is not to be relied on, in a sentence."""
+        """Why the gateway is not to be relied on, in a sentence that names nobody: anybody may ask."""
         if not self._found:
             return self.failure
-        first, more = next(iter(self._found.values())), len(self._found) - 1
-        return first.says + (f" (and {more} more rows)" if more else "")
+        are = "row is" if len(self._found) == 1 else "rows are"
+        return f"{len(self._found)} {are} not as the ledger says: see the log, and run `qwed ledger verify`"

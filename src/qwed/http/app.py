@@ -10,9 +10,11 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from qwed import __version__
 from qwed.domain.bounds import Bounds, Proxies
 from qwed.domain.codes import Code
+from qwed.domain.times import iso
 from qwed.gateway.answers import RequestError
 from qwed.gateway.ports import LimiterUnavailable, StoreUnavailable
 from qwed.gateway.services import Services
@@ -33,6 +36,7 @@ from qwed.http.router import Endpoint, Found, Router, WrongMethod
 from qwed.http.routes import Api
 from qwed.http.shedding import Gate
 from qwed.http.tracing import Tracing
+from qwed.ledger.states import Difference
 
 MAX_PLACES: Final = 8
 _VERSION_PREFIX: Final = "/v1/agents"
@@ -61,6 +65,8 @@ def create_app(
     metrics = Metrics(__version__, services.policy.version)
     if counts_folder is not None:
         metrics.share(counts_folder)
+    metrics.watch_rows(services.store.integrity)
+    services.store.integrity.listen(partial(_raise_alarm, services, log))
     proxies, gate = proxies or Proxies(), Gate()
     gatekeeper = Gatekeeper(services, log, metrics, proxies)
     api = Api(
@@ -73,6 +79,13 @@ def create_app(
         max_listeners=max_listeners,
     )
     return Application(api, gate, log, metrics, on_close)
+
+
+def _raise_alarm(services: Services, log: EventLog, difference: Difference) -> None:
+    """Somebody wrote to the store beside the gateway: told to the log, and to operators who listen."""
+    facts = msgspec.structs.asdict(difference)
+    log.write("critical", "state_differs", **facts)
+    services.events.publish({"type": "state_differs", "timestamp": iso(services.clock.now_ms()), **facts})
 
 
 class Application:

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from qwed.gateway.integrity import Integrity
 from qwed.http.counts import Counts, CountsFolder, CountsWriter
 from qwed.http.shedding import Gate
 
@@ -48,6 +49,7 @@ class Metrics(Collector):
         self._times: dict[str, _Times] = {}
         self._failed_auth = 0
         self._gate: Gate | None = None
+        self._integrity: Integrity | None = None
         self._folder: CountsFolder | None = None
         self._writer: CountsWriter | None = None
         self.registry = CollectorRegistry()
@@ -56,6 +58,10 @@ class Metrics(Collector):
     def watch(self, gate: Gate) -> None:
         """Those refused before they were parsed, counted where it costs nothing."""
         self._gate = gate
+
+    def watch_rows(self, integrity: Integrity) -> None:
+        """Rows that are not as the ledger says: each worker tells of those that it found itself."""
+        self._integrity = integrity
 
     def share(self, folder: Path) -> None:
         """Count together with the other workers that share the folder."""
@@ -119,6 +125,12 @@ class Metrics(Collector):
             "Requests without a valid credential",
             counts.failed_authentications,
         )
+        if self._integrity is not None:
+            yield GaugeMetricFamily(
+                "qwed_state_differences",
+                "Rows that decide and are not as the ledger says",
+                len(self._integrity.differences),
+            )
         if self._gate is not None:
             yield GaugeMetricFamily(
                 "qwed_shed_requests", "Refused because too many were at work", counts.shed

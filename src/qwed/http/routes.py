@@ -640,7 +640,11 @@ class Api:
             away[error.component] = str(error)
         if (outage := commons.outage()) is not None:
             away[commons.name] = outage
+        integrity = self._services.store.integrity
+        if (problem := integrity.problem()) is not None:
+            away["state"] = problem
         body: dict[str, Any] = {"store": away.get("store", "ok"), "limiter": commons.name}
+        body["state"] = away.get("state", "being compared with the ledger" if integrity.is_checking else "ok")
         if away:
             reason = "; ".join(f"{component}: {why}" for component, why in away.items())
             body |= {"ready": False, "components": list(away), "reason": reason}

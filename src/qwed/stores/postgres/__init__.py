@@ -3,6 +3,7 @@
 from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
 from qwed.gateway.ports import Clock
+from qwed.stores.checking import check_at_start
 from qwed.stores.postgres.clock import DatabaseClock
 from qwed.stores.postgres.snapshot import snapshot
 from qwed.stores.postgres.store import PostgresStore
@@ -11,7 +12,7 @@ from qwed.stores.postgres.turns import PostgresTurns
 
 def open_postgres(url: str, policy: Policy, clock: Clock, ring: KeyRing) -> PostgresStore:
     """Bring the schema up to date and join in. Raises `DatabaseUnusable` or `BrokenChain`."""
-    return PostgresStore(url, policy, clock, ring)
+    return check_at_start(PostgresStore(url, policy, clock, ring))
 
 
 __all__ = ["DatabaseClock", "PostgresStore", "PostgresTurns", "open_postgres", "snapshot"]

@@ -11,6 +11,7 @@ from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
 from qwed.gateway.ports import Clock
 from qwed.stores.access import ThreadedAccess
+from qwed.stores.checking import check_at_start
 from qwed.stores.hot import HotStore
 from qwed.stores.sqlite.file import own_file, schema_files
 from qwed.stores.sqlite.tables import SqliteTables
@@ -23,7 +24,7 @@ def open_sqlite(path: Path, policy: Policy, clock: Clock, ring: KeyRing) -> HotS
     """
     tables = SqliteTables(path, ring, retention=policy.retention)
     access = ThreadedAccess(tables, max_waiting=policy.limits.write_queue)
-    return HotStore(access, policy, clock)
+    return check_at_start(HotStore(access, policy, clock))
 
 
 __all__ = ["SqliteTables", "open_sqlite", "own_file", "schema_files"]

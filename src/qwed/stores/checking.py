@@ -1,0 +1,42 @@
+"""At a start: every credential against the ledger, before anybody is served where that is quick enough."""
+
+import threading
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+from qwed.gateway.integrity import Integrity
+from qwed.gateway.ports import GatewayError
+from qwed.gateway.waiting import run
+from qwed.ledger.states import CREDENTIALS, Difference
+
+#: What takes longer goes on beside the gateway; each row is compared as it is read in any case.
+START_SECONDS: Final = 2.0
+
+
+class Checked(Protocol):
+    @property
+    def integrity(self) -> Integrity: ...
+    async def differences(self, tables: Sequence[str]) -> list[Difference]: ...
+
+
+Store = TypeVar("Store", bound=Checked)
+
+
+def check_at_start(store: Store, seconds: float = START_SECONDS) -> Store:
+    """The store, with its credentials compared, or being compared."""
+    store.integrity.is_checking = True
+    thread = threading.Thread(target=_check, args=(store,), name="qwed-states", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return store
+
+
+def _check(store: Checked) -> None:
+    integrity = store.integrity
+    try:
+        for difference in run(store.differences(CREDENTIALS)):
+            integrity.add(difference)
+    except GatewayError as error:
+        integrity.failure = f"agents and keys could not be compared with the ledger: {error}"
+    finally:
+        integrity.is_checking = False
