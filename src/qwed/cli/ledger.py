@@ -22,12 +22,13 @@ from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ect.signatures import keys_of
 from qwed.gateway.ports import StoreUnavailable
 from qwed.ledger import export as exports
-from qwed.ledger.audit import Tampering
+from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
 from qwed.ledger.states import Waiting
 from qwed.settings import MEMORY, PostgresUrl, Settings, read_settings
 from qwed.stores import DatabaseUnusable
+from qwed.stores.sqlite.counters import Counted, verify_counters
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
 
 _DATABASE = click.option(
@@ -71,10 +72,13 @@ def verify(
     keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
     try:
         found = verify_ledger(path, keys, _known(known, keys), store.waiting)
+        if isinstance(found, Tampering):
+            return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
+        counted = verify_counters(path, time.time_ns() // 1_000_000, is_copy=store.is_copy)
     except sqlite3.Error as error:
         raise CannotRun(f"{path} can't be read: {error}") from None
-    if isinstance(found, Tampering):
-        return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
+    if counted.differences:
+        return _told_broken("; ".join(counted.differences), as_json, kind=Kind.EDITED)
     head = found.audited.head
     if as_json:
         print_json(
@@ -87,6 +91,7 @@ def verify(
                 "compared": found.payloads,
                 "erased": found.erased,
                 "rows": _rows(found),
+                "counters": {"checked": counted.checked, "not_checked": counted.not_checked},
             }
         )
     else:
@@ -95,7 +100,7 @@ def verify(
             f" head {head.hash.hex()}\n"
             f"       {found.payloads} compared with their payloads, {found.erased} payloads erased"
         )
-        for line in _told_rows(found):
+        for line in (*_told_rows(found), *_told_counters(counted)):
             click.echo(f"       {line}")
     return 0
 
@@ -245,18 +250,25 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 
 
+def _told_counters(counted: Counted) -> Iterator[str]:
+    yield f"{counted.checked} counters (budgets, rates, steps) follow from the activities"
+    if counted.not_checked:
+        yield f"{counted.not_checked} counters not checked: the activities they follow from are gone"
+
+
 class _Store(NamedTuple):
     """A store's file (or a copy of its ledger), and which entries about its rows still wait."""
 
     settings: Settings
     path: Path
     waiting: Sequence[Waiting] = ()
+    is_copy: bool = False
 
 
 def _store(database: str | None) -> _Store:
     settings = read_settings(options={"database": database})
     if isinstance(settings.database, PostgresUrl):
-        return _Store(settings, *_copied(settings.database))
+        return _Store(settings, *_copied(settings.database), is_copy=True)
     path = Path(settings.database)
     if settings.database == MEMORY or not path.exists():
         raise CannotRun(f"there is no store at {settings.database}")

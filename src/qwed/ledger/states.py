@@ -67,7 +67,8 @@ def is_state(subject: str) -> bool:
 
 
 def key_of(table: str, row: Row) -> str:
-    text = ":".join(str(row[column]) for column in KEYS[table])
+    columns = KEYS[table]
+    text = str(row[columns[0]]) if len(columns) == 1 else ":".join(str(row[column]) for column in columns)
     if len(text) <= MAX_KEY:
         return text
     return f"sha256-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -88,16 +89,16 @@ def commit_row(table: str, row: Row, salt: object) -> bytes | None:
     """
     if not isinstance(salt, bytes) or len(salt) != SALT_BYTES:
         return None
-    facts = {name: _plain(value) for name, value in sorted(row.items()) if name != SALT and value is not None}
+    # One database has truth values, the other writes them as numbers.
+    facts = {
+        name: int(value) if value is True or value is False else value
+        for name in sorted(row)
+        if (value := row[name]) is not None and name != SALT
+    }
     try:
         return commit_to(_encoder.encode([table, facts]), salt)
     except (TypeError, OverflowError, UnicodeEncodeError):
         return None
-
-
-def _plain(value: object) -> object:
-    """One database has truth values, the other writes them as numbers."""
-    return int(value) if isinstance(value, bool) else value
 
 
 def tombstone(subject: str) -> bytes:
@@ -139,11 +140,9 @@ class States:
         return self._last.get(subject)
 
     def subjects(self, table: str) -> Iterator[tuple[str, tuple[int, bytes]]]:
-        """Of one table, those that were not dropped."""
+        """Of one table, those that were dropped too."""
         start = f"{STATE}{table}:"
-        for subject, last in self._last.items():
-            if subject.startswith(start) and last[1] != tombstone(subject):
-                yield subject, last
+        return (item for item in self._last.items() if item[0].startswith(start))
 
 
 def find_differences(
@@ -159,11 +158,14 @@ def find_differences(
         for row in rows_of(table):
             subject = subject_of(table, row)
             seen.add(subject)
-            found = difference(table, row, states.last(subject), earlier)
+            last = states.last(subject)
+            if last is not None and commit_row(table, row, row.get(SALT)) == last[1]:
+                continue
+            found = difference(table, row, last, earlier)
             if found is not None:
                 yield found
-        for subject, (seq, _) in states.subjects(table):
-            if subject not in seen:
+        for subject, (seq, commitment) in states.subjects(table):
+            if subject not in seen and commitment != tombstone(subject):
                 key = subject.removeprefix(f"{STATE}{table}:")
                 says = f"{table} {key} was deleted: entry {seq} has it, and no entry says that it was dropped"
                 yield Difference(Kind.REMOVED, table, key, seq, says)

@@ -505,3 +505,20 @@ SELECT body FROM agents WHERE agent_id = $1
 SELECT subject, at_ms, commitment FROM pending
 WHERE (subject >= 'state:' AND subject < 'state;') OR (subject >= 'adopt_state:' AND subject < 'adopt_state;')
 ORDER BY id
+
+-- name: all_days
+SELECT kind, subject, day, requests, cost_nano, tokens FROM days
+
+-- name: all_hours
+SELECT principal_id, hour, decision, error_code, entries, cost_nano FROM hours
+
+-- name: all_seconds
+SELECT agent_id, second, upto - before FROM seconds
+
+-- name: all_steps
+SELECT agent_id, conversation_id, step, fingerprint, state, approved, activity_id, wid FROM steps
+
+-- name: late_activities
+SELECT a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.decision, a.error_code, a.conversation_id,
+       a.cost_nano, a.tokens, a.fingerprint, a.par, a.payload
+FROM pending AS p JOIN activities AS a ON a.activity_id = p.subject AND a.at_ms = p.at_ms

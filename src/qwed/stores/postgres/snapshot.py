@@ -18,6 +18,11 @@ from qwed.stores.postgres.states import select_rows
 from qwed.stores.postgres.texts import shown, shown_or_none
 
 PAGE: Final = 2_000
+_LATE: Final = (
+    "activity_id, agent_id, principal_id, at_ms, decision, error_code, conversation_id, cost_nano, tokens,"
+    " fingerprint, par, payload"
+)
+_CONVERSATION: Final = 6
 _SCHEMA: Final = ("qwed.stores.migrations.sqlite", "001_start.sql")
 
 Connection = Any
@@ -42,6 +47,7 @@ async def _snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
             await _copy(connection, file)
             for table in KEYS:
                 await _copy_rows(connection, file, table)
+            await _copy_counters(connection, file)
             waiting = tuple(Waiting(*row) for row in await connection.fetch(SQL["all_waiting_states"]))
         file.execute("COMMIT")
         return waiting
@@ -74,6 +80,27 @@ async def _copy_rows(connection: Connection, file: sqlite3.Connection, table: st
     rows = [tuple(row) for row in await statement.fetch(timeout=None)]
     places = ", ".join("?" * len(statement.get_attributes()))
     file.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
+
+
+async def _copy_counters(connection: Connection, file: sqlite3.Connection) -> None:
+    """What follows from activities, and the activities that have no place in the ledger yet."""
+    file.execute("CREATE TABLE hours (principal_id, hour, decision, error_code, entries, cost_nano)")
+    file.execute(f"CREATE TABLE late_activities ({_LATE})")
+    steps = [(row[0], shown(row[1]), *tuple(row)[2:]) for row in await connection.fetch(SQL["all_steps"])]
+    late = [
+        tuple(shown_or_none(value) if place == _CONVERSATION else value for place, value in enumerate(row))
+        for row in await connection.fetch(SQL["late_activities"])
+    ]
+    for table, rows in (
+        ("days", [tuple(row) for row in await connection.fetch(SQL["all_days"])]),
+        ("hours", [tuple(row) for row in await connection.fetch(SQL["all_hours"])]),
+        ("seconds", [tuple(row) for row in await connection.fetch(SQL["all_seconds"])]),
+        ("steps", steps),
+        ("late_activities", late),
+    ):
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            file.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
 
 
 def _write_page(file: sqlite3.Connection, rows: list[Any]) -> None:
