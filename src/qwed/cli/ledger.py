@@ -60,7 +60,8 @@ def verify(
     known: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Follow every entry, signature and payload. Exit codes: 0 valid, 1 broken, 2 could not look."""
+    """Follow every entry, signature and payload; compare rows that decide (agents, keys, approvals, trust …)
+    with their last entries; recompute counters. Exit codes: 0 valid, 1 broken, 2 could not look."""
     if exported is not None:
         keys = _keys(jwks or _required("--jwks", "an export is verified with the public keys alone"))
         witnesses = _keys(witness_jwks) if witness_jwks else None

@@ -1,16 +1,23 @@
 """Counters follow from activities: `verify` recomputes them as far as those are kept."""
 
+import asyncio
+import contextlib
 import shutil
 import sqlite3
 
+import asyncpg
 import pytest
 from tests.support.fakes import DAY
+from tests.support.services import shared
 from tests.support.world import World
 
 from qwed.domain.findings import Status
 from qwed.domain.policy import Policy, Retention
 from qwed.domain.risk import Risk
+from qwed.settings import parse_database
+from qwed.stores.postgres.snapshot import copy_of
 from qwed.stores.sqlite.counters import verify_counters
+from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
 COUNTERS = {
     "days": ("kind", "subject", "day", "requests", "cost_nano", "tokens"),
@@ -145,3 +152,65 @@ def test_an_erased_conversation_is_no_difference(tmp_path):
 
     assert erased.status_code == 200, erased.text
     assert verify_counters(path, now_ms).differences == ()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The same on a database server: its address, the public keys, and when the last decision was made."""
+    folder = tmp_path_factory.mktemp("served")
+    url = shared().new_database()
+    with contextlib.chdir(folder):
+        world = World(database=parse_database(url))
+        agent = world.register()
+        act(world, agent, "first")
+        world.clock.advance(DAY)
+        act(world, agent, "second")
+        now_ms = world.clock.now_ms()
+        keys = world.services.signer.known()
+        world.run(leave(world.services.store))
+        world.close()
+    return url, keys, now_ms
+
+
+async def leave(store):
+    """Connections end on the loop that opened them."""
+    await store._homes.pop(asyncio.get_running_loop()).close()
+
+
+async def snapshot_after(url, sql, copy):
+    """The copy that is made after the attack, which is then taken back."""
+    connection = await asyncpg.connect(url)
+    transaction = connection.transaction(isolation="repeatable_read")
+    await transaction.start()
+    try:
+        await connection.execute(sql)
+        return await copy_of(connection, copy)
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "table"),
+    [
+        ("SELECT 1", None),
+        ("UPDATE days SET cost_nano = 0 WHERE kind = 'agent'", "days"),
+        ("UPDATE days SET requests = 0 WHERE kind = 'agent'", "days"),
+        ("DELETE FROM days", "days"),
+        ("UPDATE hours SET entries = entries - 1", "hours"),
+        ("DELETE FROM seconds", "seconds"),
+        ("DELETE FROM steps", "steps"),
+        ("UPDATE steps SET step = step + 100", "steps"),
+        ("UPDATE steps SET fingerprint = ''", "steps"),
+    ],
+)
+def test_the_counters_of_a_database_server_follow_too(served, tmp_path, sql, table):
+    url, keys, now_ms = served
+    copy = tmp_path / "copy.db"
+
+    waiting = asyncio.run(snapshot_after(url, sql, copy))
+
+    assert isinstance(verify_ledger(copy, keys, (), waiting), Followed)
+    told = verify_counters(copy, now_ms, is_copy=True).differences
+    assert bool(told) == (table is not None)
+    assert all(says.startswith(f"{table} ") for says in told), told

@@ -39,21 +39,27 @@ def snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
 
 async def _snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
     connection = await connect(url, statement_timeout="0", idle_in_transaction_session_timeout="0")
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await copy_of(connection, path)
+    finally:
+        await connection.close()
+
+
+async def copy_of(connection: Connection, path: Path) -> tuple[Waiting, ...]:
+    """As `snapshot`, within the caller's transaction."""
     file = sqlite3.connect(path, isolation_level=None)
     try:
         file.executescript(resources.files(_SCHEMA[0]).joinpath(_SCHEMA[1]).read_text(encoding="utf-8"))
         file.execute("BEGIN")
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            await _copy(connection, file)
-            for table in KEYS:
-                await _copy_rows(connection, file, table)
-            await _copy_counters(connection, file)
-            waiting = tuple(Waiting(*row) for row in await connection.fetch(SQL["all_waiting_states"]))
+        await _copy(connection, file)
+        for table in KEYS:
+            await _copy_rows(connection, file, table)
+        await _copy_counters(connection, file)
         file.execute("COMMIT")
-        return waiting
     finally:
         file.close()
-        await connection.close()
+    return tuple(Waiting(*row) for row in await connection.fetch(SQL["all_waiting_states"]))
 
 
 async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
