@@ -1,13 +1,19 @@
 """One effect, one rule: the matrix of forbidden effects, each cell with samples of its own."""
 
 import pytest
-from tests.corpora import effects_shell
+from tests.corpora import code_effects, effects_shell
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_code
 from qwed.engines.code.effects import EFFECTS, name_effects, rules_of
 
-COLUMNS = {"shell": effects_shell.SAMPLES}
+COLUMNS = {
+    "shell": {
+        effect: (*effects_shell.SAMPLES[effect], *code_effects.HARMFUL[effect]["shell"]) for effect in EFFECTS
+    },
+    "python": {effect: code_effects.HARMFUL[effect]["python"] for effect in EFFECTS},
+    "javascript": {effect: code_effects.HARMFUL[effect]["javascript"] for effect in EFFECTS},
+}
 CELLS = [
     (language, effect, text)
     for language, column in COLUMNS.items()
@@ -24,6 +30,19 @@ def test_a_program_with_a_forbidden_effect_is_refused_or_asked_about_and_the_eff
 
     assert verdict.status is not Status.VERIFIED
     assert effect in name_effects(language, verdict.problems)
+
+
+EVERYDAY = [
+    (language, text)
+    for effect in EFFECTS
+    for language, texts in code_effects.ORDINARY[effect].items()
+    for text in texts
+]
+
+
+@pytest.mark.parametrize(("language", "text"), EVERYDAY)
+def test_the_ordinary_counterpart_of_a_forbidden_effect_is_not_refused(language, text):
+    assert inspect_code(language, text).status is not Status.FAILED
 
 
 @pytest.mark.parametrize("language", COLUMNS)

@@ -35,6 +35,10 @@ _PERSISTENT: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_RIGHTS: Final = re.compile(r"^/etc/(?:sudoers|passwd|shadow|group|gshadow|pam\.d|polkit-1|doas\.conf)")
+_TRACE: Final = re.compile(
+    r"^/(?:var|run)/log(?:/|$)|(?:^|/)\.(?:\w+_history|history|lesshst|viminfo)$|(?:^|/)(?:wtmp|utmp|btmp|lastlog)$"
+)
 _SYSTEM: Final = re.compile(
     r"^/(?:bin|boot|dev|etc|lib|lib32|lib64|opt|proc|root|run|sbin|srv|sys|usr|var|home|Users|System|Library|Applications|mnt|media)(?:/|$)"
     r"|^[A-Za-z]:[\\/]",
@@ -84,6 +88,16 @@ def is_persistent(path: str) -> bool:
     return _PERSISTENT.search(normal_path(path)) is not None
 
 
+def gives_rights(path: str) -> bool:
+    """Files that say who may do what on the machine."""
+    return _RIGHTS.match(normal_path(path)) is not None
+
+
+def is_trace(path: str) -> bool:
+    """What the machine or a shell wrote down about what was done."""
+    return _TRACE.search(normal_path(path)) is not None
+
+
 def is_block_device(path: str) -> bool:
     return _BLOCK_DEVICE.match(path) is not None
 
@@ -117,6 +131,23 @@ def is_whole_tree(path: str) -> bool:
         or bare.rstrip("/") in ("~", "$HOME", "")
         or normal.startswith("../..")
     )
+
+
+_DROPS: Final = re.compile(
+    r"\b(?:drop\s+(?:database|table|schema|user)|truncate\s+table|flushall|flushdb)\b|dropDatabase\s*\(", re.I
+)
+_MINING_POOL: Final = re.compile(
+    r"stratum[\w+]{0,8}://|[^\n]{0,200}\"mining\.(?:subscribe|authorize|submit)\"", re.I
+)
+
+
+def destroys_tables(statement: str) -> bool:
+    """A statement or command that does away with a whole table or database."""
+    return _DROPS.search(statement) is not None
+
+
+def is_mining_pool(address: str) -> bool:
+    return _MINING_POOL.match(address) is not None
 
 
 def is_metadata_service(url: str) -> bool:

@@ -12,6 +12,7 @@ import urllib.parse
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from qwed.engines.code import places
 from qwed.engines.code.parsing import parse_all
 from qwed.engines.code.verdict import CodeVerdict, Report, excerpt
 
@@ -68,6 +69,10 @@ _REMOTE: Final = re.compile(
 _LOCAL: Final = re.compile(r"^process\.argv|^prompt\(\)$|^process\.stdin|^readline")
 _ENVIRONMENT: Final = re.compile(r"^process\.env$")
 _SECRET: Final = re.compile(r"^document\.cookie$|^(?:window\.)?(?:localStorage|sessionStorage)\b")
+# One variable is for the program to use, in a header too; these never belong in an address.
+_PRIVATE_VARIABLE: Final = re.compile(
+    r"\.(?:aws_|ssh_|\w*(?:secret|passw|private|credential|database_url))", re.I
+)
 _GLOBALS: Final = frozenset({"window", "globalThis", "global", "self", "this", "root", "top", "frames"})
 _HANDLER_PARAMETERS: Final = {
     "req": "req",
@@ -77,6 +82,7 @@ _HANDLER_PARAMETERS: Final = {
     "res": "res",
     "response": "res",
 }
+_IS_KEPT: Final = re.compile(r"(?:window\.)?(?:localStorage|sessionStorage|process\.env)\b")
 _CLEANERS: Final = frozenset(
     [
         "parseInt()",
@@ -111,6 +117,7 @@ class Evaluator:
         self.level = 0
         self.functions: list[str] = []
         self.free: set[str] = set()
+        self.bare_loops = 0
 
     # -- reporting -------------------------------------------------------------------------------------
 
@@ -161,7 +168,10 @@ class Evaluator:
         return UNKNOWN
 
     def _string(self, node: Any) -> Value:
-        return Value(unescaped(self.text(node)[1:-1]))
+        text = unescaped(self.text(node)[1:-1])
+        if places.is_mining_pool(text):
+            self.harm("mines-currency", self.line(node))
+        return Value(text)
 
     def _number(self, node: Any) -> Value:
         return Value(self.text(node), number=True)
@@ -198,6 +208,10 @@ class Evaluator:
         path = path.removeprefix("globalThis.").removeprefix("process.mainModule.").removeprefix("module.")
         if len(path) > MAX_PATH:
             return Value(taint=taint)
+        if path in ("process.env.HOME", "process.env.USERPROFILE"):
+            return Value("~", path=path)
+        if path.startswith("process.env.") and _PRIVATE_VARIABLE.search(path):
+            return Value(path=path, taint=(Origin("private", line, path),))
         if path.startswith("process.env."):
             # One variable is for the program to use; the whole environment is nobody else's.
             return Value(path=path)
@@ -270,6 +284,9 @@ class Evaluator:
                     self._children(key)
                 value = self.eval(child.child_by_field_name("value"))
                 self.rules.assigned(self, self.text(key).strip("'\""), value, self.line(child))
+                if self.text(key).strip("'\"").lower() in ("authorization", "x-api-key"):
+                    # What a client keeps to name itself by is sent in this header, and belongs there.
+                    value = Value(taint=tuple(o for o in value.taint if not _IS_KEPT.match(o.text)))
             else:
                 value = self.eval(child)
             taint = merged(taint, value.taint)
@@ -298,6 +315,8 @@ class Evaluator:
         match target.type:
             case "identifier" | "shorthand_property_identifier_pattern":
                 name = self.text(target)
+                if name == "location" and name in self.free:
+                    self.rules.stored(self, Value(path="globalThis"), name, UNKNOWN, value, self.line(target))
                 self.names[name] = value
                 self.rules.assigned(self, name, value, self.line(target))
             case "object_pattern":
@@ -373,6 +392,14 @@ class Evaluator:
         if node.type in ("function_declaration", "generator_function_declaration"):
             self.names[name] = Value(path=f"function {name}")
         return Value(path=f"function {name}")
+
+    def _endless(self, node: Any) -> Value:
+        """A loop that neither ends nor waits, while its body runs."""
+        bare = int(_is_bare(node, self.text(node)))
+        self.bare_loops += bare
+        value = self._children(node)
+        self.bare_loops -= bare
+        return value
 
     def _for_in(self, node: Any) -> Value:
         left = node.child_by_field_name("left")
@@ -472,6 +499,14 @@ def _descendants(node: Any, types: tuple[str, ...]) -> list[Any]:
         else:
             waiting.extend(current.named_children)
     return found
+
+
+_FOREVER: Final = re.compile(r"while\s*\(\s*(?:true|1|!0)\s*\)|for\s*\([^;)]*;\s*(?:true|1)?\s*;")
+_WAITS: Final = re.compile(r"\b(?:break|return|throw|await|yield)\b")
+
+
+def _is_bare(node: Any, text: str) -> bool:
+    return _FOREVER.search(text) is not None and _WAITS.search(text) is None
 
 
 def merged(first: tuple[Origin, ...], second: tuple[Origin, ...]) -> tuple[Origin, ...]:
@@ -643,6 +678,9 @@ _NODES: Final[dict[str, Callable[[Evaluator, Any], Value]]] = {
     "arrow_function": Evaluator._function,
     "method_definition": Evaluator._function,
     "for_in_statement": Evaluator._for_in,
+    "while_statement": Evaluator._endless,
+    "do_statement": Evaluator._endless,
+    "for_statement": Evaluator._endless,
     "import_statement": Evaluator._import,
     "call_expression": Evaluator._call,
     "new_expression": Evaluator._new,

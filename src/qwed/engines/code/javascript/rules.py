@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.code import places
+from qwed.engines.code.javascript import effects
 from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, Origin, Value
 
 Rule = Callable[[Evaluator, list[Value], int], Value | None]
@@ -107,6 +108,8 @@ def read_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     if places.is_sensitive(name):
         run.harm("reads-sensitive-file", line)
     kind = "secret" if places.is_sensitive(name) or places.is_local_secret(name) else "file"
+    if kind == "file" and name and places.leaves_working_tree(name):
+        kind = "outside"
     return Value(taint=(Origin(kind, line, "a file"),))
 
 
@@ -115,10 +118,24 @@ def write_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
     name = path.text or path.prefix
+    if places.is_trace(name.replace("\ufffc", "x")):
+        run.harm("covers-tracks", line)
+    if places.gives_rights(name):
+        run.harm("privilege", line)
+    if places.is_block_device(name):
+        run.harm("destructive-command", line)
     if places.is_persistent(name):
         run.harm("persistence", line)
     elif places.is_system(name) and not name.startswith(("/home/", "/Users/")):
         run.harm("writes-system-file", line)
+    return None
+
+
+def copy_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    """`copyFile(from, to)`, `rename`, `symlink`."""
+    if len(args) > 1:
+        read_file(run, args[:1], line)
+        write_file(run, args[1:2], line)
     return None
 
 
@@ -127,6 +144,8 @@ def delete_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
     name = path.text if path.text is not None else path.prefix
+    if places.is_trace(name.replace("\ufffc", "x")):
+        run.harm("covers-tracks", line)
     if name and (places.leaves_working_tree(name) or places.is_whole_tree(name)):
         run.harm("deletes-outside", line)
     return None
@@ -154,11 +173,11 @@ def request(run: Evaluator, args: list[Value], line: int) -> Value | None:
     taint = _kinds(url, "remote")
     if taint and not _FIXED_HOST.match(known):
         run.harm("server-side-request-forgery", line, taint)
-    for arg in args:
-        private = _kinds(arg, "secret")
-        whole = tuple(o for o in arg.taint if o.kind == "environment")
-        if private or (whole and arg.path in ("process.env", "JSON.stringify()", "{}")):
-            run.harm("exfiltration", line, private or whole)
+    private = _kinds(url, "private")
+    if private:
+        run.harm("exfiltration", line, private)
+    if not effects.stays_here(url):
+        effects.send(run, args, line)
     return Value(taint=(Origin("network", line, "a response"),))
 
 
@@ -205,6 +224,8 @@ def query(run: Evaluator, args: list[Value], line: int) -> Value | None:
             run.doubt("sql-from-pieces", line)
     elif text.text is not None and _SQL.match(text.text):
         run.report.effects.add("database")
+        if places.destroys_tables(text.text):
+            run.harm("destructive-command", line)
     elif text.taint and _kinds(text, "remote"):
         run.harm("sql-injection", line, text.taint)
     return None
@@ -262,6 +283,44 @@ def merge_objects(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
+def leave_page(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    effects.navigate(run, args, line)
+    return redirect(run, args, line)
+
+
+def run_array(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    """`Bun.spawn(["ls", "-l"])`."""
+    words = args[0].items if args and args[0].items else []
+    given = [*words[:1], Value(items=words[1:])] if words else args
+    return program(run, given, line)
+
+
+def start_itself(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    """`fork(__filename)` in a loop or timer that never ends starts as many as the machine holds."""
+    text = run.line_text(line)
+    if run.bare_loops or ("setInterval" in text and "__filename" in text):
+        run.harm("fork-bomb", line)
+    return program(run, args, line)
+
+
+def _open_connection(path: str) -> Rule:
+    """What is sent later goes through what this returns."""
+
+    def rule(run: Evaluator, args: list[Value], line: int) -> Value | None:
+        request(run, args, line)
+        return Value(path=f"{path}()", taint=(Origin("network", line, "a response"),))
+
+    return rule
+
+
+def _each_fs(names: str, rule: Rule) -> dict[str, Rule]:
+    """The three spellings that the file module has for each of its functions."""
+    plain = {
+        f"{owner}.{name}": rule for name in names.split() for owner in ("fs", "fs.promises", "fs/promises")
+    }
+    return plain | {f"fs.{name}Sync": rule for name in names.split()}
+
+
 def _names(prefix: str, names: str, rule: Rule) -> dict[str, Rule]:
     return {f"{prefix}{name}": rule for name in names.split()}
 
@@ -279,18 +338,19 @@ CALLS: Final[dict[str, Rule]] = {
     "require": require,
     "import": require,
     **_names("child_process.", "exec execSync", shell_command),
-    **_names("child_process.", "spawn spawnSync execFile execFileSync fork", program),
+    **_names("child_process.", "spawnSync execFile execFileSync", program),
+    **_names("child_process.", "spawn fork", start_itself),
     **_names("fs.", "readFile readFileSync createReadStream open openSync", read_file),
     **_names("fs.promises.", "readFile open", read_file),
     **_names("fs/promises.", "readFile open", read_file),
     **_names(
         "fs.",
-        "writeFile writeFileSync appendFile appendFileSync createWriteStream chmod chmodSync",
+        "writeFile writeFileSync appendFile appendFileSync createWriteStream mkdir mkdirSync",
         write_file,
     ),
     **_names("fs.promises.", "writeFile appendFile", write_file),
     **_names("fs/promises.", "writeFile appendFile", write_file),
-    **_names("fs.", "unlink unlinkSync truncate truncateSync", delete_file),
+    **_names("fs.", "unlink unlinkSync", delete_file),
     **_names("fs.promises.", "unlink", delete_file),
     **_names("fs/promises.", "unlink", delete_file),
     **_names("fs.", "rm rmSync rmdir rmdirSync", delete_tree),
@@ -304,23 +364,53 @@ CALLS: Final[dict[str, Rule]] = {
     ),
     **_names(
         "",
-        "http.get http.request https.get https.request got node-fetch superagent.get superagent.post",
+        "http.get https.get got node-fetch superagent.get superagent.post",
         request,
     ),
-    **_names(
-        "", "navigator.sendBeacon WebSocket needle XMLHttpRequest().open XMLHttpRequest().send", request
-    ),
+    **_names("", "navigator.sendBeacon needle XMLHttpRequest().open XMLHttpRequest().send", request),
     "JSON.stringify": stringify,
     "crypto.createHash": weak_hash,
     **_names("crypto.", "createCipher createDecipher", weak_cipher),
     "crypto.createCipheriv": lambda r, a, n: weak_cipher(r, [*a[:1], UNKNOWN, UNKNOWN], n),
     **_names("document.", "write writeln", page_text),
     **_names("res.", "send write end", page_text),
-    **_names("", "res.redirect location.assign location.replace window.open", redirect),
+    "res.redirect": redirect,
+    **_names("", "location.assign location.replace open", leave_page),
     **_names("", "node-serialize.unserialize serialize.unserialize", deserialize),
     **_names("process.", "binding dlopen _linkedBinding", native),
     "RegExp": pattern,
     "cors": share_with_origins,
+    **_each_fs("copyFile cp rename symlink link", copy_file),
+    **_each_fs("chmod lchmod", lambda r, a, n: (effects.change_mode(r, a, n), write_file(r, a, n))[1]),
+    **_each_fs("chown lchown", effects.change_owner),
+    **_each_fs("utimes lutimes", effects.change_times),
+    **_each_fs("truncate", lambda r, a, n: (write_file(r, a, n), delete_file(r, a, n))[1]),
+    **_names("fs-extra.", "emptyDir emptyDirSync", delete_tree),
+    **_names("fs-extra.", "outputFile outputFileSync writeJson writeJsonSync", write_file),
+    **_names("fs-extra.", "copy copySync move moveSync", copy_file),
+    **_names("Deno.", "readTextFile readTextFileSync readFile readFileSync", read_file),
+    **_names("Deno.", "writeTextFile writeTextFileSync writeFile writeFileSync", write_file),
+    **_names("Deno.", "remove removeSync", delete_file),
+    "Bun.write": write_file,
+    "Bun.file": read_file,
+    **_names("", "Deno.run Deno.Command Bun.spawn Bun.spawnSync", run_array),
+    "process.kill": effects.kill,
+    **_names("process.", "setuid setgid seteuid setegid setgroups initgroups", effects.become),
+    "sudo-prompt.exec": effects.become,
+    "auto-launch().enable": effects.start_with_the_machine,
+    **_names("", "WebSocket().send net.connect().write net.connect().end", effects.send),
+    **_names("net.createConnection().", "write end", effects.send),
+    **_names("", "http.request().write http.request().end https.request().write", effects.send),
+    **_names("", "https.request().end tls.connect().write dgram.createSocket().send", effects.send),
+    **_names("dns.", "lookup resolve resolve4 resolveTxt", effects.look_up_host),
+    **_names("", "postMessage parent.postMessage opener.postMessage top.postMessage", effects.post_message),
+    "EventSource": request,
+    **{path: _open_connection(path) for path in ("http.request", "https.request", "WebSocket")},
+    **_names("", "Worker worker_threads.Worker", effects.start_worker),
+    **_names("", "CoinHive.Anonymous CoinHive.User", effects.mine),
+    "@aws-sdk/client-ec2.RunInstancesCommand": effects.rent_machines,
+    "os.homedir": effects.home,
+    **_names("path.", "join resolve normalize", effects.join_path),
     **_names("", "jsonwebtoken.sign jwt.sign", sign_token),
     **_names("", "jsonwebtoken.verify jwt.verify", verify_token),
     **_names(
@@ -328,6 +418,8 @@ CALLS: Final[dict[str, Rule]] = {
     ),
 }
 METHODS: Final[dict[str, Rule]] = {
+    **_names("", "dropDatabase flushAll flushall FLUSHALL", effects.drop_database),
+    "runInstances": effects.rent_machines,
     "query": query,
     "execute": query,
     "raw": query,
@@ -394,8 +486,10 @@ class Rules:
                 run.harm("open-redirect", line, value.taint)
         elif name == "NODE_TLS_REJECT_UNAUTHORIZED":
             run.harm("tls-verification-off", line)
-        if name in ("src", "href") and _kinds(value, "secret"):
+        if name in effects.SINKS and effects.leaks(value) and not effects.stays_here(value):
             run.harm("exfiltration", line, value.taint)
+        if name in ("src", "href", "action") and value.text is not None and value.text.startswith("http"):
+            run.report.effects.add("network")
         if (
             name == "__proto__"
             or "__proto__" in owner.path

@@ -2,7 +2,16 @@
 
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import RuleBook
-from qwed.engines.code.python.rules import databases, execution, files, network, processes, weaknesses, web
+from qwed.engines.code.python.rules import (
+    databases,
+    effects,
+    execution,
+    files,
+    network,
+    processes,
+    weaknesses,
+    web,
+)
 from qwed.engines.code.python.values import Const, Items, Value
 
 
@@ -29,6 +38,7 @@ RULE_BOOK = RuleBook(
         **databases.CALLS,
         **web.CALLS,
         **weaknesses.CALLS,
+        **effects.CALLS,
     },
     methods={
         **execution.METHODS,
@@ -37,6 +47,7 @@ RULE_BOOK = RuleBook(
         **databases.METHODS,
         **web.METHODS,
         **weaknesses.METHODS,
+        **effects.METHODS,
     },
     mentions=weaknesses.MENTIONS,
     assignments=[weaknesses.assigned, weaknesses.keyword_checked, weaknesses.connection_string],

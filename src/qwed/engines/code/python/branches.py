@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from qwed.engines.code.python import guards
+from qwed.engines.code.python import guards, loops
 from qwed.engines.code.python.calls import Calls
 from qwed.engines.code.python.machine import (
     LEAVES,
@@ -167,8 +167,11 @@ class Branches(Calls):
 
     def _while(self, node: ast.While) -> int:
         self.eval(node.test)
+        bare = int(loops.is_bare(node))
         self.unbounded_loops += 1
+        self.bare_loops += bare
         self._once(node.body, lambda: None)
+        self.bare_loops -= bare
         self.unbounded_loops -= 1
         return self.block(node.orelse)
 

@@ -17,6 +17,7 @@ from qwed.engines.code.python.machine import (
 from qwed.engines.code.python.names import (
     DANGEROUS_CALLS,
     ENVIRONMENT,
+    OUTSIDE,
     SANITIZERS,
     SECRET,
 )
@@ -281,10 +282,11 @@ class Calls(Expressions):
             return Unknown(merge_taint(call.everything))
         shape = SANITIZERS.get(path)
         if shape is not None:
-            kept = tuple(o for e in call.everything for o in e.taint if o.kind in (SECRET, ENVIRONMENT))
+            kept = tuple(
+                o for e in call.everything for o in e.taint if o.kind in (SECRET, OUTSIDE, ENVIRONMENT)
+            )
             return Unknown(CLEAN if shape == "number" else kept, shape)
-        if rule is None:
-            self._hand_over(call)
+        self._hand_over(call)
         taint = both(target.taint, merge_taint(call.everything))
         made = self.reference(path + "()", call.line, taint)
         if isinstance(made, Ref):

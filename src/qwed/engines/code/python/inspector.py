@@ -4,6 +4,7 @@ import ast
 import re
 from typing import Final
 
+from qwed.engines.code import places
 from qwed.engines.code.python.book import RULE_BOOK
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
@@ -30,6 +31,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
     _check_coding(text, report)
+    _check_pools(tree, report)
     try:
         run.run(tree)
         names = Names(tree)
@@ -63,6 +65,15 @@ def _said(error: SyntaxError | ValueError) -> str:
 def _undecided(rule: str) -> CodeVerdict:
     problem = Problem(rule, 1, "the text is nested too deeply to be parsed", certain=False)
     return CodeVerdict(LANGUAGE, (problem,), purity="not inspected")
+
+
+def _check_pools(tree: ast.Module, report: Report) -> None:
+    """The address of a mining pool, or the words that are said to one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
+            known = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+            if places.is_mining_pool(known):
+                report.harm("mines-currency", node.lineno, known)
 
 
 def _check_coding(text: str, report: Report) -> None:

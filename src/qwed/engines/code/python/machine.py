@@ -218,6 +218,8 @@ class Machine:
         self.has_walrus = ":=" in source
         self.assigned: dict[int, set[str]] = {}
         self.unbounded_loops = 0
+        # Of these, how many neither end nor wait.
+        self.bare_loops = 0
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps

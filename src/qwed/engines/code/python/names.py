@@ -10,6 +10,7 @@ REMOTE: Final = "remote"
 LOCAL: Final = "local"
 ENVIRONMENT: Final = "environment"
 FILE: Final = "file"
+OUTSIDE: Final = "outside-file"
 NETWORK: Final = "network"
 PARAMETER: Final = "parameter"
 SECRET: Final = "secret"  # noqa: S105 - the name of a kind

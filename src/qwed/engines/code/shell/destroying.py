@@ -270,16 +270,13 @@ def _run_inside(run: Runner, args: list[str], line: int) -> None:
             return
 
 
-_DROPS: Final = re.compile(
-    r"\b(?:drop\s+(?:database|table|schema|user)|truncate\s+table|flushall|flushdb)\b|dropDatabase\s*\(", re.I
-)
 _CLIENT_RUNS: Final = re.compile(r"\\!\s*(.+)|copy\s[^\n]+?\bprogram\s+'([^']+)'", re.I)
 
 
 def database(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("database")
     text = " ".join(map(words.plain, argv[1:])) + "\n" + (stdin.text or "")
-    if _DROPS.search(text):
+    if places.destroys_tables(text):
         run.harm("destructive-command", line)
     for found in _CLIENT_RUNS.finditer(text):
         run.doubt("runs-text", line)

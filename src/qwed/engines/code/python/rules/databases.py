@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
@@ -46,11 +47,15 @@ def _judge_query(run: Interpreter, call: Call, query: Value) -> None:
     if isinstance(query, Text):
         if _SQL.match(query.known()):
             run.report.effects.add("database")
+            if places.destroys_tables(query.known()):
+                run.harm("destructive-command", call.line)
             _judge_holes(run, call, query)
         return
     if isinstance(query, Const):
         if isinstance(query.data, str) and _SQL.match(query.data):
             run.report.effects.add("database")
+            if places.destroys_tables(query.data):
+                run.harm("destructive-command", call.line)
         return
     outside = tuple(origin for origin in query.taint if origin.kind in (REMOTE, LOCAL, NETWORK))
     if (outside and not isinstance(query, Ref)) or (

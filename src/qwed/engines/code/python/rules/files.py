@@ -7,7 +7,7 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
-from qwed.engines.code.python.names import FILE, NETWORK, REMOTE, SECRET
+from qwed.engines.code.python.names import FILE, NETWORK, OUTSIDE, REMOTE, SECRET
 from qwed.engines.code.python.values import (
     UNKNOWN,
     Choice,
@@ -46,6 +46,8 @@ def read(run: Interpreter, path: Value | None, line: int) -> Taint:
             kind = SECRET
         elif places.is_local_secret(name):
             kind = SECRET
+        elif kind != SECRET and places.leaves_working_tree(name):
+            kind = OUTSIDE
     _traversal(run, path, line)
     return (Origin(kind, line, "a file"),)
 
@@ -53,6 +55,12 @@ def read(run: Interpreter, path: Value | None, line: int) -> Taint:
 def write(run: Interpreter, path: Value | None, line: int) -> None:
     run.report.effects.add("file-write")
     for name in known_names(path):
+        if places.is_trace(name):
+            run.harm("covers-tracks", line)
+        if places.gives_rights(name):
+            run.harm("privilege", line)
+        if places.is_block_device(name):
+            run.harm("destructive-command", line)
         if places.is_persistent(name):
             run.harm("persistence", line)
         elif places.is_block_device(name) or (
@@ -101,6 +109,8 @@ def delete_file(run: Interpreter, call: Call) -> Value:
     run.report.effects.add("file-delete")
     path = call.argument(0, "path")
     for name in known_names(path):
+        if places.is_trace(name):
+            run.harm("covers-tracks", call.line)
         if places.leaves_working_tree(name) or places.is_persistent(name) or places.is_sensitive(name):
             run.harm("deletes-outside", call.line)
     _traversal(run, path, call.line)
@@ -112,6 +122,8 @@ def delete_tree(run: Interpreter, call: Call) -> Value:
     path = call.argument(0, "path")
     names = known_names(path)
     _traversal(run, path, call.line)
+    if any(places.is_trace(name) for name in names):
+        run.harm("covers-tracks", call.line)
     if any(places.leaves_working_tree(name) or places.is_whole_tree(name) for name in names):
         run.harm("deletes-outside", call.line)
     elif not names and not _is_scratch(path):
@@ -136,6 +148,12 @@ def read_source(run: Interpreter, call: Call) -> Value | None:
 def write_target(run: Interpreter, call: Call) -> Value | None:
     write(run, call.argument(0), call.line)
     return UNKNOWN
+
+
+def empty_file(run: Interpreter, call: Call) -> Value | None:
+    """`os.truncate`: what was in the file is gone."""
+    write(run, call.argument(0, "path"), call.line)
+    return delete_file(run, call)
 
 
 def serve_file(run: Interpreter, call: Call) -> Value | None:
@@ -314,7 +332,7 @@ CALLS: dict[str, Rule] = {
     "os.replace": read_source,
     "os.symlink": read_source,
     "os.link": read_source,
-    "os.truncate": write_target,
+    "os.truncate": empty_file,
     "os.makedirs": write_target,
     "os.mkdir": write_target,
     "glob.glob": look_for_files,

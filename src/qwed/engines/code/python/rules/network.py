@@ -6,7 +6,7 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
-from qwed.engines.code.python.names import ENVIRONMENT, REMOTE, SECRET
+from qwed.engines.code.python.names import ENVIRONMENT, OUTSIDE, REMOTE, SECRET
 from qwed.engines.code.python.values import Choice, Const, Items, Ref, Table, Taint, Text, Value
 
 _FIXED_HOST: Final = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s\ufffc]+[/?#]", re.I)
@@ -71,25 +71,25 @@ def _judge_address(run: Interpreter, call: Call, url: Value | None) -> None:
 
 
 def _judge_leak(run: Interpreter, call: Call, body: Value) -> None:
-    leaking = _leaks(body)
+    leaking = leaks(body)
     if leaking:
         run.harm("exfiltration", call.line, leaking)
 
 
-def _leaks(value: Value, key: str = "") -> Taint:
+def leaks(value: Value, key: str = "") -> Taint:
     if isinstance(value, Table):
         for name, entry in value.entries.items():
-            found = _leaks(entry, str(name))
+            found = leaks(entry, str(name))
             if found:
                 return found
         return ()
     if isinstance(value, Items):
         for item in value.items:
-            found = _leaks(item, key)
+            found = leaks(item, key)
             if found:
                 return found
         return ()
-    secrets = tuple(origin for origin in value.taint if origin.kind == SECRET)
+    secrets = tuple(origin for origin in value.taint if origin.kind in (SECRET, OUTSIDE))
     if secrets:
         return secrets
     environment = tuple(origin for origin in value.taint if origin.kind == ENVIRONMENT)

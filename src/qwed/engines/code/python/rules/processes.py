@@ -22,6 +22,8 @@ def shell_command(run: Interpreter, call: Call) -> Value:
 
 def subprocess_call(run: Interpreter, call: Call) -> Value:
     run.report.effects.add("process")
+    if run.bare_loops and call.path == "subprocess.Popen":
+        run.harm("fork-bomb", call.line)
     command = call.argument(0, "args")
     shell = call.kwargs.get("shell")
     uses_shell = shell is not None and not (isinstance(shell, Const) and not shell.data)
@@ -270,7 +272,19 @@ CALLS: dict[str, Rule] = {
     "os.kill": kill,
     "os.killpg": kill,
     **dict.fromkeys(
-        ("os.setuid", "os.seteuid", "os.setgid", "os.setegid", "os.setresuid", "os.chroot"), become
+        (
+            "os.setuid",
+            "os.seteuid",
+            "os.setgid",
+            "os.setegid",
+            "os.setresuid",
+            "os.setresgid",
+            "os.setreuid",
+            "os.setgroups",
+            "os.initgroups",
+            "os.chroot",
+        ),
+        become,
     ),
     **dict.fromkeys(_SHELL, shell_command),
     **dict.fromkeys(_SUBPROCESS, subprocess_call),

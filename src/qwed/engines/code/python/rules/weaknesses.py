@@ -4,9 +4,11 @@ import ast
 import re
 from typing import Any, Final
 
+from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
+from qwed.engines.code.python.rules.files import known_names
 from qwed.engines.code.python.values import Const, Items, Origin, Ref, Table, Text, Unknown, Value
 
 _SECRET_NAME: Final = re.compile(
@@ -308,6 +310,9 @@ def change_mode(run: Interpreter, call: Call) -> Value | None:
         isinstance(mode, Ref) and mode.path in ("stat.S_IRWXO", "stat.S_IWOTH")
     ):
         run.harm("world-writable", call.line)
+    special = isinstance(mode, Const) and isinstance(mode.data, int) and mode.data & 0o6000
+    if special or any(places.is_system(name) for name in known_names(call.argument(0, "path"))):
+        run.harm("permissions", call.line)
     return None
 
 
