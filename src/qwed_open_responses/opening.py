@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain import json_text
+
 
 class Unreadable(Exception):
     """Reading stops here; the message says why."""
@@ -49,3 +51,29 @@ _OPENERS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...]] 
     (_has("to_dict"), lambda value: value.to_dict()),
     (_has("dict"), lambda value: value.dict()),
 )  # fmt: skip
+
+
+def json_value(text: str) -> Any:
+    """The object or array that the text is, or None for prose."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json_text.loads(text.encode("utf-8", "surrogatepass"))
+    except json_text.NotJson:
+        return None
+    except json_text.JsonError as error:
+        raise Unreadable(f"the JSON text is ambiguous: {error}") from None
+
+
+def digits_of(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise Unreadable("an integer of thousands of digits, too long to check") from None
+
+
+def decode_text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unreadable("the bytes are not UTF-8 text") from None

@@ -12,7 +12,7 @@ from typing import Any, Final
 from qwed.domain import json_text
 from qwed.domain.json_text import Unrepresentable, describe_type
 from qwed_open_responses import items
-from qwed_open_responses.opening import Unreadable, opened
+from qwed_open_responses.opening import Unreadable, decode_text, digits_of, json_value, opened
 from qwed_open_responses.parts import Text, ToolCall
 from qwed_open_responses.shapes import (
     ARGUMENT_KEYS,
@@ -73,7 +73,7 @@ class Reader:
 
     def read_output(self, value: Any) -> None:
         if isinstance(value, bytes | bytearray):
-            value = _decoded(bytes(value))
+            value = decode_text(bytes(value))
         if value is None or (isinstance(value, str) and not value.strip()):
             raise Unreadable("the output is empty: there is nothing to check")
         if isinstance(value, str):
@@ -88,13 +88,13 @@ class Reader:
             self.read_structured(value)
 
     def read_structured(self, value: Any) -> None:
-        if isinstance(value, str) and (parsed := _json_value(value)) is not None:
+        if isinstance(value, str) and (parsed := json_value(value)) is not None:
             value = parsed
         self._take_structured(opened(value))
 
     def _prose(self, text: str, path: str) -> None:
         """Text is a structured output when it is a JSON object or array, and prose otherwise."""
-        value = _json_value(text)
+        value = json_value(text)
         if value is None:
             self._text(text, path, "")
         elif isinstance(value, Mapping):
@@ -227,7 +227,7 @@ class Reader:
 
     def _message_text(self, text: str, path: str) -> None:
         """A message that is one JSON value is a structured output."""
-        value = _json_value(text)
+        value = json_value(text)
         if value is None:
             self._text(text, path, "")
             return
@@ -288,7 +288,7 @@ class Reader:
         if arguments is None:
             return {}
         if isinstance(arguments, bytes | bytearray):
-            arguments = _decoded(bytes(arguments))
+            arguments = decode_text(bytes(arguments))
         if isinstance(arguments, str):
             if not arguments.strip():
                 return {}
@@ -317,7 +317,7 @@ class Reader:
             self._text(value, path, key, in_call)
         elif kind is int:
             if value >= _LONG_INTEGER:
-                self._text(_digits(value), path, key, in_call)
+                self._text(digits_of(value), path, key, in_call)
         elif kind is dict:
             self._object(value, path, key, depth, in_call)
         elif kind is list or kind is tuple:
@@ -334,7 +334,7 @@ class Reader:
 
     def _json_text(self, text: str, path: str, key: str, depth: int, in_call: bool) -> bool:
         """A string that is itself a JSON object or array is read as one: names and calls in it count."""
-        value = _json_value(text)
+        value = json_value(text)
         if value is None:
             return False
         self._characters += len(text)
@@ -378,29 +378,3 @@ class Reader:
         if isinstance(plain, Mapping) and type(plain) is not dict:
             plain = dict(plain)
         self._walk(plain, path, key, depth + 1, in_call)
-
-
-def _json_value(text: str) -> Any:
-    """The object or array that the text is, or None for prose."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return json_text.loads(text.encode("utf-8", "surrogatepass"))
-    except json_text.NotJson:
-        return None
-    except json_text.JsonError as error:
-        raise Unreadable(f"the JSON text is ambiguous: {error}") from None
-
-
-def _digits(value: int) -> str:
-    try:
-        return str(value)
-    except ValueError:
-        raise Unreadable("an integer of thousands of digits, too long to check") from None
-
-
-def _decoded(raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Unreadable("the bytes are not UTF-8 text") from None
