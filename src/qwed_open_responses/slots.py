@@ -114,7 +114,12 @@ _OF_PROGRAMS: Final = frozenset(
 _INNER: Final = frozenset({"text", "sql", "value", "content", "body", "input", "raw", "string", "source"})
 
 _WORD = lazy_pattern(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_RUN_VERBS: Final = frozenset({"run", "execute", "exec", "eval", "evaluate", "interpret", "perform"})
+_RUN_VERBS: Final = frozenset(
+    {
+        "run", "runner", "execute", "executor", "execution", "exec", "eval", "evaluate", "evaluator",
+        "interpret", "perform", "sandbox",
+    }
+)  # fmt: skip
 _FINDING: Final = frozenset(
     """
     search find lookup semantic vector knowledge retrieve retriever retrieval rag faq docs documentation

@@ -31,6 +31,7 @@ def reason(tool: str, arguments: dict[str, Any], **options: Any) -> str | None:
         ("update_ticket", "internal_note", Slot.TEXT),
         ("terminal", "input", Slot.SHELL),
         ("run_code", "code", Slot.CODE),
+        ("code_runner", "code", Slot.CODE),
         ("python_sandbox", "script", Slot.PYTHON),
         ("apply_discount", "code", Slot.PERHAPS),
         ("ship", "country_code", Slot.UNKNOWN),
