@@ -118,6 +118,7 @@ class Evaluator:
         self.functions: list[str] = []
         self.free: set[str] = set()
         self.bare_loops = 0
+        self.unknown_modules: set[str] = set()
 
     # -- reporting -------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from qwed.engines.code import places
 from qwed.engines.code.javascript import effects
 from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, Origin, Value
+from qwed.engines.code.javascript.globals import is_known_module
 
 Rule = Callable[[Evaluator, list[Value], int], Value | None]
 
@@ -96,6 +97,8 @@ def require(run: Evaluator, args: list[Value], line: int) -> Value | None:
 
 
 def loaded(run: Evaluator, module: str, line: int) -> None:
+    if not is_known_module(module):
+        run.unknown_modules.add(module)
     if module in _UNSAFE_MODULES:
         run.doubt("unsafe-deserialisation", line)
 
@@ -435,6 +438,18 @@ _SETTINGS: Final = (
 )
 
 
+# Objects whose every member is a power of its own, and those of their members that are understood.
+_POWERS: Final = re.compile(r"(?:Deno|Bun|process|chrome|WebAssembly|vm|v8|inspector|repl|wasi)\.\w")
+_KNOWN_POWERS: Final = re.compile(
+    r"Deno\.(?:env|args|cwd|exit|serve|listen|connect|stat|readDir|mkdir|test|errors|stdout|stdin|close|copy)"
+    r"|Bun\.(?:serve|env|argv|sleep|version|hash|password|gzipSync|inspect|deepEquals)"
+    r"|process\.(?:cwd|exit|on|once|off|emit|nextTick|hrtime|uptime|memoryUsage|cpuUsage|getuid|getgid|geteuid|stdout"
+    r"|stderr|stdin|argv|env|emitWarning|umask|version|versions|platform|pid|ppid|removeListener|removeAllListeners"
+    r"|resourceUsage|abort|chdir|send|disconnect|listenerCount|addListener|setMaxListeners|exitCode|title|arch)\b"
+    r"|chrome\.(?:runtime|i18n|storage|action|alarms)\b|v8\.(?:getHeapStatistics|serialize)"
+)
+
+
 class Rules:
     """The judgements an evaluator is given."""
 
@@ -442,7 +457,11 @@ class Rules:
         self, run: Evaluator, target: Value, args: list[Value], receiver: Value, node: Any
     ) -> Value | None:
         line = run.line(node)
+        if any(target.path.startswith(module) for module in run.unknown_modules):
+            run.doubt("unknown-module", line)
         rule = CALLS.get(target.path)
+        if rule is None and _POWERS.match(target.path) and not _KNOWN_POWERS.match(target.path):
+            run.doubt("unknown-api", line)
         if rule is None and "." in target.path:
             rule = METHODS.get(target.path.rpartition(".")[2])
         if rule is None:

@@ -266,6 +266,8 @@ class Calls(Expressions):
 
     def _call_reference(self, target: Ref, call: Call) -> Value:
         path = target.path
+        if self.unknown_modules and path.partition(".")[0].partition("(")[0] in self.unknown_modules:
+            self.doubt("unknown-module", call.line)
         if call.receiver is None and target.args and path.endswith("()"):
             call.receiver = target
         folded = self._fold_call(path, call)

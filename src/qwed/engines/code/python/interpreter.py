@@ -20,6 +20,7 @@ from qwed.engines.code.python.machine import (
     is_hashable,
     parse,
 )
+from qwed.engines.code.python.modules import is_known_module
 from qwed.engines.code.python.names import (
     ALIASES,
     FLASK_APPS,
@@ -299,11 +300,13 @@ class Interpreter(Branches):
             name = alias.name
             bound = alias.asname or name.partition(".")[0]
             path = name if alias.asname else bound
+            self._note_module(name)
             self.scope.set(bound, self.reference(path, node.lineno))
             self.rules.imported(self, name, node.lineno)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = ("." * node.level) + (node.module or "")
+        self._note_module(module)
         for alias in node.names:
             if alias.name == "*":
                 self.star_modules.append(ALIASES.get(module, module))
@@ -314,6 +317,10 @@ class Interpreter(Branches):
             value = self.reference(f"{path}.{alias.name}", node.lineno)
             self.scope.set(alias.asname or alias.name, value)
             self.rules.imported(self, f"{module}.{alias.name}", node.lineno)
+
+    def _note_module(self, name: str) -> None:
+        if not is_known_module(name):
+            self.unknown_modules.add(name.partition(".")[0])
 
     def _global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.scope.global_names.update(node.names)

@@ -220,6 +220,8 @@ class Machine:
         self.unbounded_loops = 0
         # Of these, how many neither end nor wait.
         self.bare_loops = 0
+        # The first names of imported modules that are on no list.
+        self.unknown_modules: set[str] = set()
 
     def spend(self, steps: int = 1) -> None:
         self.steps += steps
