@@ -24,7 +24,7 @@ from qwed.domain.policy import (
 from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
 from qwed.engines.sql.rules import SqlRules
-from qwed.engines.tools import Checker, EmailRules, FileRules, PaymentRules, ToolRules, UrlRules
+from qwed.engines.tools import EmailRules, FileRules, PaymentRules, ToolRules, UrlRules
 from qwed.engines.tools.rules import CheckerKind
 from qwed.policy import Mistake, PolicyError, engine_rules, explain, load_policy, sections
 from qwed.policy.engines import CHECK_KINDS, RULES
@@ -174,6 +174,31 @@ def test_an_action_that_gets_another_engine_forgets_what_it_was():
     assert policy.actions["read_database"] == ActionRule("sql")
 
 
+def test_members_of_sql_and_code_actions_can_be_marked():
+    rules = engine_rules(
+        load(
+            """
+actions:
+  execute_sql: {checks: {note: text}}
+  run_line: {engine: code, checks: {line: shell, note: text}}
+"""
+        )
+    )
+
+    assert rules.sql.slots == {"execute_sql": {"note": "text"}}
+    assert rules.code.slots == {"run_line": {"line": "shell", "note": "text"}}
+
+
+def test_a_mark_that_says_nothing_to_the_engine_is_a_mistake():
+    assert mistake("actions: {execute_sql: {checks: {note: shell}}}") == (
+        "qwed.yaml:1: actions.execute_sql.checks.note: shell says nothing to the sql engine; "
+        "expected one of sql, text"
+    )
+    assert mistake("actions: {calculate: {checks: {note: text}}}").endswith(
+        "text says nothing to the math engine; expected none"
+    )
+
+
 def test_checks_of_parameters_reach_the_engine():
     policy = load("tools: {fetch: {checks: {folder: path, address: url}}}")
 
@@ -181,10 +206,7 @@ def test_checks_of_parameters_reach_the_engine():
         ParameterCheck("address", "url"),
         ParameterCheck("folder", "path"),
     )
-    assert engine_rules(policy).tools.checkers_of("fetch") == (
-        Checker(kind="url", parameter="address"),
-        Checker(kind="path", parameter="folder"),
-    )
+    assert engine_rules(policy).tools.marks_of("fetch") == {"address": "url", "folder": "path"}
 
 
 def test_the_cost_is_price_and_usage_but_at_least_the_minimum():
@@ -301,7 +323,7 @@ def test_the_file_knows_every_rule_of_an_engine_and_its_default(section: str, st
     default = struct()
 
     assert {key: rule.default for key, rule in RULES[section].items()} == {
-        field: getattr(default, field) for field in struct.__struct_fields__
+        field: getattr(default, field) for field in struct.__struct_fields__ if field != "slots"
     }
 
 

@@ -28,13 +28,15 @@ from qwed.engines.protocol import Engine
 class EngineRules(msgspec.Struct, frozen=True):
     """What the operator's policy tells the engines; `None` leaves an engine at its own defaults.
 
-    `sql` is a `qwed.engines.sql.SqlRules`, `tools` a `qwed.engines.tools.ToolRules`. They are not
-    named in the types, so that reading a policy does not load the engines.
+    `sql` is a `qwed.engines.sql.SqlRules`, `code` a `qwed.engines.code.CodeRules`, `tools` a
+    `qwed.engines.tools.ToolRules`. They are not named in the types, so that reading a policy does not
+    load the engines.
     """
 
     actions: Mapping[str, str] = ACTION_ENGINES
     tool_risks: Mapping[str, Risk] = TOOL_RISK_LEVELS
     sql: Any = None
+    code: Any = None
     tools: Any = None
 
 
@@ -64,6 +66,8 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     CODE: Entry(
         "qwed.engines.code",
         "CodeEngine",
+        "code",
+        "CodeRules",
         libraries=(
             "qwed.engines.code.python.inspector",
             "qwed.engines.code.shell.inspector",

@@ -37,8 +37,9 @@ def _begins_with(piece: str, first_words: frozenset[str]) -> bool:
     parts = piece.split(None, 1)
     if not parts:
         return False
-    word = parts[0].rpartition("/")[2]
-    if "?" in parts[0]:
+    word = parts[0]
+    # A path runs whatever stands there, and a pattern whatever it matches.
+    if "?" in parts[0] or "/" in parts[0]:
         return True
     if word in first_words or word.lower() in _statement_verbs():
         return True
@@ -57,9 +58,5 @@ def _first_words() -> frozenset[str]:
     shell = "qwed.engines.code.shell"
     rules: frozenset[str] = frozenset(importlib.import_module(f"{shell}.commands").COMMANDS)
     programs = importlib.import_module(f"{shell}.programs")
-    acting = frozenset(name for name, effects in programs.PROGRAMS.items() if effects - _READING)
-    built_in: frozenset[str] = programs.BUILT_IN
-    return _KEYWORDS | rules | acting | built_in
-
-
-_READING: Final = frozenset({"file-read"})
+    known: frozenset[str] = programs.BUILT_IN | programs.PROGRAMS.keys()
+    return _KEYWORDS | rules | known

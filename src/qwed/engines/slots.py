@@ -29,7 +29,7 @@ _RUN_KINDS: Final = frozenset({RUNS_SQL, RUNS_SHELL, RUNS_PYTHON, RUNS_JAVASCRIP
 
 
 class SlotTable(msgspec.Struct, frozen=True):
-    """`runs` and `data` are by folded name of a top-level member or field."""
+    """`runs` is by the folded name of a top-level member or field, `data` by that of a member anywhere."""
 
     runs: Mapping[str, str] = {}
     data: frozenset[str] = frozenset()
@@ -79,13 +79,12 @@ def kind_of(slot: str, table: SlotTable, marks: Mapping[str, str]) -> str | None
     marked = marks.get(slot)
     if marked is not None:
         return marked
-    first, _, rest = slot.partition(".")
-    if marks.get(first) == TEXT:
+    members = slot.split(".")
+    if marks.get(members[0]) == TEXT:
         return TEXT
-    name = fold_name(first)
-    if name in table.data and first not in marks:
+    if table.data and not table.data.isdisjoint(map(fold_name, members)):
         return TEXT
-    return table.runs.get(name) if not rest else None
+    return table.runs.get(fold_name(slot)) if len(members) == 1 else None
 
 
 def table_of(engine: str, action: Action) -> SlotTable:
@@ -101,13 +100,11 @@ def _runs(kinds: Mapping[str, str]) -> dict[str, str]:
 
 
 _SQL_RUNS: Final = _runs({RUNS_SQL: "sql query statement stmt"})
-_SQL_DATA: Final = frozenset({"dialect"})
-_SQL_TABLE: Final = SlotTable(_SQL_RUNS, _SQL_DATA)
-_SQL_TABLE_WITHOUT_QUERY: Final = SlotTable({**_SQL_RUNS, "code": RUNS_SQL}, _SQL_DATA)
+_SQL_TABLE: Final = SlotTable(_SQL_RUNS)
+_SQL_TABLE_WITHOUT_QUERY: Final = SlotTable({**_SQL_RUNS, "code": RUNS_SQL})
 _CODE_RUNS: Final = _runs({RUNS_CODE: "code source script program", RUNS_SHELL: "command cmd shell bash"})
-_CODE_DATA: Final = frozenset({"language"})
-_CODE_TABLE: Final = SlotTable(_CODE_RUNS, _CODE_DATA)
-_CODE_TABLE_WITHOUT_CODE: Final = SlotTable({**_CODE_RUNS, "query": RUNS_CODE}, _CODE_DATA)
+_CODE_TABLE: Final = SlotTable(_CODE_RUNS)
+_CODE_TABLE_WITHOUT_CODE: Final = SlotTable({**_CODE_RUNS, "query": RUNS_CODE})
 
 # -- tools: by the words of their names, which the operator chose --------------------------------------
 
@@ -149,7 +146,7 @@ _WORDS_ASKED: Final = frozenset(
     ["query", "q", "question", "text", "prompt", "keyword", "keywords", "topic", "term", "terms", "input"]
 )
 
-_DATABASE_TABLE: Final = SlotTable(_SQL_RUNS, frozenset({"dialect"}))
+_DATABASE_TABLE: Final = SlotTable(_SQL_RUNS)
 _SHELL_TABLE: Final = SlotTable(_runs({RUNS_SHELL: "command cmd shell bash script query code"}))
 
 

@@ -13,13 +13,22 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.policy import Policy
-from qwed.domain.registry import TOOL_CONTROL
+from qwed.domain.registry import CODE, SQL, TOOL_CONTROL
 from qwed.engines.catalogue import EngineRules
 from qwed.policy import readers
 from qwed.policy.readers import Invalid, Reader, Reading, flag, list_of, matching, optional, text, whole
 from qwed.policy.yaml_text import Node
 
-CHECK_KINDS: Final = ("url", "path", "sql", "email", "payment", "shell", "code", "text")
+CHECK_KINDS: Final = (
+    *("url", "path", "email", "payment"),
+    *("sql", "shell", "python", "javascript", "code", "text"),
+)
+# What may be said of a member, by the engine that its action is bound to.
+KINDS_BY_ENGINE: Final = {
+    SQL: frozenset({"sql", "text"}),
+    CODE: frozenset({"shell", "python", "javascript", "code", "text"}),
+    TOOL_CONTROL: frozenset(CHECK_KINDS),
+}
 TOOL_SECTIONS: Final = {
     "files": "FileRules",
     "urls": "UrlRules",
@@ -134,23 +143,41 @@ def engine_rules(policy: Policy) -> EngineRules:
         actions={name: rule.engine for name, rule in policy.actions.items() if name not in tools},
         tool_risks={name: rule.risk for name, rule in tools.items() if rule.risk is not None},
         sql=_sql_rules(policy),
+        code=_code_rules(policy),
         tools=_tool_rules(policy),
     )
 
 
+def _slots(policy: Policy, engine: str) -> dict[str, dict[str, str]]:
+    """By action type: what the operator says of its members."""
+    return {
+        name: {check.parameter: check.kind for check in rule.checks}
+        for name, rule in policy.actions.items()
+        if rule.engine == engine and rule.checks
+    }
+
+
 def _sql_rules(policy: Policy) -> Any:
-    return importlib.import_module(f"{_SQL}.rules").SqlRules(**policy.sql) if policy.sql else None
+    slots = _slots(policy, SQL)
+    if not policy.sql and not slots:
+        return None
+    return importlib.import_module(f"{_SQL}.rules").SqlRules(**policy.sql, slots=slots)
+
+
+def _code_rules(policy: Policy) -> Any:
+    slots = _slots(policy, CODE)
+    return importlib.import_module("qwed.engines.code.rules").CodeRules(slots) if slots else None
 
 
 def _tool_rules(policy: Policy) -> Any:
     given = {name: getattr(policy, name) for name in TOOL_SECTIONS if getattr(policy, name)}
-    checked = {name: rule.checks for name, rule in policy.actions.items() if rule.checks}
+    checked = _slots(policy, TOOL_CONTROL)
     if not given and not checked:
         return None
     module = importlib.import_module(_TOOLS)
     sections = {name: getattr(module, TOOL_SECTIONS[name])(**values) for name, values in given.items()}
     checkers = {
-        name: tuple(module.Checker(kind=check.kind, parameter=check.parameter) for check in checks)
+        name: tuple(module.Checker(kind=kind, parameter=parameter) for parameter, kind in checks.items())
         for name, checks in checked.items()
     }
     return module.ToolRules(**sections, checkers=checkers)

@@ -10,6 +10,7 @@ from qwed.domain.policy import (
     DEFAULT_POLICY,
     ActionRule,
     ApprovalRules,
+    ParameterCheck,
     Policy,
     Profile,
     RateLimit,
@@ -20,7 +21,7 @@ from qwed.domain.registry import CODE, ENGINE_NAMES, SQL, TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
 from qwed.policy import readers
-from qwed.policy.engines import RULES
+from qwed.policy.engines import KINDS_BY_ENGINE, RULES
 from qwed.policy.mistakes import PolicyError
 from qwed.policy.readers import Reading
 from qwed.policy.sections import FILE
@@ -160,7 +161,16 @@ class _Assembly:
         base = known or ActionRule(TOOL_CONTROL)
         if given.get("engine", base.engine) != base.engine:
             base = ActionRule(given["engine"])
+        self._compare_checks(name, given.get("engine", base.engine), given.get("checks", ()))
         return _with_risk(msgspec.structs.replace(base, **_without_enabled(given)))
+
+    def _compare_checks(self, name: str, engine: str, checks: tuple[ParameterCheck, ...]) -> None:
+        allowed = KINDS_BY_ENGINE.get(engine, frozenset())
+        for check in checks:
+            if check.kind not in allowed:
+                expected = f"one of {', '.join(sorted(allowed))}" if allowed else "none"
+                message = f"{check.kind} says nothing to the {engine} engine; expected {expected}"
+                self._fail(message, "actions", name, "checks", check.parameter)
 
     def _tool(self, name: str, given: Mapping[str, Any]) -> ActionRule:
         known = DEFAULT_POLICY.actions.get(name, ActionRule(TOOL_CONTROL))

@@ -56,6 +56,7 @@ def checks(reading: Reading, node: Node, path: str) -> Any:
 ACTION: Final[Mapping[str, Reader]] = {
     "engine": readers.one_of("engine", ENGINE_NAMES),
     "risk": readers.risk,
+    "checks": checks,
     "price_usd": amount,
     "min_price_usd": amount,
     "enabled": flag,

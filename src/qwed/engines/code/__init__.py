@@ -2,10 +2,12 @@
 
 from qwed.engines.code.engine import CodeEngine
 from qwed.engines.code.inspect import inspect_code, inspect_javascript, inspect_python, inspect_shell
+from qwed.engines.code.rules import CodeRules
 from qwed.engines.code.verdict import CodeVerdict, Problem
 
 __all__ = [
     "CodeEngine",
+    "CodeRules",
     "CodeVerdict",
     "Problem",
     "inspect_code",

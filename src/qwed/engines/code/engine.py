@@ -38,6 +38,7 @@ class _Unsaid:
 
 UNSAID: Final = _Unsaid()
 _UNKNOWN: Final = "unknown"
+_OWN_MEMBERS: Final = frozenset({"language"})
 
 
 class CodeEngine:
@@ -54,7 +55,7 @@ class CodeEngine:
         return text_size(action) <= quick and (action.code or "").count("for ") <= _QUICK_LOOPS
 
     def verify(self, action: Action) -> Finding:
-        use = sort_texts(CODE, action, self._rules.slots.get(action.type, {}))
+        use = sort_texts(CODE, action, self._rules.slots.get(action.type, {}), own=_OWN_MEMBERS)
         declared = action.parameters.get("language", UNSAID)
         findings = [self.judge(text, kind, declared) for text, kind in use.runs if not _is_blank(text)]
         if not findings:

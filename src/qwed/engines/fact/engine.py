@@ -28,6 +28,7 @@ from qwed.engines.fact.sources import (
 from qwed.engines.fact.structured import judge_records
 from qwed.engines.fact.text import Item, read_items
 from qwed.engines.fact.verdicts import Stance, Witness
+from qwed.engines.unread import name_unread
 
 MAX_CLAIM: Final = 4_096
 MAX_ASSERTIONS: Final = 24
@@ -47,6 +48,10 @@ class FactEngine:
             return False
 
     def verify(self, action: Action) -> Finding:
+        read = frozenset({"sources", "claim" if action.query is None else "query"})
+        return name_unread(self._verify(action), action, read)
+
+    def _verify(self, action: Action) -> Finding:
         claim = action.query if action.query is not None else action.parameters.get("claim")
         if not isinstance(claim, str) or not claim.strip():
             return uncertain(FACT, Risk.LOW, "no claim is given")

@@ -13,6 +13,7 @@ from qwed.engines.math.examination import Examined, corrected_text, examine
 from qwed.engines.math.inputs import Inputs, Path, Source
 from qwed.engines.math.judge import Outcome
 from qwed.engines.math.problems import Malformed, MathProblem
+from qwed.engines.unread import name_unread
 
 # Quick texts: nothing in them loads a library or grows a number beyond a few hundred digits.
 _QUICK: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
@@ -44,7 +45,7 @@ class MathEngine:
         try:
             return _verify(action)
         except MathProblem as problem:
-            return _problem(problem)
+            return name_unread(_problem(problem), action, inputs.READ_SLOTS)
         except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
             return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
 
@@ -64,7 +65,8 @@ def _verify(action: Action) -> Finding:
         given = Inputs([Source(("query",), action.query)], {})
         return _answered(action, given, [only])
     given = inputs.collect(action)
-    return _answered(action, given, [examine(source.text, given.variables) for source in given.sources])
+    finding = _answered(action, given, [examine(source.text, given.variables) for source in given.sources])
+    return name_unread(finding, action, inputs.read_slots(given))
 
 
 _VERIFIED: Final = Status.VERIFIED

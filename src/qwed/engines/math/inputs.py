@@ -58,6 +58,13 @@ _LOOKS_LIKE_CLAIM: Final = re.compile(
 )
 
 
+# Members that say something to the engine itself, whatever else the action holds.
+READ_SLOTS: Final = frozenset(
+    {"query", "code", *_EXPRESSION_KEYS, *_RESULT_KEYS, *_VARIABLE_KEYS, *_OPERATION_KEYS, *_OPERAND_LISTS}
+    | {name for pair in _OPERAND_PAIRS for name in pair}
+)
+
+
 class Source(msgspec.Struct, frozen=True):
     """A text to examine. With `result_path`, its end from `result_start` on came from there."""
 
@@ -86,6 +93,14 @@ def collect(action: Action) -> Inputs:
     used = {path[-1] for path, _ in main} | {result}
     sources.extend(_other_texts(action, used))
     return Inputs(sources, _variables(parameters))
+
+
+def read_slots(given: Inputs) -> frozenset[str]:
+    """The slots that were read: those of the engine, and every text that looked like a claim."""
+    paths = [source.path for source in given.sources]
+    return READ_SLOTS | {
+        ".".join(part for part in path[path[0] == "parameters" :] if not part.isdigit()) for path in paths
+    }
 
 
 def _first(parameters: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:

@@ -10,7 +10,8 @@ from typing import Final
 
 from qwed.engines.words import words
 
-_COMMENT: Final = re.compile(r"/\*!?\d{0,6}|\*/|--[^\n]*|#[^\n]*")
+# MySQL runs what stands in `/*! … */`: of such a comment only the signs go.
+_COMMENT: Final = re.compile(r"/\*(?!M?!)(?:[^*]|\*(?!/))*+(?:\*/)?|/\*M?!\d{0,6}|\*/|--[^\n]*|#[^\n]*")
 _TOKEN: Final = re.compile(r"""[\w$@.\-:\[\]`"]+|'[^']*'?|[^\s\w]""")
 _KINDS: Final = words(
     """
@@ -101,10 +102,21 @@ def _create(tokens: list[str]) -> bool:
     if index is None:
         return tokens[:1] == ["index"] and "on" in tokens[:3]
     kind = next(token for token in tokens if token in _KINDS)
-    needed = _AFTER_A_NEW.get(kind)
     if kind == "index" and tokens[index] == "on":
         return True
+    if kind in _NAMED_ALONE:
+        return _ends_or(tokens, index + 1, _AFTER_A_NAME)
+    needed = _AFTER_A_NEW.get(kind)
     return any(token in needed for token in tokens[index + 1 : index + 12]) if needed else True
+
+
+_NAMED_ALONE: Final = words("user role login database schema server tablespace")
+_AFTER_A_NAME: Final = words(
+    """
+    , @ . identified with password for from without default authorization owner encoding template character
+    charset collate on in foreign location datafile options superuser createdb
+    """
+)
 
 
 def _alter(tokens: list[str]) -> bool:

@@ -107,11 +107,22 @@ def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | Non
         for template in _PLACES:
             verdict = inspect(template.replace("{}", spelling), dialect, rules)
             for problem in verdict.problems:
-                if problem.failure is Failure.FORBIDDEN and problem.rule != "system_catalog":
+                if problem.failure is Failure.FORBIDDEN and _is_injection(problem.rule, spelling):
                     return _injected_value(value, problem.rule)
         if _LEAVES_THE_QUOTES.search(spelling):
             return _injected_value(value, "outside the quotation marks")
     return None
+
+
+def _is_injection(rule: str, value: str) -> bool:
+    """`Lamp #4` holds no comment, unless something before it ends what it stands in."""
+    if rule == "comment_truncation" and _COMMENT_SIGNS.search(value) is None:
+        return _ENDS_A_VALUE.search(value) is not None
+    return rule != "system_catalog"
+
+
+_COMMENT_SIGNS: Final = re.compile(r"--|/\*")
+_ENDS_A_VALUE: Final = re.compile(r"['\"`)\\]|\A\s*-?\d+\s*#")
 
 
 def _injected_value(value: str, why: str) -> Problem:

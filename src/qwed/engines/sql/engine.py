@@ -101,7 +101,7 @@ def _is_within(slot: str, slots: frozenset[str]) -> bool:
 
 
 # `schema` is the engine's own parameter: tables, written as the statements that make them.
-_OWN_MEMBERS: Final = frozenset({"schema"})
+_OWN_MEMBERS: Final = frozenset({"schema", "dialect"})
 _SCHEMA_VERBS: Final = frozenset({"create", "alter", "set", "comment"})
 _OTHER_VERBS: Final = re.compile(
     r"\b(?:drop|delete|insert|update|truncate|grant|exec|call|copy|merge|load)", re.I

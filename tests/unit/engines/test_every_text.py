@@ -1,0 +1,252 @@
+"""What a text can be run as is said by its slot; what is found in any other text counts."""
+
+from typing import Any
+
+import pytest
+from tests.corpora import hostile_texts
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Failure, Finding, Status
+from qwed.domain.risk import Risk
+from qwed.engines.candidates import find_in
+from qwed.engines.code import CodeEngine, CodeRules
+from qwed.engines.sql import SqlEngine, SqlRules
+from qwed.engines.tools import Checker, ToolControlEngine, ToolRules
+
+SQL = SqlEngine()
+CODE = CodeEngine()
+TOOLS = ToolControlEngine()
+NAMES = [
+    "body",
+    "Code",
+    "snippet",
+    "payload",
+    "q",
+    "note",
+    "args",
+    "input",
+    "expression",
+    "data",
+    "x1",
+    "текст",
+]
+
+
+def verify_code(**parameters: Any) -> Finding:
+    return CODE.verify(Action("execute_code", code="1+1", parameters=parameters))
+
+
+def verify_sql(**parameters: Any) -> Finding:
+    return SQL.verify(Action("execute_sql", query="SELECT 1", parameters=parameters))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_harmful_program_is_found_whatever_the_parameter_is_called(name: str) -> None:
+    finding = verify_code(**{name: "import os\nos.system('rm -rf /home')"})
+
+    assert (finding.status, finding.failure, finding.risk) == (
+        Status.FAILED,
+        Failure.FORBIDDEN,
+        Risk.CRITICAL,
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statement_that_does_more_than_read_counts_whatever_the_parameter_is_called(name: str) -> None:
+    assert verify_sql(**{name: "DROP TABLE users"}).risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize("place", ["target", "key", "nested", "list", "json", "type"])
+def test_no_place_is_left_out(place: str) -> None:
+    text = "DROP TABLE users"
+    actions = {
+        "target": Action("execute_sql", query="SELECT 1", target=text),
+        "key": Action("execute_sql", query="SELECT 1", parameters={text: 1}),
+        "nested": Action("execute_sql", query="SELECT 1", parameters={"a": {"b": [{"c": text}]}}),
+        "list": Action("execute_sql", query="SELECT 1", parameters={"a": ["DROP", "TABLE", "users"]}),
+        "json": Action("execute_sql", query="SELECT 1", parameters={"a": '{"b": "DROP TABLE users"}'}),
+        "type": Action(text, query="SELECT 1"),
+    }
+
+    finding = SQL.verify(actions[place])
+
+    assert finding.risk is Risk.CRITICAL
+    assert finding.evidence["found_elsewhere"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"command": ["rm", "-rf", "/home"]},
+        {"cmd": "rm", "args": ["-rf", "/home"]},
+        {"program": "rm", "arguments": "-rf /home"},
+        {"shell": "rm -rf /home"},
+        {"script": "rm -rf /home"},
+        {"source": "rm = rf = home = 1\nrm -rf /home"},
+        {"steps": ["ls", "rm -rf /home"]},
+        {"code": ["import os", "os.system('rm -rf /home')"]},
+    ],
+)
+def test_a_command_is_read_as_one_however_it_is_handed_over(parameters: dict[str, Any]) -> None:
+    finding = verify_code(**parameters)
+
+    assert (finding.status, finding.failure) == (Status.FAILED, Failure.FORBIDDEN), finding
+
+
+def test_status_is_the_worst_and_risk_the_highest_apart_from_each_other() -> None:
+    finding = CODE.verify(
+        Action("execute_code", code="def broken(", parameters={"script": "import os\nos.remove('a')"})
+    )
+    doubtful = SQL.verify(
+        Action("execute_sql", query="SELECT my_function(1)", parameters={"note": "DROP TABLE users"})
+    )
+
+    assert (finding.status, finding.risk) == (Status.FAILED, Risk.CRITICAL)
+    assert (doubtful.status, doubtful.risk) == (Status.UNCERTAIN, Risk.CRITICAL)
+
+
+ORDINARY = """users|Monthly revenue by region|drop me a line|ls|EU-West|O'Neil & Sons|call mom
+create a chart of sales|touch base with the client|2024-05-01|make dinner|<b>bold</b>"""
+
+
+@pytest.mark.parametrize("value", ORDINARY.replace("\n", "|").split("|"))
+def test_an_ordinary_value_beside_what_runs_changes_nothing(value: str) -> None:
+    sql, code = verify_sql(title=value), verify_code(title=value)
+
+    assert (sql.status, sql.risk) == (Status.VERIFIED, Risk.LOW), sql
+    assert (code.status, code.risk) == (Status.VERIFIED, Risk.MEDIUM), code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* a word */ DROP TABLE users",
+        "drop /* a\nword */ table users -- bye",
+        "/*!50000 DROP TABLE users */",
+        "CREATE USER mallory",
+        "create database x encoding 'UTF8'",
+        "CREATE TABLE x (id int)",
+    ],
+)
+def test_a_complete_statement_is_found_around_comments(text: str) -> None:
+    found = find_in(text)
+
+    assert found is not None
+    assert found.risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create user stories examples",
+        "create table tennis league",
+        "drop table tennis today",
+        "create view of it",
+    ]
+    + [
+        "update customers set expectations",
+        "delete from inbox folder",
+        "grant access to Bob",
+        "exec summary",
+    ],
+)
+def test_english_that_begins_like_a_statement_is_none(text: str) -> None:
+    assert find_in(text) is None
+
+
+def test_what_does_not_parse_fails_in_a_run_slot_and_says_nothing_elsewhere() -> None:
+    in_a_run_slot = SQL.verify(
+        Action("execute_sql", query="SELECT 1", parameters={"Statement": "frob the x"})
+    )
+    elsewhere = verify_sql(title="frob the x")
+
+    assert (in_a_run_slot.status, in_a_run_slot.failure) == (Status.FAILED, Failure.MALFORMED)
+    assert elsewhere.status is Status.VERIFIED
+
+
+@pytest.mark.parametrize("name", ["query_name", "country_code", "program_id", "source_id", "command_line_id"])
+def test_a_name_that_only_resembles_a_run_slot_is_none(name: str) -> None:
+    assert verify_code(**{name: "Monthly revenue"}).status is Status.VERIFIED
+    assert verify_sql(**{name: "Monthly revenue"}).status is Status.VERIFIED
+    assert TOOLS.verify(Action("lookup", parameters={name: "DE"})).status is Status.VERIFIED
+
+
+def test_a_data_slot_is_never_judged_as_a_program() -> None:
+    for text in hostile_texts.ALL:
+        for action in (
+            Action("send_email", parameters={"to": "a@example.com", "subject": "hi", "body": text}),
+            Action("file_write", parameters={"path": "a.txt", "content": text}),
+        ):
+            finding = TOOLS.verify(action)
+
+            assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), (text, finding)
+
+
+def test_an_operator_may_mark_a_slot_as_text_or_as_a_program() -> None:
+    sql = SqlEngine(SqlRules(slots={"execute_sql": {"note": "text", "extra": "sql"}}))
+    code = CodeEngine(CodeRules(slots={"execute_code": {"note": "text", "line": "shell"}}))
+    tools = ToolControlEngine(
+        ToolRules(
+            checkers={
+                "ask": (Checker(kind="sql", parameter="q"), Checker(kind="text", parameter="why")),
+                "go": (Checker(kind="javascript", parameter="body"),),
+            }
+        )
+    )
+
+    def by_sql(**parameters: Any) -> Finding:
+        return sql.verify(Action("execute_sql", query="SELECT 1", parameters=parameters))
+
+    def by_code(**parameters: Any) -> Finding:
+        return code.verify(Action("execute_code", code="1", parameters=parameters))
+
+    assert by_sql(note="DROP TABLE users").risk is Risk.LOW
+    assert by_sql(extra="not a statement").failure is Failure.MALFORMED
+    assert by_code(note="rm -rf /home").status is Status.VERIFIED
+    assert by_code(line="frobnicate --all").status is Status.UNCERTAIN
+    assert tools.verify(Action("ask", parameters={"q": "not sql", "why": "x"})).failure is Failure.MALFORMED
+    assert tools.verify(Action("ask", parameters={"why": "rm -rf /home"})).status is Status.VERIFIED
+    assert tools.verify(Action("go", parameters={"body": "let let = ("})).failure is Failure.MALFORMED
+
+
+def test_a_value_that_the_driver_binds_is_data_and_only_that() -> None:
+    def bound(query: str, **parameters: Any) -> Finding:
+        return SQL.verify(Action("execute_sql", query=query, parameters=parameters))
+
+    text = "DROP TABLE users"
+
+    assert bound("SELECT a FROM t WHERE b = ?", params=[text]).risk is Risk.LOW
+    assert bound("SELECT a FROM t WHERE b = :name", name=text).risk is Risk.LOW
+    assert bound("SELECT a FROM t WHERE b = ?", params=[text, "more"]).risk is Risk.CRITICAL
+    assert bound("SELECT a FROM t WHERE b = ?", params=["x"], note=text).risk is Risk.CRITICAL
+    assert bound("SELECT a FROM t WHERE b = :name", name="x", other=text).risk is Risk.CRITICAL
+
+
+def test_more_texts_than_are_collected_leave_it_to_a_person() -> None:
+    many = {"items": ["x"] * 300}
+
+    for finding in (verify_sql(**many), verify_code(**many), TOOLS.verify(Action("do", parameters=many))):
+        assert (finding.status, finding.risk >= Risk.LOW) == (Status.UNCERTAIN, True)
+
+
+def test_a_long_text_that_may_act_is_left_to_a_person() -> None:
+    found = find_in("x = 1\n" * 20_000)
+
+    assert found is not None
+    assert found.status is Status.UNCERTAIN
+
+
+def test_the_schema_describes_tables_and_nothing_else() -> None:
+    tables = "CREATE TABLE users (id int);\nALTER TABLE users ADD CONSTRAINT u UNIQUE (id);"
+
+    assert verify_sql(schema=tables).risk is Risk.LOW
+    assert verify_sql(schema=tables + "\nDROP TABLE users").risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize("language", ["python", "shell", "javascript"])
+def test_a_text_of_letters_beyond_ascii_does_not_end_the_process(language: str) -> None:
+    for character in ("\U000fec04", "\U0003da48", "\u0099", "é", "\u2028", "\U0001f600"):
+        for text in (f"{{{character}", f"${{{character}}}", f"{{1..{character}}}", f"[[ {character} ]]"):
+            finding = CODE.verify(Action("execute_code", code=text, parameters={"language": language}))
+
+            assert finding.risk >= Risk.MEDIUM
