@@ -1,12 +1,15 @@
 """Rows that decide: what somebody does to one beside the gateway is named by comparing it with the ledger."""
 
+import asyncio
 import re
 import sqlite3
 from pathlib import Path
 
+import asyncpg
 import msgspec
 import pytest
 from tests.contract.test_stores import DURABLE, Shelf, database_of
+from tests.support.fakes import FakeClock
 from tests.support.records import (
     RING,
     a_key,
@@ -18,6 +21,7 @@ from tests.support.records import (
     an_outcome,
     noted,
 )
+from tests.support.services import shared
 from tests.support.states import (
     AGENT,
     APPROVAL,
@@ -32,6 +36,7 @@ from tests.support.states import (
 
 from qwed.domain.agents import AgentStatus
 from qwed.domain.approvals import ApprovalStatus
+from qwed.domain.conduct import Conduct
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.ports import StateDiffers
 from qwed.gateway.records import Record
@@ -39,6 +44,8 @@ from qwed.gateway.waiting import run
 from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.states import KEYS, is_state, subject_of
 from qwed.stores.bodies import encode
+from qwed.stores.postgres import open_postgres, snapshot
+from qwed.stores.postgres.schema import migrate, read_migrations
 from qwed.stores.sqlite.ledger import Followed, verify_ledger
 from qwed.stores.state_columns import agent_columns, approval_columns, key_columns
 
@@ -308,6 +315,7 @@ def test_rows_of_the_version_before_are_taken_over_once_and_said_to_be(tmp_path)
     path = old_file(tmp_path)
     shelf = Shelf("sqlite", tmp_path, DEFAULT_POLICY)
     assert run(shelf.store.agent(AGENT.agent_id)) == AGENT
+    assert run(shelf.store.ledger_state()).adopted == 3
     shelf.reopen()
     shelf.commit(noted(AGENT, shelf.now, agent=msgspec.structs.replace(AGENT, description="new")))
     shelf.store.close()
@@ -317,6 +325,76 @@ def test_rows_of_the_version_before_are_taken_over_once_and_said_to_be(tmp_path)
     assert isinstance(found, Followed)
     assert (found.rows, found.adopted) == (3, 3)
     assert found.adopted_ms is not None
+
+
+def old_database() -> str:
+    """A database of the version before, with an agent, a key, an approval and a misdeed."""
+    url = shared().empty_database()
+    known = read_migrations()
+    before = next(one.number for one in known if "require_commitment" in one.script)
+
+    async def fill() -> None:
+        await migrate(url, known[: before - 1])
+        connection = await asyncpg.connect(url)
+        rows = {
+            "agents": {**agent_columns(AGENT), "trust": int(AGENT.trust_level)},
+            "keys": key_columns(KEY),
+            "approvals": {**approval_columns(APPROVAL), "version": 0},
+            "standings": {"agent_id": AGENT.agent_id, "actions": 3, "conduct": encode(Conduct(denied=1))},
+        }
+        for table, row in rows.items():
+            places = ", ".join(f"${number}" for number in range(1, len(row) + 1))
+            sql = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})"
+            await connection.execute(sql, *row.values())
+        await connection.close()
+
+    asyncio.run(fill())
+    return url
+
+
+def test_rows_of_a_database_of_the_version_before_are_taken_over_once(tmp_path):
+    url = old_database()
+    for _ in range(2):
+        store = open_postgres(url, DEFAULT_POLICY, FakeClock(), RING)
+        assert run(store.agent(AGENT.agent_id)) == AGENT
+        assert run(store.differences(TABLES)) == []
+        state = run(store.ledger_state())
+        assert (state.adopted, state.adopted_ms) == (4, FakeClock().now_ms())
+        assert run(store.differences(TABLES)) == []
+        store.close()
+    PostgresAttacker(url).write("keys", {**key_columns(a_key(b"x" * 32, None)), "salt": None})
+    waiting = snapshot(url, tmp_path / "copy.db")
+    store = open_postgres(url, DEFAULT_POLICY, FakeClock(), RING)
+
+    assert [one.kind for one in run(store.differences(TABLES))] == [Kind.INSERTED]
+    store.close()
+    found = verify_ledger(tmp_path / "copy.db", RING.known(), (), waiting)
+    assert isinstance(found, Tampering) and found.kind is Kind.INSERTED
+
+
+def test_an_older_gateway_can_not_write_a_row_without_its_entry():
+    url = old_database()
+    open_postgres(url, DEFAULT_POLICY, FakeClock(), RING).close()
+
+    async def write(sql: str) -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    for sql in (
+        "UPDATE agents SET status = 'active'",
+        "DELETE FROM approvals",
+        "INSERT INTO keys VALUES ('k', 'h', NULL, 'b')",
+        "UPDATE standings SET conduct = 'x'",
+        "INSERT INTO outcomes VALUES ('act_1', 'a', 'unknown', 'f', 'b')",
+    ):
+        with pytest.raises(asyncpg.RaiseError, match="upgrade this gateway"):
+            asyncio.run(write(sql))
+    # Its decisions, and what they count, go on.
+    asyncio.run(write("UPDATE standings SET actions = actions + 1"))
+    asyncio.run(write("INSERT INTO outcomes VALUES ('act_1', 'a', 'success', 'f', 'b')"))
 
 
 def test_a_row_that_is_inserted_after_the_taking_over_is_not_taken_over(tmp_path):

@@ -1,6 +1,7 @@
 """From a SQLite file to PostgreSQL: everything is kept, the ledger verifies, and the gateway goes on."""
 
 import json
+import sqlite3
 
 import pytest
 from tests.support.cluster import Cluster, verify_request
@@ -53,6 +54,9 @@ def test_everything_is_kept_and_the_ledger_verifies_and_goes_on(tmp_path):
     moved = qwed("migrate", "--to", url, "--json", cwd=tmp_path)
     assert moved.returncode == 0, moved.stderr
     assert json.loads(moved.stdout)["ledger"] == "valid"
+    verified = qwed("ledger", "verify", "--database", url, cwd=tmp_path)
+    assert verified.returncode == 0, verified.stdout
+    assert "rows (agents, keys" in verified.stdout and "counters" in verified.stdout
 
     with Cluster(tmp_path, url, None, 1) as new:
         assert picture(new, agent, supervised) == before
@@ -82,3 +86,19 @@ def test_a_file_that_a_gateway_owns_is_not_moved(tmp_path):
 def test_it_moves_to_a_database_server_only(tmp_path, target):
     (tmp_path / "qwed.db").touch()
     assert qwed("migrate", "--to", target, cwd=tmp_path).returncode == 2
+
+
+def test_a_file_whose_rows_somebody_edited_is_not_moved(tmp_path):
+    with Server(tmp_path) as server:
+        agent = server.register()
+    file = sqlite3.connect(tmp_path / "qwed.db", isolation_level=None)
+    file.execute("UPDATE agents SET status = 'suspended' WHERE agent_id = ?", (agent["agent_id"],))
+    file.close()
+
+    verified = qwed("ledger", "verify", cwd=tmp_path)
+    moved = qwed("migrate", "--to", shared().new_database(), cwd=tmp_path)
+
+    assert verified.returncode == 1
+    assert f"agents {agent['agent_id']} was edited" in verified.stdout
+    assert moved.returncode == 1
+    assert "does not verify, and is not moved" in moved.stderr

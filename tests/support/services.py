@@ -31,12 +31,16 @@ class Shared(msgspec.Struct, frozen=True):
     says: str
 
     def new_database(self) -> str:
-        """An empty database of this caller's own."""
+        """An empty store of this caller's own: the schema is there."""
+        return self.empty_database(TEMPLATE)
+
+    def empty_database(self, template: str = "template0") -> str:
+        """As `new_database`, without a schema."""
         name = f"t_{uuid.uuid4().hex}"
         port = int(self.postgres.rsplit(":", 1)[1].split("/", 1)[0])
         server = PostgresServer(Path())
         server.port = port
-        server.sql(f'CREATE DATABASE "{name}" TEMPLATE {TEMPLATE}')
+        server.sql(f'CREATE DATABASE "{name}" TEMPLATE {template}')
         return server.url(name)
 
 

@@ -333,3 +333,6 @@ class LedgerState(msgspec.Struct, frozen=True):
     head: bytes
     first_ms: int | None
     last_ms: int | None
+    #: Rows that decide and were there before rows were committed, and when they were taken over.
+    adopted: int = 0
+    adopted_ms: int | None = None

@@ -37,6 +37,12 @@ def not_measured(
         None,
         "the chain was not followed while this report was made; the section on the ledger says how to do it",
     )
+    if ledger.adopted_ms is not None:
+        yield _unmeasured(
+            "agents, keys, approvals and trust before they were committed to the ledger",
+            ledger.adopted,
+            f"these rows were taken over on {iso(ledger.adopted_ms)[:10]}, and are not provable before",
+        )
     if checkpoint is None:
         yield _unmeasured(
             "a signed checkpoint",

@@ -38,5 +38,9 @@ def _check(store: Checked) -> None:
             integrity.add(difference)
     except GatewayError as error:
         integrity.failure = f"agents and keys could not be compared with the ledger: {error}"
+    # Rows that make this crash are not right because of it: nobody is told that all is well.
+    except Exception as defect:  # noqa: BLE001
+        kind = type(defect).__name__
+        integrity.failure = f"agents and keys could not be compared with the ledger: {kind}"
     finally:
         integrity.is_checking = False

@@ -14,6 +14,9 @@ from qwed.domain.risk import Risk
 from qwed.domain.times import iso
 from qwed.ect.signatures import keys_of
 from qwed.gateway import compliance, counting
+from qwed.gateway.counting import Approvals, Count
+from qwed.gateway.records import LedgerState, ReportScope
+from qwed.gateway.unmeasured import not_measured
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.stores import memory, open_sqlite
 from qwed.stores.sqlite import writing
@@ -436,3 +439,14 @@ def test_more_approvals_than_a_page_are_all_counted(world, monkeypatch):
     part = report_of(world, agent, **{"from": iso(world.clock.now_ms() - 2 * SECOND)})["figures"]["approvals"]
 
     assert (everything["total"], part["total"]) == (7, 3)
+
+
+def test_rows_that_were_taken_over_are_not_provable_before_that_day():
+    scope = ReportScope(0, 1_000)
+    ledger = LedgerState(5, b"", 0, 1, adopted=3, adopted_ms=1_700_000_000_000)
+
+    told = list(not_measured(scope, Count(), Approvals(0), ledger, None, 1_000))
+
+    (row,) = [row for row in told if "committed to the ledger" in row["what"]]
+    assert row["count"] == 3
+    assert "taken over on 2023-11-14, and are not provable before" in row["why"]

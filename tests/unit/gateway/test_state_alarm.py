@@ -137,8 +137,9 @@ def test_what_takes_longer_goes_on_in_the_background_and_is_said_to():
     assert store.integrity.refuses_agent("a")
 
 
-def test_rows_that_can_not_be_compared_are_no_good_news():
-    store = SlowStore(StoreUnavailable("the disk is gone"))
+@pytest.mark.parametrize("error", [StoreUnavailable("the disk is gone"), KeyError("agent_id")])
+def test_rows_that_can_not_be_compared_are_no_good_news(error):
+    store = SlowStore(error)
     store.let_go.set()
 
     check_at_start(store, seconds=10)

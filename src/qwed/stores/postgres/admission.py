@@ -25,6 +25,7 @@ from qwed.stores.postgres.plain import PlainAdmissions
 from qwed.stores.postgres.requests import Asked, Held, Request, new_token
 from qwed.stores.postgres.rows import spending_of, standing_of
 from qwed.stores.postgres.statements import SQL
+from qwed.stores.postgres.states import Stated, checked_body
 from qwed.stores.postgres.texts import stored, stored_or_none
 
 CONTENTION_SECONDS: Final = 5.0
@@ -120,6 +121,9 @@ class Admissions:
         if row["body"] is None:
             raise StoreUnavailable(f"the agent {agent_id} is not in this database")
         agent = decode(Agent, row["body"])
+        if any(one.agent != agent for one in asked if one.agent.agent_id == agent_id):
+            # Changed meanwhile, by a gateway or by somebody else: the entry about it tells.
+            agent = await checked_body(connection, Agent, Stated("agents", "agent_id"), agent_id)
         spending = spending_of(row, now_ms, row["hour"])
         per_hour = agent.budget.max_requests_per_hour
         wanting = sum(one.agent.agent_id == agent_id for one in asked)

@@ -242,7 +242,10 @@ DELETE FROM crossings WHERE agent_id = $1 AND conversation_id = $2
 
 -- name: ledger_state
 SELECT (SELECT seq FROM ledger ORDER BY seq DESC LIMIT 1), (SELECT hash FROM ledger ORDER BY seq DESC LIMIT 1),
-       (SELECT at_ms FROM ledger ORDER BY seq LIMIT 1), (SELECT at_ms FROM ledger ORDER BY seq DESC LIMIT 1)
+       (SELECT at_ms FROM ledger ORDER BY seq LIMIT 1), (SELECT at_ms FROM ledger ORDER BY seq DESC LIMIT 1),
+       adopted.count, adopted.at_ms
+FROM (SELECT count(*) AS count, max(at_ms) AS at_ms FROM ledger
+      WHERE subject >= 'adopt_state:' AND subject < 'adopt_state;') AS adopted
 
 -- name: survey
 SELECT l.at_ms >= $3 AND l.at_ms < $4 AS is_in_period,

@@ -287,7 +287,7 @@ async def survey(connection: Connection, scope: ReportScope, after_seq: int) -> 
             changes.append(found.payload)
         alike, costs = tally_of(found, outcome)
         tallies[alike] = added(tallies.get(alike), costs)
-    last_seq = (await ledger_state(connection)).entries
+    last_seq = int(await connection.fetchval(SQL["ledger_size"]))
     return Survey(
         tuple(Tally(*alike, *costs) for alike, costs in tallies.items()),
         tuple(changes),
@@ -298,10 +298,8 @@ async def survey(connection: Connection, scope: ReportScope, after_seq: int) -> 
 
 
 async def ledger_state(connection: Connection) -> LedgerState:
-    entries, head, first_ms, last_ms = await connection.fetchrow(SQL["ledger_state"])
-    if entries is None:
-        return LedgerState(0, Head().hash, None, None)
-    return LedgerState(entries, head, first_ms, last_ms)
+    entries, *rest = await connection.fetchrow(SQL["ledger_state"])
+    return LedgerState(0, Head().hash, None, None) if entries is None else LedgerState(entries, *rest)
 
 
 async def ping(connection: Connection) -> None:

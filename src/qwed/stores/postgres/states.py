@@ -110,7 +110,7 @@ class StateRows:
             keys,
         )
         await self._connection.execute(f"DELETE FROM {table} WHERE {is_one}", keys)  # noqa: S608
-        gone = [subject_of(table, row) for row in rows if row[SALT] is not None]
+        gone = [subject_of(table, dict(row)) for row in rows if row[SALT] is not None]
         await self._enter((subject, tombstone(subject)) for subject in gone)
         return len(rows)
 
@@ -199,7 +199,7 @@ async def differences(connection: Connection, tables: Sequence[str]) -> list[Dif
 async def compare(connection: Connection, tables: Sequence[str]) -> list[Difference]:
     """As `differences`, within the caller's transaction."""
     states = await states_of(connection, tables)
-    rows = {table: await connection.fetch(select_rows(table)) for table in tables}
+    rows = {table: [dict(row) for row in await connection.fetch(select_rows(table))] for table in tables}
     found = list(find_differences(tables, rows.__getitem__, states, lambda _: ()))
     wrong = {(one.table, one.key) for one in found}
     named = {

@@ -27,6 +27,7 @@ from qwed.ledger.chain import Head
 from qwed.stores.bodies import decode
 from qwed.stores.sqlite.deliveries import DELIVERY, delivery_of
 from qwed.stores.sqlite.rows import Rows
+from qwed.stores.sqlite.states import ADOPTIONS
 from qwed.stores.tables import AccountRows, Counters
 
 SCORE: Final = "peer, number, event, evidence, score_before, score_after, at, revokes, seq"
@@ -301,7 +302,8 @@ class Reading(Rows):
         last = self._row("SELECT seq, hash, at_ms FROM ledger ORDER BY seq DESC LIMIT 1")
         if first is None or last is None:
             return LedgerState(0, Head().hash, None, None)
-        return LedgerState(last[0], last[1], first[0], last[2])
+        adopted = self._row(ADOPTIONS)
+        return LedgerState(last[0], last[1], first[0], last[2], *(adopted or ()))
 
     def ping(self) -> None:
         self._row("SELECT 1 FROM ledger LIMIT 1")

@@ -33,6 +33,8 @@ Run = Callable[..., sqlite3.Cursor]
 #: In the words of the two indexes, so that they are used.
 _IN_STATES: Final = "subject >= 'state:' AND subject < 'state;'"
 _IN_ADOPTED: Final = "subject >= 'adopt_state:' AND subject < 'adopt_state;'"
+#: How many rows were taken over, and when.
+ADOPTIONS: Final = f"SELECT count(*), max(at_ms) FROM ledger WHERE {_IN_ADOPTED}"  # noqa: S608
 _LAST: Final = "SELECT seq, commitment FROM ledger WHERE {which} AND subject = ? ORDER BY seq DESC LIMIT 1"
 #: Old rows that one round of housekeeping drops.
 MAX_DROPPED: Final = 1_000
