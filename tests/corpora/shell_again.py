@@ -169,6 +169,8 @@ READS = (
     "echo ~",
     "echo ~root",
     "echo [a-z]*",
+    "[ a == b* ]",
+    "x='1 -o -f /etc/passwd'; [ $x ]",
     "set",
     "declare -p",
     "export -p",

@@ -36,6 +36,15 @@ def test_what_is_forbidden_in_one_language_is_refused_in_all(text, language):
     assert verdict.harms
 
 
+@pytest.mark.parametrize("first", ["print(1)", "console.log(1)", "foo (bar)", "x = (1, 2)"])
+def test_a_command_after_a_line_that_no_shell_reads_is_refused_where_no_language_is_at_home(first):
+    assert judge_program(f"{first}\n{DELETION}", None).harms
+
+
+def test_a_command_in_a_text_of_several_lines_is_only_text():
+    assert not judge_program(f'frob(1)\nwrite("""\n{DELETION}\n""")', None).harms
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -63,6 +63,17 @@ def find_runnable(text: str) -> str | None:
     return text[:begins] if is_error else None
 
 
+_COMMAND_LINE: Final = re.compile(r"""[ \t]*["'\\]?[\w./]{1,80}["']?[ \t]+(?:-{1,2}\w|/|~)""")
+_MANY_LINES: Final = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}|`[^`]*`|/\*.*?\*/", re.DOTALL)
+
+
+def find_command_lines(text: str) -> str:
+    """Lines that look like commands, outside of texts of several lines. A shell that is typed into reads on
+    after a line that it can't read."""
+    lines = _MANY_LINES.sub("''", text).split("\n")
+    return "".join(f"{line}\n" for line in lines if _COMMAND_LINE.match(line))
+
+
 def is_no_command(text: str) -> bool:
     """Whether every line is, to a shell, a command that no table knows with plain arguments."""
     for line in text.split("\n"):

@@ -10,7 +10,13 @@ from typing import Final
 import msgspec
 
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
-from qwed.engines.code.pretests import find_runnable, is_harmless_python, is_no_command, is_no_javascript
+from qwed.engines.code.pretests import (
+    find_command_lines,
+    find_runnable,
+    is_harmless_python,
+    is_no_command,
+    is_no_javascript,
+)
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
@@ -76,6 +82,9 @@ class _Readings:
         """A shell runs line by line, so the lines before one that it can't read count."""
         runnable = find_runnable(self._text)
         begun = self._text if runnable is None else runnable
+        later = "" if runnable is None or is_guess else find_command_lines(self._text[len(runnable) :])
+        if later:
+            return self._read_lines(begun, later)
         if is_no_command(begun):
             return _runs_nothing() if runnable is None else _does_not_parse(SHELL, _stops_at(begun))
         verdict = self.inspect(SHELL, begun, is_guess=is_guess)
@@ -84,6 +93,13 @@ class _Readings:
         kept = tuple(problem for problem in verdict.problems if problem.certain)
         return msgspec.structs.replace(
             verdict, problems=kept, pure=False, malformed=_stops_at(begun), home=False
+        )
+
+    def _read_lines(self, begun: str, later: str) -> CodeVerdict:
+        """No language is at home: the lines after one that a shell can't read may be meant for it too."""
+        verdict = self.inspect(SHELL, begun + later, is_guess=True)
+        return msgspec.structs.replace(
+            verdict, problems=verdict.harms, pure=False, malformed=_stops_at(begun), home=False
         )
 
     def inspect(self, language: str, text: str, *, is_guess: bool = False) -> CodeVerdict:

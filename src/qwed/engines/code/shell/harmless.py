@@ -59,6 +59,7 @@ class _Walk:
         self.set_here: frozenset[str] = frozenset()
         self.loop_variables: list[str] = []
         self.rounds = 1
+        self.is_double = False
         self.printed = 0
 
     def text(self, node: Any) -> str:
@@ -328,6 +329,7 @@ class _Walk:
     def test(self, node: Any) -> None:
         if node.children[0].type not in ("[", "[["):
             raise NotHarmless("evaluates text as arithmetic")
+        self.is_double = node.children[0].type == "[["
         for child in node.named_children:
             self.condition(child)
 
@@ -357,11 +359,12 @@ class _Walk:
             raise NotHarmless("evaluates text as arithmetic")
 
     def _operand(self, node: Any) -> Kind:
-        if node.type == "extglob_pattern":
+        if node.type == "extglob_pattern" and self.is_double:
             self._check_pattern(node)
             return Kind.PLAIN
         kind, _ = self.word(node)
-        if kind is Kind.ANY:
+        is_split = kind is Kind.WORDS and node.type in ("simple_expansion", "expansion", "concatenation")
+        if kind is Kind.ANY or is_split:
             raise NotHarmless("tests a text that may be an operator")
         return kind
 
