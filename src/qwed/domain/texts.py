@@ -68,24 +68,6 @@ def collect_texts(action: Action, without: frozenset[str] = frozenset()) -> Text
     return collector.texts(is_complete=True)
 
 
-def text_size(action: Action) -> int:
-    """How many characters the action holds, without walking further than what is collected."""
-    fields = sum(len(text) for text in (action.query, action.code, action.target) if text is not None)
-    return fields + (_size_of(action.parameters, 0) if action.parameters else 0)
-
-
-def _size_of(value: Any, depth: int) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if depth > _MAX_DEPTH:
-        return MAX_BYTES
-    if isinstance(value, Mapping):
-        return sum(len(str(key)) + _size_of(item, depth + 1) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return sum(_size_of(item, depth + 1) for item in value)
-    return 8
-
-
 def fold_name(name: str) -> str:
     """A member's name as slots are compared: letter case, separators and look-alikes folded."""
     return name if name.isascii() and name.isalpha() and name.islower() else compact_skeleton(name[:200])

@@ -31,7 +31,7 @@ from qwed.engines.worker_process import WorkerLost, WorkerProcess
 DEADLINE_SECONDS: Final = 2.0
 MEMORY_BYTES: Final = 1024 * 1024 * 1024
 MAX_WAITING: Final = 64
-MAX_WAITING_PER_AGENT: Final = 4
+MAX_WAITING_PER_AGENT: Final = 16
 #: A principal has one of so many parts of the places to wait.
 WAITING_PARTS: Final = 4
 MAX_WAIT_SECONDS: Final = 15.0

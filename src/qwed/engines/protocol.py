@@ -17,8 +17,10 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     def is_quick(self, action: Action) -> bool:
-        """Whether `verify` surely ends within a few milliseconds, so that it may run on the caller's
-        thread. Everything else runs in a worker process that is killed at its deadline."""
+        """Whether `verify` surely ends within 2 ms, whatever the text is, so that it may run on the caller's
+        thread: by how much there is to read and as what (`effort`; `bench/quick_work.py` prints the worst
+        of what passes). Everything else runs in a worker process that is killed at its deadline. To ask
+        costs no more than that either, however large the action is."""
         ...
 
     def verify(self, action: Action) -> Finding: ...

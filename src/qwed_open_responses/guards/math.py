@@ -209,7 +209,7 @@ def _by_engine(path: str, fragment: str, budget: _Budget) -> Iterator[Wrong | No
         return
     engine = _engine()
     action = Action("verify_math", query=fragment)
-    finding = engine.verify(action) if engine.is_quick(action) else None
+    finding = engine.verify(action) if engine.is_light(action) else None
     if finding is None or finding.status is Status.UNCERTAIN:
         return
     if finding.status is Status.VERIFIED:

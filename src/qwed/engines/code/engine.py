@@ -6,12 +6,13 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.registry import CODE
 from qwed.domain.risk import Risk
-from qwed.domain.texts import Joined, Text, text_size
+from qwed.domain.texts import Joined, Text
 from qwed.engines.candidates import add_found, find_in_candidates, join_findings, too_many_texts
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL
 from qwed.engines.code.readings import judge_program
 from qwed.engines.code.rules import CodeRules
 from qwed.engines.code.verdict import CodeVerdict, Problem
+from qwed.engines.effort import is_small
 from qwed.engines.slots import RUNS_CODE, sort_texts
 
 _LANGUAGES: Final = {
@@ -27,9 +28,9 @@ _LANGUAGES: Final = {
     "node": JAVASCRIPT,
     "nodejs": JAVASCRIPT,
 }
-# This much ends within a few milliseconds; the parsers of shell and JavaScript slow down on garbage.
-_QUICK_BYTES: Final = {PYTHON: 4096, SHELL: 1024, JAVASCRIPT: 1024}
-_QUICK_LOOPS: Final = 12
+# A word or sign costs up to 50 µs; where no language is declared, each is read in several.
+_QUICK_TOKENS: Final = 40
+_QUICK_TOKENS_UNSAID: Final = 32
 
 
 class _Unsaid:
@@ -50,9 +51,8 @@ class CodeEngine:
         self._rules = rules or CodeRules()
 
     def is_quick(self, action: Action) -> bool:
-        declared = _read_language(action.parameters.get("language", UNSAID))
-        quick = _QUICK_BYTES.get(declared or "", _QUICK_BYTES[SHELL])
-        return text_size(action) <= quick and (action.code or "").count("for ") <= _QUICK_LOOPS
+        is_declared = "language" in action.parameters
+        return is_small(action, _QUICK_TOKENS if is_declared else _QUICK_TOKENS_UNSAID)
 
     def verify(self, action: Action) -> Finding:
         use = sort_texts(CODE, action, self._rules.slots.get(action.type, {}), own=_OWN_MEMBERS)

@@ -11,6 +11,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.registry import FACT
 from qwed.domain.risk import Risk
+from qwed.engines.effort import is_small
 from qwed.engines.fact import language
 from qwed.engines.fact.aggregates import judge_grid
 from qwed.engines.fact.comparisons import judge_comparison, read_comparison
@@ -23,7 +24,6 @@ from qwed.engines.fact.sentences import Sentence, split_sentences
 from qwed.engines.fact.sources import (
     BadSources,
     read_sources,
-    size_of,
 )
 from qwed.engines.fact.structured import judge_records
 from qwed.engines.fact.text import Item, read_items
@@ -33,7 +33,8 @@ from qwed.engines.unread import name_unread
 MAX_CLAIM: Final = 4_096
 MAX_ASSERTIONS: Final = 24
 _MAX_WITNESSES: Final = 6
-_QUICK_SIZE: Final = 2_048
+# Every sentence of the claim is compared with every one of the sources.
+_QUICK_TOKENS: Final = 56
 
 
 class FactEngine:
@@ -42,10 +43,7 @@ class FactEngine:
     name: Final = FACT
 
     def is_quick(self, action: Action) -> bool:
-        try:
-            return size_of(action.parameters.get("sources")) <= _QUICK_SIZE
-        except BadSources:
-            return False
+        return is_small(action, _QUICK_TOKENS)
 
     def verify(self, action: Action) -> Finding:
         read = frozenset({"sources", "claim" if action.query is None else "query"})

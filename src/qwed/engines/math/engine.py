@@ -8,6 +8,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.registry import MATH
 from qwed.domain.risk import Risk
+from qwed.engines.effort import is_short
 from qwed.engines.math import inputs
 from qwed.engines.math.examination import Examined, corrected_text, examine
 from qwed.engines.math.inputs import Inputs, Path, Source
@@ -15,9 +16,13 @@ from qwed.engines.math.judge import Outcome
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.unread import name_unread
 
-# Quick texts: nothing in them loads a library or grows a number beyond a few hundred digits.
-_QUICK: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
-_QUICK_PROSE: Final = 600
+# Light texts: nothing in them loads a library or grows a number beyond a few hundred digits.
+_PLAIN: Final = re.compile(r"[0-9+\-*/().,=<>%$€£¢×÷−· ≤≥≠≈]{1,600}")
+_LIGHT_PROSE: Final = 600
+_COMPARISONS: Final = re.compile(r"[=<>≤≥≠≈]")
+_QUICK_COMPARISONS: Final = 24
+# What words ask is tried in many ways.
+_QUICK_PROSE: Final = 20
 _HEAVY: Final = re.compile(
     r"\^|\*\*|!|[√∛π∫°²³⁰¹⁴-⁹\\\[|_！-～]|\b[b-hj-z]\b|[0-9][a-z]\b|\b(?:a|arc|ar)?(?:sin|cos|tan|sec|csc|cot)h?(?![a-z])|"
     r"\blog|\bln|\bl[gb]\b|\bpi\b|\btau\b|\bexp|sqrt|cbrt|root|power|raised|deriv|integ|differentia|solve|solution|"
@@ -35,11 +40,20 @@ class MathEngine:
 
     def is_quick(self, action: Action) -> bool:
         text = action.query
+        if text is None or not self.is_light(action):
+            return False
+        if _PLAIN.fullmatch(text) is not None:
+            return len(_COMPARISONS.findall(text)) <= _QUICK_COMPARISONS
+        return is_short(text, _QUICK_PROSE)
+
+    def is_light(self, action: Action) -> bool:
+        """Whether `verify` loads no library and grows no number, so that it may run in a caller's process."""
+        text = action.query
         if text is None or action.parameters or action.code is not None or action.target is not None:
             return False
-        if _QUICK.fullmatch(text) is not None:
+        if _PLAIN.fullmatch(text) is not None:
             return "**" not in text
-        return len(text) <= _QUICK_PROSE and _HEAVY.search(text) is None
+        return len(text) <= _LIGHT_PROSE and _HEAVY.search(text) is None
 
     def verify(self, action: Action) -> Finding:
         try:

@@ -14,6 +14,7 @@ from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
 from qwed.domain.texts import Text
 from qwed.engines.candidates import Found, add_found, find_in_candidates, join_findings, too_many_texts
+from qwed.engines.effort import is_small
 from qwed.engines.slots import SlotUse, sort_texts
 from qwed.engines.sql.completeness import complete_statements
 from qwed.engines.sql.request import bound_slots, read_request
@@ -23,8 +24,7 @@ from qwed.engines.sql.verdict import SqlVerdict
 if TYPE_CHECKING:
     from qwed.engines.sql.deciding import Decision
 
-_QUICK_LENGTH: Final = 2_000
-_QUICK_SCHEMA_LENGTH: Final = 8_000
+_QUICK_TOKENS: Final = 90
 _CACHED_LENGTH: Final = 16_000
 _CACHE_SIZE: Final = 1_024
 
@@ -41,14 +41,7 @@ class SqlEngine:
         return SQL
 
     def is_quick(self, action: Action) -> bool:
-        parameters = action.parameters
-        length = len(action.query or "") + len(action.code or "") + len(action.target or "")
-        if not parameters:
-            return length <= _QUICK_LENGTH
-        schema = parameters.get("schema")
-        encoded = len(_encoded(parameters) or b" " * _CACHED_LENGTH)
-        allowed = _QUICK_LENGTH + (_QUICK_SCHEMA_LENGTH if schema is not None else 0)
-        return length <= _QUICK_LENGTH and length + encoded <= allowed
+        return is_small(action, _QUICK_TOKENS)
 
     def verify(self, action: Action) -> Finding:
         parameters = _encoded(action.parameters) if action.parameters else b""

@@ -1,7 +1,8 @@
 """`tool_control`: does any argument of this tool call reach where the policy does not let it?"""
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from qwed.domain.actions import Action
@@ -9,15 +10,20 @@ from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.json_text import Unrepresentable
 from qwed.domain.registry import TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
-from qwed.domain.texts import Joined, Text, text_size
+from qwed.domain.texts import Joined, Text
 from qwed.engines.candidates import Found, find_in_candidates
+from qwed.engines.effort import is_small
+from qwed.engines.may_act import may_act
 from qwed.engines.slots import (
     RUNS_CODE,
     RUNS_JAVASCRIPT,
     RUNS_PYTHON,
     RUNS_SHELL,
     RUNS_SQL,
+    TEXT,
+    SlotTable,
     SlotUse,
+    kind_of,
     sort_texts,
     table_of_tool,
 )
@@ -35,9 +41,8 @@ from qwed.engines.tools.statements import (
 )
 from qwed.engines.tools.urls import check_rules, inspect_url
 
-_QUICK_SIZE: Final = 4_096
-# A statement is parsed, which costs far more per character.
-_QUICK_STATEMENT: Final = 800
+_QUICK_TOKENS: Final = 64
+_MAX_PHRASE: Final = 4_096
 _PROGRAM_KINDS: Final = frozenset({RUNS_SHELL, RUNS_PYTHON, RUNS_JAVASCRIPT, RUNS_CODE})
 _MAX_SHOWN: Final = 20
 _MAX_SCANNED: Final = 65_536
@@ -96,7 +101,10 @@ class ToolControlEngine:
         runs = {*table_of_tool(action.type).runs.values(), *self._rules.marks_of(action.type).values()}
         if action.code is not None or not runs.isdisjoint(_PROGRAM_KINDS):
             return False
-        return text_size(action) <= (_QUICK_STATEMENT if runs or _reads_data(action) else _QUICK_SIZE)
+        weigh = functools.partial(_weigh, table_of_tool(action.type), self._rules.marks_of(action.type))
+        if is_small(action, _QUICK_TOKENS, weigh):
+            return True
+        return is_small(action, _QUICK_TOKENS, weigh, lambda text: not may_act(text))
 
     def verify(self, action: Action) -> Finding:
         inspection = _Inspection(action, self._rules, self._resolve)
@@ -112,8 +120,10 @@ class ToolControlEngine:
         return inspection.finding()
 
 
-def _reads_data(action: Action) -> bool:
-    return family_of(action.type) is Family.DATABASE
+def _weigh(table: SlotTable, marks: Mapping[str, str], slot: str) -> int:
+    """A statement is read as SQL alone, what is data by nobody, and anything else in several languages."""
+    kind = kind_of(slot, table, marks)
+    return 0 if kind == TEXT else 1 if kind == RUNS_SQL else 2
 
 
 class _Inspection:
@@ -224,7 +234,7 @@ class _Inspection:
 
     def _inspect_url(self, argument: Argument) -> list[Problem]:
         text = argument.value
-        if argument.where != "query" or " " not in text.strip() or len(text) > _QUICK_SIZE:
+        if argument.where != "query" or " " not in text.strip() or len(text) > _MAX_PHRASE:
             return inspect_url(text, rules=self._rules.urls)
         # `GET https://example.com/a with my token`: every word that could be an address is one.
         addresses = [word for word in text.split() if not _ADDRESS_SIGNS.isdisjoint(word.rstrip(".,;:!?"))]
