@@ -84,7 +84,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(literal: str) -> int | Unrepresentable:
     if len(literal) > MAX_NUMBER_LENGTH:
         return Unrepresentable(f"a number of {len(literal)} characters")
-    return _finite(int(literal))
+    return _read_finite(int(literal))
 
 
 def decimal_of(literal: str) -> Decimal | Unrepresentable:
@@ -95,13 +95,13 @@ def decimal_of(literal: str) -> Decimal | Unrepresentable:
     # Bounded before Decimal sees it: 1e999999999 parses, and then fills the memory as an int.
     if exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_EXPONENT):
         return Unrepresentable(f"a number with the exponent {exponent[:20]}")
-    return _finite(Decimal(literal))
+    return _read_finite(Decimal(literal))
 
 
 _Number = TypeVar("_Number", int, Decimal)
 
 
-def _finite(number: _Number) -> _Number | Unrepresentable:
+def _read_finite(number: _Number) -> _Number | Unrepresentable:
     return number if is_finite(number) else Unrepresentable(_INFINITE)
 
 

@@ -61,7 +61,7 @@ class ActionRule(msgspec.Struct, frozen=True):
     checks: tuple[ParameterCheck, ...] = ()
 
 
-def dangerous(rule: ActionRule) -> ActionRule:
+def mark_dangerous(rule: ActionRule) -> ActionRule:
     """Whatever the rule says otherwise, this is critical and waits for a person."""
     return msgspec.structs.replace(rule, risk=Risk.CRITICAL, group=ToolGroup.DANGEROUS)
 
@@ -278,7 +278,7 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     def rules(self) -> Mapping[str, ActionRule]:
         """What each registered name comes to: one that reads like a dangerous tool is dangerous."""
         return {
-            name: dangerous(rule) if self.reads_dangerous(name) else rule
+            name: mark_dangerous(rule) if self.reads_dangerous(name) else rule
             for name, rule in self.actions.items()
         }
 

@@ -15,7 +15,7 @@ from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
 from qwed.domain.deciding import Verdict
 from qwed.domain.decisions import Decision
-from qwed.domain.policy import ActionRule, Policy, ToolGroup, dangerous
+from qwed.domain.policy import ActionRule, Policy, ToolGroup, mark_dangerous
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
@@ -207,7 +207,7 @@ def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | Non
     if rule is not None or action_type not in agent.permissions.allowed_tools:
         return rule
     own = ActionRule(TOOL_CONTROL, Risk.MEDIUM)
-    return dangerous(own) if policy.reads_dangerous(action_type) else own
+    return mark_dangerous(own) if policy.reads_dangerous(action_type) else own
 
 
 def permission_refusal(agent: Agent, rule: ActionRule, action_type: str) -> Refusal | None:
