@@ -90,11 +90,12 @@ def test_who_signs_out_at_one_worker_is_signed_out_at_all_of_them(cluster):
 
 
 def test_failed_authentications_are_counted_by_all_workers_together(cluster):
-    wrong = [{"method": "GET", "url": "/agents"} for _ in range(160)]
+    wrong = [{"method": "GET", "url": "/agents"} for _ in range(100)]
     answers = Counter(answer.status_code for answer in cluster.together(wrong, key="qwed_live_wrong"))
 
-    # Four local limiters would have let four times twenty fail in the first ten seconds.
-    assert set(answers) == {401, 429} and answers[401] < 80
+    # Four local limiters would have let four times twenty fail in the first ten seconds. A worker that is
+    # too busy may refuse as well.
+    assert set(answers) <= {401, 429, 503} and answers[429] and answers[401] < 80
     assert cluster.call("GET", "/agents").status_code == 200
 
 
