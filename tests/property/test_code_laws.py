@@ -1,16 +1,19 @@
 """Laws of the code engine: what it calls pure is run, under guard, and must touch nothing and end."""
 
 import json
+import shutil
 import subprocess
 import sys
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.corpora import code_python, code_shell
+from tests.unit.engines.test_code_purity import run_in_node
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
-from qwed.engines.code import CodeEngine, inspect_code, inspect_python, inspect_shell
+from qwed.engines.code import CodeEngine, inspect_code, inspect_javascript, inspect_python, inspect_shell
 
 # Runs each program with every door closed: an attempt to open one is reported, and ends the program.
 GUARDED = """
@@ -110,6 +113,68 @@ def test_whatever_is_called_pure_touches_nothing_and_ends(drafts):
     proven = [text for text in programs if inspect_python(text).pure]
 
     assert set(run_guarded(proven)) <= {"ended"}
+
+
+JS_NAMES = st.sampled_from(["a", "b", "c", "s", "xs"])
+JS_ATOMS = st.one_of(
+    JS_NAMES, NUMBERS, st.sampled_from(["'xy'", "[1, 2]", "xs.length", "s.length", "({k: a})"])
+)
+JS_EXPRESSIONS = st.recursive(
+    JS_ATOMS,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "%", "**", "||", "<<"]), inner).map(
+            lambda each: f"({each[0]} {each[1]} {each[2]})"
+        ),
+        inner.map(lambda each: f"f({each})"),
+        inner.map(lambda each: f"[{each}, ...xs]"),
+        inner.map(lambda each: f"String({each})"),
+        inner.map(lambda each: f"'x'.repeat({each})"),
+        inner.map(lambda each: f"new Array({each})"),
+        inner.map(lambda each: f"xs.map(x => {each})"),
+        inner.map(lambda each: f"xs.reduce((t, x) => t + x, {each})"),
+        inner.map(lambda each: f"`${{{each}}}${{s}}`"),
+    ),
+    max_leaves=5,
+)
+# Some of these need not end, or grow without bound: a program that holds one must not be called pure.
+JS_STATEMENTS = st.one_of(
+    st.tuples(JS_NAMES, JS_EXPRESSIONS).map(lambda each: f"{each[0]} = {each[1]};"),
+    st.tuples(JS_NAMES, JS_EXPRESSIONS).map(lambda each: f"{each[0]} += {each[1]};"),
+    st.tuples(NUMBERS, JS_NAMES, JS_EXPRESSIONS).map(
+        lambda e: f"for (let i = 0; i < {e[0]}; i++) {{ {e[1]} = {e[2]}; xs.push({e[1]}); }}"
+    ),
+    st.tuples(JS_EXPRESSIONS, JS_EXPRESSIONS).map(
+        lambda e: f"for (const y of xs) {{ s += {e[0]}; a = {e[1]}; }}"
+    ),
+    st.tuples(JS_NAMES, JS_EXPRESSIONS).map(lambda e: f"for (let i = 0; i < {e[0]}; i++) {{ b = {e[1]}; }}"),
+    st.tuples(JS_EXPRESSIONS, JS_EXPRESSIONS).map(lambda e: f"xs[{e[0]}] = {e[1]};"),
+    st.sampled_from(
+        [
+            "while (a) {}",
+            "for (let i = 0; i < 30; i++) s += s;",
+            "for (let i = 0; i < 30; i++) xs = xs.concat(xs);",
+            "for (const y of xs) xs.push(y);",
+            "f = x => f(x);",
+            "for (let i = 0; i < 9; i++) { i -= 1; }",
+            "xs.length = 4000000000;",
+            "for (let i = 0; i < 40; i++) a = a * 99; s = 'x'.repeat(a);",
+            "xs.fill(s); s = xs.join(s);",
+        ]
+    ),
+)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node on the path")
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(st.lists(st.lists(JS_STATEMENTS, min_size=1, max_size=5), min_size=15, max_size=30))
+def test_whatever_javascript_is_called_pure_ends_within_time_and_memory(drafts):
+    begin = "let a = 1, b = 2, c = 3, s = 'ab', xs = [1, 2, 3]; let f = x => x;\n"
+    programs = [begin + "\n".join(draft) for draft in drafts]
+    proven = [text for text in programs if inspect_javascript(text).pure]
+
+    assert set(run_in_node(proven)) <= {"ended"}
 
 
 TOKENS = [*"$()`'\"{};|&\n=[]*?~@\0\ue000", "rm", "-rf", "/", "<<", "EOF", "x", "eval", "exec", "import os"]
