@@ -64,7 +64,10 @@ def find_runnable(text: str) -> str | None:
 
 
 _COMMAND_LINE: Final = re.compile(r"""[ \t]*["'\\]?[\w./]{1,80}["']?[ \t]+(?:-{1,2}\w|/|~)""")
-_MANY_LINES: Final = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}|`[^`]*`|/\*.*?\*/", re.DOTALL)
+# One that is not closed goes to the end, so that no text is searched twice.
+_MANY_LINES: Final = re.compile(
+    r"\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|`[^`]*(?:`|\Z)|/\*.*?(?:\*/|\Z)", re.DOTALL
+)
 
 
 def find_command_lines(text: str) -> str:

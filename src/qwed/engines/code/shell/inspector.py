@@ -6,7 +6,8 @@ from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.commands import Tables
 from qwed.engines.code.shell.harmless import find_obstacle
-from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner, function_names, parsed
+from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner
+from qwed.engines.code.shell.trees import function_names, parsed
 from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "shell"
