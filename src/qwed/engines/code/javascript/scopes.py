@@ -195,6 +195,7 @@ _SPECIAL: Final[dict[str, Callable[[Names, Any, Scope], None]]] = {
     "class": Names._class,
     "catch_clause": Names._catch,
     "import_statement": Names._import,
+    **dict.fromkeys(("string", "number", "comment", "property_identifier", "regex"), Names._nothing),
     "namespace_export": Names._nothing,
     "jsx_opening_element": Names._tag,
     "jsx_self_closing_element": Names._tag,

@@ -31,7 +31,8 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
     _check_coding(text, report)
-    _check_pools(tree, report)
+    if "stratum" in text.lower() or "mining." in text:
+        _check_pools(tree, report)
     try:
         run.run(tree)
         names = Names(tree)

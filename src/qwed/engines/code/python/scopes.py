@@ -12,6 +12,16 @@ _BUILTINS: Final = frozenset(dir(builtins)) - {"copyright", "credits", "license"
 _MODULE_NAMES: Final = frozenset({"__name__", "__file__", "__doc__", "__builtins__", "__annotations__"})
 
 
+_LEAVES: Final = frozenset({ast.Constant, ast.Load, ast.Store, ast.Pass, ast.Break, ast.Continue, ast.alias})
+_PLAIN: Final = frozenset(
+    {
+        *(ast.Expr, ast.Call, ast.Attribute, ast.Assign, ast.BinOp, ast.Compare, ast.If, ast.Return),
+        *(ast.keyword, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.JoinedStr, ast.FormattedValue),
+        *(ast.Module, ast.For, ast.While, ast.With, ast.withitem, ast.BoolOp, ast.UnaryOp),
+    }
+)
+
+
 class Scope:
     __slots__ = ("kind", "names", "outside", "parent")
 
@@ -62,11 +72,24 @@ class Names:
         return self.star or self.free <= _BUILTINS
 
     def _visit(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+        kind = type(node)
+        if kind is ast.Name:
+            self._mention(node, scope)  # type: ignore[arg-type]
+            return []
+        if kind in _LEAVES:
+            return []
+        if kind in _PLAIN:
+            return [(child, scope) for child in ast.iter_child_nodes(node)]
+        return self._bind_in(node, scope)
+
+    def _mention(self, node: ast.Name, scope: Scope) -> None:
+        if type(node.ctx) is ast.Load:
+            self._uses.append((node.id, scope))
+        else:
+            scope.declare(node.id)
+
+    def _bind_in(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self._uses.append((name, scope))
-            case ast.Name(id=name):
-                scope.declare(name)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 return self._function(node, scope)
             case ast.ClassDef():
