@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 import pytest
 from tests.contract.test_stores import DURABLE, Shelf, database_of
-from tests.support.fakes import FakeClock
+from tests.support.fakes import DAY, FakeClock
 from tests.support.records import (
     RING,
     a_key,
@@ -37,9 +37,10 @@ from tests.support.states import (
 from qwed.domain.agents import AgentStatus
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.conduct import Conduct
-from qwed.domain.policy import DEFAULT_POLICY
+from qwed.domain.outcomes import Result
+from qwed.domain.policy import DEFAULT_POLICY, Policy, Retention
 from qwed.gateway.ports import StateDiffers
-from qwed.gateway.records import Record
+from qwed.gateway.records import Record, Redaction, Tombstone
 from qwed.gateway.waiting import run
 from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.states import KEYS, is_state, subject_of
@@ -235,6 +236,50 @@ def test_a_row_that_comes_back_after_it_was_dropped_is_committed_again(shelf):
     shelf.commit(noted(AGENT, shelf.now, webhook=a_webhook()))
 
     assert run(shelf.store.differences(["webhooks"])) == []
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_what_retention_takes_leaves_an_entry_and_is_no_difference(shelve, kind):
+    shelf = shelve(Policy(retention=Retention(activity_days=1, approval_days=1)))
+    agent = shelf.add(an_agent())
+    closed = an_approval(agent, shelf.now, status=ApprovalStatus.DENIED, version=0)
+    acted = an_activity(agent, shelf.now, fingerprint=b"f" * 32)
+    unknown = an_outcome(acted, Result.UNKNOWN)
+    settled = msgspec.structs.replace(unknown, result=Result.SUCCESS, settled_by="key:k", settled_ms=1)
+    shelf.commit(noted(agent, shelf.now, approval=closed))
+    shelf.commit(Record(acted, outcome=unknown))
+    shelf.commit(noted(agent, shelf.now, outcome=settled))
+    shelf.clock.advance(3 * DAY)
+    # A little is removed now and then, not at every write.
+    written = 0
+    while run(shelf.store.approval(closed.approval_id)) is not None and written < 300:
+        shelf.commit(Record(an_activity(agent, shelf.now)))
+        written += 1
+
+    assert run(shelf.store.approval(closed.approval_id)) is None
+    if kind == "sqlite":
+        assert run(shelf.store.outcomes(agent.agent_id, 10)) == []
+    assert run(shelf.store.differences(TABLES)) == []
+
+
+def test_what_is_erased_is_committed_anew_and_is_no_difference(shelf):
+    agent = shelf.add(an_agent())
+    acted = an_activity(agent, shelf.now, fingerprint=b"f" * 32)
+    approval = an_approval(agent, shelf.now, intent="for Ada")
+    unknown = an_outcome(acted, Result.UNKNOWN, error="Ada was not there")
+    shelf.commit(Record(acted, outcome=unknown))
+    shelf.commit(noted(agent, shelf.now, approval=approval))
+    redaction = Redaction(
+        agent.agent_id,
+        (Tombstone(acted.activity_id, "calculate", None, b"{}"),),
+        (msgspec.structs.replace(approval, intent=None),),
+        (msgspec.structs.replace(unknown, error=None, fingerprint=b""),),
+    )
+
+    shelf.commit(noted(agent, shelf.now, redaction=redaction))
+
+    assert run(shelf.store.approval(approval.approval_id)).intent is None
+    assert run(shelf.store.differences(TABLES)) == []
 
 
 @pytest.mark.parametrize("kind", ["memory"])

@@ -267,16 +267,31 @@ def test_parameters_that_are_no_json_object_are_refused(call, parameters):
 
 def test_the_ledger_is_verified_and_a_change_is_found(call, database):
     sound = call("ledger", "verify", "--json")
-    assert (sound.code, sound.json["valid"], sound.json["entries"]) == (0, True, 3)
+    assert (sound.code, sound.json["valid"], sound.json["entries"]) == (0, True, 5)
     assert call("ledger", "verify").out.startswith("VALID")
     with sqlite3.connect(database) as connection:
-        connection.execute("UPDATE activities SET payload = x'7b7d' WHERE seq = 2")
+        connection.execute("UPDATE activities SET payload = x'7b7d' WHERE seq = 4")
     connection.close()
 
     broken = call("ledger", "verify", "--json")
     assert (broken.code, broken.json["valid"]) == (1, False)
-    assert "2" in broken.json["reason"]
+    assert "entry 4" in broken.json["reason"]
     assert call("ledger", "verify").out.startswith("BROKEN")
+
+
+def test_a_row_changed_beside_the_gateway_is_named_and_so_is_a_counter(call, database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE days SET cost_nano = cost_nano + 1 WHERE kind = 'agent'")
+    connection.close()
+    counter = call("ledger", "verify", "--json")
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE agents SET principal_id = 'rival'")
+    connection.close()
+    row = call("ledger", "verify", "--json")
+
+    assert (counter.code, row.code) == (1, 1)
+    assert counter.json["reason"].startswith("days agent ")
+    assert (row.json["kind"], row.json["reason"].startswith("agents agent_")) == ("edited", True)
 
 
 def test_the_ledger_of_no_store_is_an_error(call):
@@ -296,7 +311,7 @@ def test_an_export_is_verified_elsewhere_with_the_public_keys_alone(call, databa
     broken = call("ledger", "verify", "--export", "ledger.jsonl", "--jwks", "jwks.json")
 
     assert exported.code == 0
-    assert (sound.code, sound.json["entries"], sound.json["compared"]) == (0, 3, 3)
+    assert (sound.code, sound.json["entries"], sound.json["compared"]) == (0, 5, 3)
     assert (again.code, broken.code) == (2, 1)
     assert "not overwritten" in again.err
     assert broken.out.startswith("BROKEN")
@@ -307,7 +322,7 @@ def test_an_export_without_payloads_verifies_too(call, database, tmp_path):
     call("ledger", "export", "--out", "ledger.jsonl", "--without-payloads")
     sound = call("ledger", "verify", "--export", "ledger.jsonl", "--jwks", "jwks.json", "--json")
 
-    assert (sound.json["entries"], sound.json["compared"]) == (3, 0)
+    assert (sound.json["entries"], sound.json["compared"]) == (5, 0)
     assert call("ledger", "verify", "--export", "ledger.jsonl").code == 2
 
 
@@ -316,7 +331,7 @@ def test_an_entry_is_proven_on_the_command_line(call, database):
     named = call("ledger", "prove", found["entry"]["subject"], "--json").json
 
     assert named == found
-    assert found["size"] == 3
+    assert found["size"] == 5
     for seq in ("0", "99"):
         missing = call("ledger", "prove", seq)
         assert (missing.code, f"there is no entry {seq}" in missing.err) == (2, True)
@@ -334,7 +349,7 @@ def test_a_witness_signs_once_and_refuses_an_older_ledger(call, database, tmp_pa
     later = call("ledger", "checkpoint").out.strip()
     without_proof = call("ledger", "witness", later, *arguments)
 
-    assert first.json["size"] == 3
+    assert first.json["size"] == 5
     assert kept.code == 0
     assert without_proof.code == 1
     assert "inconsistent" in without_proof.out
@@ -550,7 +565,7 @@ def test_an_agents_words_cannot_write_to_the_terminal(call, tmp_path):
 
 def test_a_payload_changed_into_text_is_found_like_any_other(call, database):
     with sqlite3.connect(database) as connection:
-        connection.execute("UPDATE activities SET payload = '{}' WHERE seq = 2")
+        connection.execute("UPDATE activities SET payload = '{}' WHERE seq = 4")
     connection.close()
     assert call("ledger", "verify").out.startswith("BROKEN")
 

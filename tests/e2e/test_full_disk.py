@@ -64,7 +64,8 @@ def test_a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room(tmp
         assert (retried.status_code, retried.json()["decision"]) == (200, "APPROVED")
         assert summary["approved"] == approved + 1
         assert budget["cost"]["current_daily_usd"] == pytest.approx((approved + 1) * 0.01)
-    assert verified_head(server.database).seq == approved + 1 + 2
+    # The key and the agent, each with its entry, and the agent's first trust.
+    assert verified_head(server.database).seq == approved + 1 + 5
     with sqlite3.connect(server.database) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
@@ -112,7 +113,7 @@ def test_in_process_a_full_database_raises_and_keeps_step_hold_and_record_as_the
     writer.execute("PRAGMA max_page_count = 1000000000")
     assert propose(approved)["decision"] == "APPROVED"
     assert figures() == (approved + 1, pytest.approx((approved + 1) * 0.01))
-    assert verified_head(tmp_path / "qwed.db").seq == 1 + approved + 1
+    assert verified_head(tmp_path / "qwed.db").seq == 3 + approved + 1
 
 
 def test_a_read_only_folder_is_refused_with_a_sentence(tmp_path):
