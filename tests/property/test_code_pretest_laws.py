@@ -19,7 +19,7 @@ from tests.corpora import (
 )
 
 from qwed.engines.code.inspect import guess_shell, inspect_code
-from qwed.engines.code.pretests import find_runnable, is_harmless_python, is_no_command, is_no_javascript
+from qwed.engines.code.pretests import find_runnable, is_no_command, is_no_javascript, sets_nothing
 
 
 def texts_of(*modules):
@@ -81,8 +81,11 @@ def test_a_text_said_to_be_no_javascript_does_not_parse(text):
 
 @UNHURRIED
 @given(MIXED)
-def test_a_text_said_to_set_and_call_nothing_does_no_harm_as_python(text):
-    assert not (is_harmless_python(text) and inspect_code("python", text).harms)
+def test_a_text_said_to_set_and_call_nothing_does_no_harm_as_python_or_javascript(text):
+    if sets_nothing(text):
+        assert not inspect_code("python", text).harms
+        script = inspect_code("javascript", text)
+        assert script.malformed is not None or not script.harms
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a bash to ask")

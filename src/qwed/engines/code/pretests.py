@@ -107,9 +107,9 @@ def is_no_javascript(text: str) -> bool:
     return _PYTHON_LINE.search(text) is not None and _SPANS_LINES.search(text) is None
 
 
-def is_harmless_python(text: str) -> bool:
-    """Whether the text, as Python, calls, imports and sets nothing at all."""
-    return not any(sign in text for sign in ("(", "import", "@", "=", "["))
+def sets_nothing(text: str) -> bool:
+    """Whether the text, as Python or JavaScript, calls, imports, makes and sets nothing at all."""
+    return not any(sign in text for sign in ("(", "import", "@", "=", "[", "`", "new", "{"))
 
 
 @functools.cache

@@ -13,9 +13,9 @@ from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, in
 from qwed.engines.code.pretests import (
     find_command_lines,
     find_runnable,
-    is_harmless_python,
     is_no_command,
     is_no_javascript,
+    sets_nothing,
 )
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
@@ -46,7 +46,7 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
     others = [
         readings.read(other, is_guess=True)
         for other in LANGUAGES
-        if other != language and not (other == PYTHON and is_harmless_python(text))
+        if other != language and not (other != SHELL and sets_nothing(text))
     ]
     return _add_found(declared, others, with_acts=False)
 
