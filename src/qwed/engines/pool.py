@@ -116,7 +116,7 @@ class WorkerPool:
         with self._changed:
             self._closed = True
             waiting = self._queue.drain()
-            for worker in self._workers.values():
+            for worker in list(self._workers.values()):  # Their threads drop those that end.
                 worker.kill()
             self._changed.notify_all()
         for job in waiting:
