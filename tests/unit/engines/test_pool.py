@@ -164,7 +164,8 @@ def test_one_client_has_one_job_in_flight_and_the_rest_of_the_pool_stays_free(tm
 
 
 def test_one_principal_with_many_agents_leaves_a_worker_free_and_places_to_wait(tmp_path):
-    with WorkerPool(size=2, deadline_seconds=60, catalogue=TEST_CATALOGUE, max_waiting=32) as pool:
+    shares = {"max_waiting": 32, "max_waiting_per_agent": 8}
+    with WorkerPool(size=2, deadline_seconds=60, catalogue=TEST_CATALOGUE, **shares) as pool:
         result(pool, "behave")
         done = tmp_path / "done"
         hard = [
