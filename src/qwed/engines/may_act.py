@@ -26,25 +26,35 @@ _KEYWORDS: Final = words(
 _READING_STATEMENTS: Final = words("select with values table explain describe show")
 
 
+# An address, which a shell reads as a program that nobody knows and assignments, and JavaScript as a comment.
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.]{1,20}://[\w.,:@%+/?#~!=&-]*")
+_PARTS: Final = re.compile(r"[?&#]+")
+
+
 def may_act(text: str) -> bool:
     if _SIGNS.search(text):
-        return True
-    first_words = _first_words()
-    return any(_begins_with(piece, first_words) for piece in _PIECES.split(text.translate(_QUOTES)))
+        return _ADDRESS.fullmatch(text) is None or any(_is_known_word(part) for part in _PARTS.split(text))
+    return any(map(_begins_with_a_command, _PIECES.split(text.translate(_QUOTES))))
 
 
-def _begins_with(piece: str, first_words: frozenset[str]) -> bool:
+def _begins_with_a_command(piece: str) -> bool:
     parts = piece.split(None, 1)
     if not parts:
         return False
     word = parts[0]
     # A path runs whatever stands there, and a pattern whatever it matches.
-    if "?" in parts[0] or "/" in parts[0]:
+    if "?" in word or ("/" in word and len(parts) > 1):
         return True
-    if word in first_words or word.lower() in _statement_verbs():
+    return _is_known_word(word)
+
+
+def _is_known_word(word: str) -> bool:
+    """Whether a statement or a known command begins with it; `b=2` is an assignment."""
+    name = word.rpartition("/")[2]
+    if name in _first_words() or name.lower() in _statement_verbs():
         return True
-    letters = _LEADING_LETTERS.match(word)
-    return letters is not None and letters.group() in first_words
+    letters = _LEADING_LETTERS.match(name)
+    return letters is not None and letters.group() in _first_words() and name[letters.end() :][:1] != "="
 
 
 @functools.cache

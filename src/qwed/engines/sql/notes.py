@@ -41,6 +41,7 @@ class Notes:
         self.warnings: dict[tuple[str, str], Problem] = {}
         self.tables: dict[str, None] = {}
         self.may_have_ctes = "with" in context.text.lower()
+        self.may_reach_servers = "@" in context.text or context.text.count(".") > 2
         self.tables_read = 0
         self._printed = 0
         self.risk = Risk.LOW

@@ -54,6 +54,8 @@ def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[s
 
 def bound_slots(texts: Iterable[str], parameters: Mapping[str, Any]) -> frozenset[str]:
     """The slots whose values a driver binds: as many values as there are placeholders, or by their names."""
+    if not parameters:
+        return frozenset()
     count, names = _placeholders(texts)
     found = {name for name in names if name in parameters}
     for key in _VALUE_KEYS:
