@@ -72,7 +72,7 @@ class WorkerPool:
                 # Whoever else comes finds a worker, or waits for one job to end.
                 in_flight_of_principal=max(1, size - 1),
                 waiting=max_waiting,
-                waiting_of_principal=max(max_waiting // WAITING_PARTS, max_waiting_per_agent),
+                waiting_of_principal=max(1, max_waiting // WAITING_PARTS),
                 waiting_of_agent=max_waiting_per_agent,
             )
         )

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qwed.engines.fair_queue import Client, FairQueue, Share
@@ -173,6 +173,7 @@ steps = st.lists(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps, st.integers(1, 3))
 def test_the_queue_behaves_like_its_model(script, workers):
     share = Share(workers, 8, 5, 2)

@@ -3,7 +3,7 @@
 import ipaddress
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qwed.domain.bounds import Bounds, Proxies, neighbourhood
@@ -151,6 +151,7 @@ steps = st.lists(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
 def test_the_bounds_hold_and_nobody_at_work_is_sent_away(script):
     everyone, loop = room(max_connections=6, max_connections_per_address=3)
