@@ -39,7 +39,7 @@ from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.conduct import Conduct
 from qwed.domain.outcomes import Result
 from qwed.domain.policy import DEFAULT_POLICY, Policy, Retention
-from qwed.gateway.ports import StateDiffers
+from qwed.gateway.ports import StateDiffers, StoreUnavailable
 from qwed.gateway.records import Record, Redaction, Tombstone
 from qwed.gateway.waiting import run
 from qwed.ledger.audit import Kind, Tampering
@@ -497,3 +497,23 @@ def test_an_inserted_key_an_edited_agent_and_an_answered_approval_are_refused(sh
 
 def attacker_of(kind: str, folder: Path) -> SqliteAttacker | PostgresAttacker:
     return SqliteAttacker(folder / "store.db") if kind == "sqlite" else PostgresAttacker(database_of(folder))
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_a_write_never_makes_what_somebody_else_wrote_the_gateways_own(shelve, tmp_path, kind):
+    shelf = shelve()
+    agent = shelf.add(an_agent())
+    approval, other = an_approval(agent, shelf.now), an_approval(agent, shelf.now)
+    shelf.commit(noted(agent, shelf.now, approval=approval))
+    shelf.commit(noted(agent, shelf.now, approval=other))
+    edited = msgspec.structs.replace(approval, action={"type": "calculate", "query": "another"})
+    attacker_of(kind, tmp_path).overwrite("approvals", approval.approval_id, {"body": encode(edited)})
+    shelf.clock.advance(DAY)
+    reminded = msgspec.structs.replace(edited, version=1, status=ApprovalStatus.EXPIRED)
+
+    with pytest.raises(StoreUnavailable):
+        shelf.commit(noted(agent, shelf.now, approval=reminded))
+
+    assert [one.kind for one in run(shelf.store.differences(TABLES))] == [Kind.EDITED]
+    # Nor does it keep others from what is due for them.
+    assert run(shelf.store.approvals_due(shelf.now, 10)) == [other]

@@ -359,7 +359,9 @@ class HotStore:
         return await self._access.read(self._tables.ledger_state)
 
     async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
-        return await self._access.read(self._tables.approvals_due, now_ms, limit)
+        due = await self._access.read(self._tables.approvals_due, now_ms, limit)
+        found = [await self._sound(self._tables.approval, approval.approval_id) for approval in due]
+        return [approval for approval in found if approval is not None]
 
     async def webhook(self, webhook_id: str) -> Webhook | None:
         return await self._access.read(self._tables.webhook, webhook_id)

@@ -63,7 +63,9 @@ class StateRows:
         self._at_ms = at_ms
 
     async def put(self, table: str, columns: Mapping[str, object]) -> None:
-        """The row, in the place of the one that has its key."""
+        """The row, in the place of the one that has its key. Raises `StateDiffers` where that is not as the
+        ledger says: what somebody else wrote would become the gateway's own."""
+        await self._require_sound(table, columns[KEYS[table][0]])
         given = {**columns, SALT: POOL.take(SALT_BYTES)}
         await self._write(table, given, _replacing(table, given))
 
@@ -84,6 +86,7 @@ class StateRows:
     async def change(self, table: str, key: object, columns: Mapping[str, object]) -> None:
         """Some columns of the row with this key, if there is one. What had no entry needs none now."""
         (name,) = KEYS[table]
+        await self._require_sound(table, key)
         places = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=3))
         row = await self._connection.fetchrow(
             f"UPDATE {table} SET salt = CASE WHEN salt IS NULL THEN NULL ELSE $2::bytea END, {places}"  # noqa: S608
@@ -94,6 +97,13 @@ class StateRows:
         )
         if row is not None and row[SALT] is not None:
             await self._commit(table, dict(row))
+
+    async def _require_sound(self, table: str, key: object) -> None:
+        (name,) = KEYS[table]
+        # Locked first: what is read after that, row and entry, is of one moment.
+        sql = f"SELECT 1 FROM {stored_table(table)} WHERE {name} = $1 FOR UPDATE"  # noqa: S608
+        if await self._connection.fetchval(sql, key) is not None:
+            await checked_row(self._connection, Stated(table, name), key)
 
     async def drop(self, table: str, where: str, *values: object) -> int:
         """How many rows went. `where` is a text of ours."""
@@ -236,7 +246,8 @@ class Stated(msgspec.Struct, frozen=True):
     def sql(self) -> str:
         (key,) = KEYS[self.table]
         return (
-            f"SELECT t.*, s.seq AS state_seq, s.commitment AS state_commitment FROM {self.table} AS t"  # noqa: S608
+            "SELECT t.*, s.seq AS state_seq, s.commitment AS state_commitment"  # noqa: S608
+            f" FROM ({select_rows(self.table)}) AS t"
             f" LEFT JOIN LATERAL last_state('{self.table}:' || t.{key}) AS s ON true"
             f" WHERE t.{self.column} = $1"
         )
@@ -244,6 +255,11 @@ class Stated(msgspec.Struct, frozen=True):
 
 async def checked_body(connection: Connection, kind: type[Any], stated: Stated, value: object) -> Any:
     """The value of a row that is as the ledger says; None where there is none. Raises `StateDiffers`."""
+    row = await checked_row(connection, stated, value)
+    return None if row is None else decode(kind, row["body"])
+
+
+async def checked_row(connection: Connection, stated: Stated, value: object) -> dict[str, Any] | None:
     found = await connection.fetchrow(stated.sql, value)
     if found is None:
         return None
@@ -255,4 +271,4 @@ async def checked_body(connection: Connection, kind: type[Any], stated: Stated, 
         subject = subject_of(stated.table, row)
         wrong = difference(stated.table, row, last, await _earlier(connection, subject)) or wrong
         raise StateDiffers(wrong)
-    return decode(kind, row["body"])
+    return row

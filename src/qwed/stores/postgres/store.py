@@ -499,7 +499,10 @@ class PostgresStore:
         return await self._read(reading.count_waiting, principal_id, now_ms)
 
     async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
-        return await self._read(reading.approvals_due, now_ms, limit)
+        due = await self._read(reading.approvals_due, now_ms, limit)
+        stated = Stated("approvals", "approval_id")
+        found = [await self._sound(Approval, stated, approval.approval_id) for approval in due]
+        return [approval for approval in found if approval is not None]
 
     async def workflow(self, workflow_id: str) -> Workflow | None:
         return await self._read(reading.body, Workflow, "workflow", stored(workflow_id))

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from qwed.gateway.ports import StateDiffers
 from qwed.ledger.entries import SALT_BYTES
 from qwed.ledger.states import (
     ADOPTED,
@@ -49,7 +50,9 @@ class StateRows:
         self._at_ms = at_ms
 
     def put(self, table: str, columns: Mapping[str, object]) -> None:
-        """The row, in the place of the one that has its key."""
+        """The row, in the place of the one that has its key. Raises `StateDiffers` where that is not as the
+        ledger says: what somebody else wrote would become the gateway's own."""
+        self._require_sound(table, columns)
         self._write(table, "INSERT OR REPLACE", columns)
 
     def add(self, table: str, columns: Mapping[str, object]) -> None:
@@ -67,7 +70,7 @@ class StateRows:
     def change(self, table: str, key: object, columns: Mapping[str, object]) -> None:
         """Some columns of the row with this key, if there is one."""
         (name,) = KEYS[table]
-        row = _only(self._run(f"SELECT salt FROM {table} WHERE {name} = ?", (key,)))  # noqa: S608
+        row = self._require_sound(table, {name: key})
         if row is None:
             return
         # What had no entry needs none now.
@@ -82,6 +85,17 @@ class StateRows:
         )
         if changed is not None and salt is not None:
             self._commit(table, changed)
+
+    def _require_sound(self, table: str, columns: Mapping[str, object]) -> dict[str, Any] | None:
+        (name,) = KEYS[table]
+        row = row_where(self._run, table, name, columns[name])
+        if row is not None:
+            subject = subject_of(table, row)
+            written = (e for e in reversed(self._growth.entries) if e.subject == subject)
+            last = next(((e.seq, e.commitment) for e in written), None) or last_of(self._run, subject)
+            if (wrong := difference(table, row, last, earlier_of(self._run))) is not None:
+                raise StateDiffers(wrong)
+        return row
 
     def drop(self, table: str, where: str, *values: object) -> int:
         """How many rows went. `where` is a text of ours."""
@@ -197,8 +211,12 @@ def differences(run: Run, tables: Iterable[str], states: States | None = None) -
 
 def difference_of(run: Run, table: str, row: Row) -> Difference | None:
     """What is wrong with one row; called within one snapshot."""
-    subject = subject_of(table, row)
-    last = None
+    return difference(table, row, last_of(run, subject_of(table, row)), earlier_of(run))
+
+
+def last_of(run: Run, subject: str) -> tuple[int, bytes] | None:
+    """The newest entry about a row."""
+    found: tuple[int, bytes] | None = None
     for which, name in ((_IN_STATES, subject), (_IN_ADOPTED, adopted_subject(subject))):
-        last = last or run(_LAST.format(which=which), (name,)).fetchone()
-    return difference(table, row, last, earlier_of(run))
+        found = found or run(_LAST.format(which=which), (name,)).fetchone()
+    return found
