@@ -1,11 +1,20 @@
 """What holds for the whole run: its tier, that Ctrl-C reaches its children, and which servers it started."""
 
+import importlib.util
 import json
 import signal
 
 import pytest
 from tests.support.services import folder_of, run_id
 from tests.support.tiers import is_left_out, scale, tier
+
+
+# A busy machine is no defect: examples may take what they need. The frameworks' environments draw none.
+if importlib.util.find_spec("hypothesis") is not None:
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("qwed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("qwed")
 
 
 def pytest_configure() -> None:

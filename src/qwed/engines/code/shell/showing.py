@@ -104,7 +104,9 @@ _PROSE: Final = frozenset(
     """.split()  # noqa: SIM905 - a table reads better as one
 )
 _ASSIGNS: Final = re.compile(r"[-+*/%&|^:<>!=]?=|=>|:")
-_HARD: Final = re.compile(r"-{1,2}[A-Za-z][\w-]*(?:=|$)|-\d$|(?:~|\.{1,2})?/[\w.~*]|/$|~$|\*$|[\w.-]+=\S")
+_HARD: Final = re.compile(
+    r"[a-z][a-z0-9+.]*://|-{1,2}[A-Za-z][\w-]*(?:=|$)|-\d$|(?:~|\.{1,2})?/[\w.~*]|/$|~$|\*$|[\w.-]+=\S"
+)
 _SOFT: Final = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}|\d+(?:\.\d+){3}|\.[A-Za-z][\w.-]+|[\w.-]+(?:/[\w.*-]+)+/?|\d{2,}|%\d+|\S*\*\S*"
 )
