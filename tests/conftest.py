@@ -8,7 +8,6 @@ import pytest
 from tests.support.services import folder_of, run_id
 from tests.support.tiers import is_left_out, scale, tier
 
-
 # A busy machine is no defect: examples may take what they need. The frameworks' environments draw none.
 if importlib.util.find_spec("hypothesis") is not None:
     from hypothesis import HealthCheck, settings
