@@ -42,6 +42,12 @@ def person(server):
 
 
 @pytest.fixture(scope="module")
+def other(server):
+    """The key of somebody else at acme who may answer."""
+    return server.principal_key("acme", scopes=PERSON, label="Noor")
+
+
+@pytest.fixture(scope="module")
 def maker(server):
     """The key that registers and asks for the agents; it may not answer."""
     return server.principal_key("acme")
@@ -266,12 +272,12 @@ def test_a_denial_with_its_note_is_on_record(page, visit, server):
     assert approval(server, approval_id)["status"] == "denied"
 
 
-def test_whoever_comes_second_is_told(page, visit, server):
+def test_whoever_comes_second_is_told(page, visit, server, other):
     visit.forgives("409")
     approval_id = waiting(server, an_agent(server))
     page.goto(visit.url(f"/dashboard/inbox/{approval_id}"))
     page.get_by_role("button", name="Approve").click()
-    server.call("POST", f"/approvals/{approval_id}/deny", json={})
+    server.call("POST", f"/approvals/{approval_id}/deny", key=other, json={})
 
     page.get_by_role("dialog").get_by_role("button", name="Approve").click()
 
@@ -355,7 +361,7 @@ def test_numbers_beyond_those_of_the_browser_keep_their_digits(page, visit, serv
 # --- what happens, as it happens ---------------------------------------------------------------------
 
 
-def test_what_an_agent_asks_appears_without_reloading(page, visit, server):
+def test_what_an_agent_asks_appears_without_reloading(page, visit, server, other):
     agent = an_agent(server)
     page.goto(visit.url("/dashboard/inbox"))
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
@@ -364,7 +370,7 @@ def test_what_an_agent_asks_appears_without_reloading(page, visit, server):
 
     expect(page.locator(f"[data-id='{approval_id}']")).to_be_visible()
     expect(page.locator(".count")).to_be_visible()
-    server.call("POST", f"/approvals/{approval_id}/deny", json={})
+    server.call("POST", f"/approvals/{approval_id}/deny", key=other, json={})
     expect(page.locator(f"[data-id='{approval_id}']")).to_have_count(0)
 
 

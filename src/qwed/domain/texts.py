@@ -20,6 +20,8 @@ MAX_TEXTS: Final = 256
 MAX_BYTES: Final = 262_144
 _MAX_DEPTH: Final = 32
 _MAX_EMBEDDED_JSON: Final = 65_536
+_JSON_STARTS: Final = ("{", "[", '"')
+_BLANK: Final = " \t\r\n\v\f\ufeff\u200b\u00a0"
 _COMMAND_NAMES: Final = frozenset({"command", "cmd", "program", "executable"})
 _ARGUMENT_NAMES: Final = frozenset({"args", "argv", "arguments", "flags"})
 
@@ -60,7 +62,7 @@ def collect_texts(action: Action, without: frozenset[str] = frozenset()) -> Text
         for field in ("query", "code", "target"):
             value = getattr(action, field)
             if value is not None:
-                collector.add_value(field, field, value)
+                collector.add_text(field, field, value, 0)
         collector.add_name("type", "type", action.type)
         collector.add_members("parameters", "", parameters, 0)
     except _TooMuch:
@@ -90,7 +92,11 @@ class _Collector:
     def texts(self, *, is_complete: bool) -> Texts:
         return Texts(tuple(self._values), tuple(self._names), tuple(self._joined), is_complete)
 
-    def add_value(self, where: str, slot: str, value: str) -> None:
+    def add_text(self, where: str, slot: str, text: str, depth: int) -> None:
+        self._add_value(where, slot, text)
+        self._add_embedded(where, slot, text, depth)
+
+    def _add_value(self, where: str, slot: str, value: str) -> None:
         self._values.append(Text(where, slot, value))
         self._charge(value)
 
@@ -110,8 +116,7 @@ class _Collector:
         if depth > _MAX_DEPTH:
             raise _TooMuch
         if isinstance(value, str):
-            self.add_value(where, slot, value)
-            self._add_embedded(where, slot, value, depth)
+            self.add_text(where, slot, value, depth)
         elif isinstance(value, Mapping):
             self.add_members(where, slot, value, depth)
         elif isinstance(value, list | tuple):
@@ -121,13 +126,14 @@ class _Collector:
 
     def _add_embedded(self, where: str, slot: str, text: str, depth: int) -> None:
         """Arguments are often handed over as JSON inside a string."""
-        if text[:1] not in ("{", "[") or len(text) > _MAX_EMBEDDED_JSON:
+        bare = text.strip(_BLANK)
+        if bare[:1] not in _JSON_STARTS or len(bare) > _MAX_EMBEDDED_JSON:
             return
         try:
-            value = json_text.loads(text.encode("utf-8", "surrogatepass"), max_depth=_MAX_DEPTH)
+            value = json_text.loads(bare.encode("utf-8", "surrogatepass"), max_depth=_MAX_DEPTH)
         except JsonError:
             return
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list | str):
             self._add(where, slot, value, depth + 1)
 
     def _add_list(self, where: str, slot: str, items: Sequence[Any]) -> None:
@@ -139,9 +145,9 @@ class _Collector:
         """A command and its arguments, given as two members of one object."""
         if len(members) < 2:
             return
-        folded = {fold_name(str(key)): value for key, value in members.items()}
-        programs = [folded[name] for name in _COMMAND_NAMES & folded.keys()]
-        arguments = [folded[name] for name in _ARGUMENT_NAMES & folded.keys()]
+        named = [(fold_name(str(key)), value) for key, value in members.items()]
+        programs = [value for name, value in named if name in _COMMAND_NAMES]
+        arguments = [value for name, value in named if name in _ARGUMENT_NAMES]
         for program in programs:
             for argument in arguments:
                 first, rest = _command_text(program), _command_text(argument)

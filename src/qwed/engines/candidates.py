@@ -57,6 +57,7 @@ def find_in_candidates(texts: Iterable[Text], joined: Iterable[Joined] = ()) -> 
 
 def find_in(text: str) -> Found | None:
     """The worst that one text does, in whatever language."""
+    text = text.lstrip("\ufeff")
     return _find_cached(text) if len(text) <= _CACHED_LENGTH else _find(text)
 
 

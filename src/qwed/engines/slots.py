@@ -33,6 +33,8 @@ class SlotTable(msgspec.Struct, frozen=True):
 
     runs: Mapping[str, str] = {}
     data: frozenset[str] = frozenset()
+    runs_nested: bool = False
+    """A tool that is there to run things: a member anywhere in its arguments is a run slot."""
 
 
 class SlotUse(msgspec.Struct, frozen=True):
@@ -84,7 +86,7 @@ def kind_of(slot: str, table: SlotTable, marks: Mapping[str, str]) -> str | None
         return TEXT
     if table.data and not table.data.isdisjoint(map(fold_name, members)):
         return TEXT
-    return table.runs.get(fold_name(slot)) if len(members) == 1 else None
+    return table.runs.get(fold_name(members[-1])) if table.runs_nested or len(members) == 1 else None
 
 
 def table_of(engine: str, action: Action) -> SlotTable:
@@ -109,17 +111,24 @@ _CODE_TABLE_WITHOUT_CODE: Final = SlotTable({**_CODE_RUNS, "query": RUNS_CODE})
 # -- tools: by the words of their names, which the operator chose --------------------------------------
 
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_RUNNING: Final = words("run exec execute eval evaluate invoke interpret interpreter repl")
+_RUNNING: Final = words(
+    "run runner exec execute executor eval evaluate invoke interpret interpreter repl script"
+)
 _DATABASES: Final = words("sql postgres postgresql mysql mariadb sqlite mssql oracle bigquery")
 _DATABASE_WORDS: Final = frozenset({"database", "db"})
 _DATABASE_VERBS: Final = _RUNNING | words("query read write")
 _SHELLS: Final = words("shell bash terminal powershell subprocess")
+_MACHINES: Final = words("container docker ssh pod kubectl kubernetes remote host vm sandbox")
 _LANGUAGES: Final = {
     "python": RUNS_PYTHON,
     "javascript": RUNS_JAVASCRIPT,
     "js": RUNS_JAVASCRIPT,
     "node": RUNS_JAVASCRIPT,
+    "jupyter": RUNS_PYTHON,
+    "ipython": RUNS_PYTHON,
+    "notebook": RUNS_PYTHON,
     "code": RUNS_CODE,
+    "script": RUNS_CODE,
 }
 _WRITES_FILES: Final = words("write create save append edit update put upload")
 _FILES: Final = words("file files document documents doc docs page pages")
@@ -128,6 +137,7 @@ _WRITES_TO_PEOPLE: Final = words(
     email emails mail gmail smtp message messages chat slack teams discord telegram whatsapp sms tweet
     post comment comments reply note notes notification notify ticket tickets issue issues event events
     calendar reminder reminders review reviews log announcement todo task tasks invite invitation memo
+    commit
     """
 )
 _ASKS_IN_WORDS: Final = words(
@@ -146,8 +156,17 @@ _WORDS_ASKED: Final = frozenset(
     ["query", "q", "question", "text", "prompt", "keyword", "keywords", "topic", "term", "terms", "input"]
 )
 
+_EDITS: Final = words("replace edit patch insert")
+_EDITED: Final = words("oldstr newstr oldtext newtext oldstring newstring filetext inserttext replacement")
+_READS_CODE: Final = words("explain lint format review document analyze count describe")
+_READ_CODE: Final = words("code source text content snippet")
+
 _DATABASE_TABLE: Final = SlotTable(_SQL_RUNS)
-_SHELL_TABLE: Final = SlotTable(_runs({RUNS_SHELL: "command cmd shell bash script query code"}))
+_SHELL_TABLE: Final = SlotTable(
+    _runs({RUNS_SHELL: "command commands commandline cmd shell bash script query code input"}),
+    runs_nested=True,
+)
+_CODE_MEMBERS: Final = words("code source script program query input cell expression")
 
 
 @functools.lru_cache(maxsize=1_024)
@@ -158,10 +177,12 @@ def table_of_tool(tool: str) -> SlotTable:
         return _DATABASE_TABLE
     if named & _SHELLS or ("command" in named and named & _RUNNING):
         return _SHELL_TABLE
+    if "exec" in named and (named & _MACHINES or len(named) == 1):
+        return _SHELL_TABLE
     language = next((_LANGUAGES[word] for word in _LANGUAGES if word in named), None)
-    if language is not None and named & _RUNNING:
-        return SlotTable(dict.fromkeys(("code", "source", "script", "program", "query"), language))
-    return SlotTable(data=_data_of(named))
+    if language is not None and named & (_RUNNING - {"script"}):
+        return SlotTable(dict.fromkeys(_CODE_MEMBERS, language), runs_nested=True)
+    return SlotTable(data=frozenset() if named & _RUNNING else _data_of(named))
 
 
 def _data_of(named: frozenset[str]) -> frozenset[str]:
@@ -170,6 +191,10 @@ def _data_of(named: frozenset[str]) -> frozenset[str]:
         data |= _PROSE
     if named & _FILES and named & _WRITES_FILES:
         data |= _PROSE | {"data"}
+    if named & _EDITS:
+        data |= _EDITED
+    if "code" in named and named & _READS_CODE:
+        data |= _READ_CODE
     if named & _ASKS_IN_WORDS and not named & (_DATABASE_WORDS | {"data"}):
         data |= _WORDS_ASKED
     return data

@@ -243,3 +243,79 @@ def test_a_text_of_letters_beyond_ascii_does_not_end_the_process(language: str) 
             finding = CODE.verify(Action("execute_code", code=text, parameters={"language": language}))
 
             assert finding.risk >= Risk.MEDIUM
+
+
+@pytest.mark.parametrize("field", ["target", "code"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"sql": "DROP TABLE invoices"}',
+        ' ["DROP TABLE invoices"]',
+        '"DROP TABLE invoices"',
+        "\ufeffDROP TABLE t",
+    ],
+)
+def test_json_is_opened_in_every_field_and_behind_blanks(field: str, text: str) -> None:
+    in_a_field = SQL.verify(Action("execute_sql", query="SELECT 1", **{field: text}))
+
+    assert in_a_field.risk is Risk.CRITICAL
+    assert verify_sql(note=text).risk is Risk.CRITICAL
+
+
+def test_two_spellings_of_one_member_hide_no_command() -> None:
+    hidden = {"executable": "rm", "Executable": "echo", "argv": ["-rf", "/home/alice"]}
+
+    assert verify_code(x=hidden).failure is Failure.FORBIDDEN
+
+
+RUNNERS = (
+    "run_task execute_task note_eval log_exec chat_exec search_and_run translate_and_run create_task_runner"
+)
+
+
+@pytest.mark.parametrize("tool", RUNNERS.split())
+@pytest.mark.parametrize("member", ["body", "text", "query", "input"])
+def test_a_tool_that_runs_things_has_no_slot_for_mere_words(tool: str, member: str) -> None:
+    finding = TOOLS.verify(Action(tool, parameters={member: "rm -rf /home/alice"}))
+
+    assert finding.failure is Failure.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [
+        ("local_shell", {"action": {"type": "exec", "command": ["wipe-everything", "--now"]}}),
+        ("container.exec", {"cmd": ["wipe-everything", "--now"]}),
+        ("shell", {"commands": ["wipe-everything --now"]}),
+        ("run_command", {"CommandLine": "wipe-everything --now"}),
+        ("ssh_exec", {"command": "wipe-everything --now"}),
+        ("python_repl", {"input": "import unheard_of\nunheard_of.wipe()"}),
+        ("jupyter_execute", {"cell": "import unheard_of\nunheard_of.wipe()"}),
+    ],
+)
+def test_what_a_runner_is_given_is_judged_in_full(tool: str, parameters: dict[str, Any]) -> None:
+    finding = TOOLS.verify(Action(tool, parameters=parameters))
+
+    assert finding.status is not Status.VERIFIED, finding
+
+
+@pytest.mark.parametrize("tool", ["mongodb_query", "find_documents"])
+def test_a_program_in_a_document_query_is_forbidden_whatever_the_tool(tool: str) -> None:
+    finding = TOOLS.verify(Action(tool, parameters={"filter": {"$where": "sleep(10000)"}}))
+
+    assert finding.failure is Failure.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [
+        ("git_commit", {"message": "Remove `rm -rf` from the build script"}),
+        ("str_replace", {"old_str": "rm -rf build", "new_str": "rm -rf dist", "path": "a.sh"}),
+        ("explain_code", {"code": "rm -rf /tmp/x"}),
+        ("lint_code", {"source": "import os\nos.remove('/etc/passwd')\n"}),
+    ],
+)
+def test_text_about_programs_is_no_program(tool: str, parameters: dict[str, Any]) -> None:
+    finding = TOOLS.verify(Action(tool, parameters=parameters))
+
+    assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding

@@ -68,7 +68,12 @@ _FAMILY_WORDS: Final[tuple[tuple[Family, frozenset[str]], ...]] = (
         Family.PAYMENT,
         frozenset({"money", "payment", "payments", "pay", "payout", "refund", "transfer", "wire"}),
     ),
-    (Family.DATABASE, frozenset({"sql", "database", "db", "data", "table", "postgres", "mysql", "sqlite"})),
+    (
+        Family.DATABASE,
+        frozenset(
+            {"sql", "database", "db", "data", "table", "postgres", "mysql", "sqlite", "mongo", "mongodb"}
+        ),
+    ),
     (
         Family.NETWORK,
         words(

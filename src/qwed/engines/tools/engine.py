@@ -226,7 +226,7 @@ class _Inspection:
             return [malformed("value", f"the argument is {value.why}", "")]
         if isinstance(value, str) and len(value) > _MAX_TEXT and argument.role is not Role.TEXT:
             return [undecided("size", f"longer than {_MAX_TEXT} characters", value)]
-        if self._family is Family.DATABASE and "$" in argument.where:
+        if "$" in argument.where:
             found = self._nosql(argument)
             if found:
                 return found
