@@ -51,7 +51,13 @@ def keys_for(server, principal, count):
 
 
 def test_500_subscribers_at_once_all_hear_their_own_principals_decisions(tmp_path):
-    with Server(tmp_path) as server:
+    # A principal may have a quarter of the listeners, and they may be half of all connections.
+    places = {
+        "QWED_MAX_CONNECTIONS": "4096",
+        "QWED_MAX_CONNECTIONS_PER_ADDRESS": "1024",
+        "QWED_MAX_LISTENERS": "2000",
+    }
+    with Server(tmp_path, environment=places) as server:
         agents = {name: server.register(principal_id=name) for name in ("acme", "globex")}
         half = SUBSCRIBERS // 2
         wanted = [
