@@ -80,6 +80,9 @@ def _find_sql(text: str) -> Found | None:
     if not verbs and not _READS_FIRST.match(text):
         return None
     verdict = _module("sql").inspect_sql(text)
+    unread = next((item for item in verdict.problems if item.rule == "bounds"), None)
+    if unread is not None:
+        return Found("sql", "bounds", unread.message, Status.UNCERTAIN) if _is_query(text, verbs) else None
     broken = {problem.failure for problem in verdict.problems}
     if Failure.MALFORMED in broken:
         return _statement(verbs[0], Risk.CRITICAL) if verbs else None
@@ -90,6 +93,17 @@ def _find_sql(text: str) -> Found | None:
     if verbs or acting:
         return _statement((verbs or acting)[0], max(verdict.risk, Risk.HIGH))
     return None
+
+
+def _is_query(text: str, verbs: tuple[str, ...]) -> bool:
+    """Whether it begins as only a statement does: `with` and `show` alone are everyday words."""
+    return bool(verbs) or _QUERY.match(text) is not None
+
+
+_QUERY: Final = re.compile(
+    r"[\s(;]*(?:select\b|values\s*\(|explain\s+\w|with\s.{1,200}?\bas\s*(?:(?:not\s+)?materialized\s*)?\()",
+    re.I | re.S,
+)
 
 
 @functools.cache

@@ -50,17 +50,19 @@ def _begins_with_a_command(piece: str) -> bool:
 
 def _is_known_word(word: str) -> bool:
     """Whether a statement or a known command begins with it; `b=2` is an assignment."""
-    name = word.rpartition("/")[2]
-    if name in _first_words() or name.lower() in _statement_verbs():
+    name = word.rpartition("/")[2].lstrip("!")
+    if word in _first_words() or name in _first_words() or name.lower() in _statement_words():
         return True
     letters = _LEADING_LETTERS.match(name)
-    return letters is not None and letters.group() in _first_words() and name[letters.end() :][:1] != "="
+    if letters is None or name[letters.end() :][:1] == "=":
+        return False
+    return letters.group() in _first_words() or letters.group().lower() in _statement_words()
 
 
 @functools.cache
-def _statement_verbs() -> frozenset[str]:
-    verbs: frozenset[str] = importlib.import_module("qwed.engines.sql.completeness").VERBS
-    return verbs | _READING_STATEMENTS
+def _statement_words() -> frozenset[str]:
+    words_of_statements: frozenset[str] = importlib.import_module("qwed.engines.sql.completeness").FIRST_WORDS
+    return words_of_statements | _READING_STATEMENTS
 
 
 @functools.cache

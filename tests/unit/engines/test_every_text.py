@@ -11,6 +11,7 @@ from qwed.domain.risk import Risk
 from qwed.engines.candidates import find_in
 from qwed.engines.code import CodeEngine, CodeRules
 from qwed.engines.sql import SqlEngine, SqlRules
+from qwed.engines.sql.placeholders import count_placeholders
 from qwed.engines.tools import Checker, ToolControlEngine, ToolRules
 
 SQL = SqlEngine()
@@ -213,6 +214,73 @@ def test_a_value_that_the_driver_binds_is_data_and_only_that() -> None:
     assert bound("SELECT a FROM t WHERE b = ?", params=[text, "more"]).risk is Risk.CRITICAL
     assert bound("SELECT a FROM t WHERE b = ?", params=["x"], note=text).risk is Risk.CRITICAL
     assert bound("SELECT a FROM t WHERE b = :name", name="x", other=text).risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1 -- :payload",
+        "SELECT 1 /* :payload */",
+        "SELECT 1 /* /* */ :payload */",
+        'SELECT ":payload" FROM t',
+        "SELECT $$ :payload $$",
+        "SELECT `:payload` FROM t",
+        "SELECT [a :payload] FROM t",
+        "SELECT E'\\'', ':payload'",
+    ],
+)
+def test_a_name_in_a_comment_or_in_quotes_binds_nothing(query: str) -> None:
+    finding = SQL.verify(Action("execute_sql", query=query, parameters={"payload": "DROP TABLE users"}))
+
+    assert finding.risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1 -- ok?",
+        "SELECT a FROM t WHERE d ? 'x'",
+        "SELECT a FROM t WHERE d ?| array['x']",
+        "SELECT a FROM t WHERE d ?& array['x']",
+    ],
+)
+def test_a_question_mark_that_is_no_placeholder_binds_nothing(query: str) -> None:
+    finding = SQL.verify(Action("execute_sql", query=query, parameters={"params": ["DROP TABLE users"]}))
+
+    assert finding.risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("SELECT a FROM t WHERE b LIKE ?||'%' AND c = %s LIMIT ?", 3),
+        ("INSERT INTO t (a, b) VALUES (?, ?)", 2),
+        ("SELECT a FROM t WHERE b BETWEEN ? AND ?", 2),
+        ("EXEC dbo.p ?, ?", 2),
+        ("SELECT $1, $2", 2),
+    ],
+)
+def test_placeholders_are_counted_where_a_value_is_due(query: str, count: int) -> None:
+    assert count_placeholders([query], None)[0] == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH d AS (DELETE FROM invoices RETURNING 1) SELECT " + "(" * 32 + "1" + ")" * 32 + " FROM d",
+        "SELECT a FROM a " + "JOIN b " * 9,
+    ],
+)
+def test_a_statement_beyond_the_bounds_is_left_to_a_person(text: str) -> None:
+    found = find_in(text)
+
+    assert found is not None
+    assert (found.status, found.risk, found.rule) == (Status.UNCERTAIN, Risk.CRITICAL, "bounds")
+
+
+@pytest.mark.parametrize("text", ["BEGIN DROP TABLE invoices; END", "!DROP TABLE a", "DROP--x\nTABLE y"])
+def test_the_quick_look_passes_on_whatever_a_statement_may_begin_with(text: str) -> None:
+    assert find_in(text) is not None
 
 
 def test_more_texts_than_are_collected_leave_it_to_a_person() -> None:

@@ -300,4 +300,5 @@ _SHAPES: Final[dict[str, Callable[[list[str]], bool]]] = {
     "reassign": _reassign,
     "reset": _reset,
 }
-VERBS: Final = frozenset(_SHAPES)
+# All that a statement found here can begin with.
+FIRST_WORDS: Final = frozenset({*_SHAPES, *filter(str.isalpha, _OPENERS)})

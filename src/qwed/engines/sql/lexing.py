@@ -141,6 +141,17 @@ def comments_in(text: str, dialect: str) -> list[Comment]:
     return found
 
 
+def blank_out(text: str, dialect: str) -> str:
+    """The text of the same length with quotation marks for what is quoted and blanks for comments."""
+
+    def blank(match: re.Match[str]) -> str:
+        if match.lastgroup in ("line", "block"):
+            return " " * len(match.group())
+        return "'" * len(match.group()) if match["string"] is not None else match.group()
+
+    return _lexemes(dialect).sub(blank, text)
+
+
 _EXECUTABLE = re.compile(r"M?!\d{0,6}")
 
 

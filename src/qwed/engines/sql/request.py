@@ -6,16 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.engines.sql.placeholders import count_placeholders
+
 _VALUE_KEYS: Final = ("params", "parameters", "values", "args", "arguments", "bind", "bindings", "binds")
 _RESERVED: Final = frozenset(
     {"sql", "query", "statement", "stmt", "code", "dialect", "schema", "no_sensitive_columns"}
     | {"forbidden_columns", "database", "timeout"}
 )
 _TEMPLATE: Final = re.compile(r"\$\{\s*(\w+)\s*\}|\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
-_PLACEHOLDER: Final = re.compile(
-    r"'(?:[^']|'')*+'?|(?P<next>\?|%s)|\$(?P<number>\d{1,4})|%\((?P<percent>\w+)\)s|(?<![:\w]):(?P<colon>\w+)"
-    r"|(?<![\w@])@(?P<at>\w+)"
-)
 _MAX_VALUES: Final = 50
 
 
@@ -56,7 +54,8 @@ def bound_slots(texts: Iterable[str], parameters: Mapping[str, Any]) -> frozense
     """The slots whose values a driver binds: as many values as there are placeholders, or by their names."""
     if not parameters:
         return frozenset()
-    count, names = _placeholders(texts)
+    dialect = parameters.get("dialect")
+    count, names = count_placeholders(texts, dialect if isinstance(dialect, str) else None)
     found = {name for name in names if name in parameters}
     for key in _VALUE_KEYS:
         value = parameters.get(key)
@@ -75,16 +74,6 @@ def _is_row_of(value: Sequence[Any], count: int) -> bool:
         if not rows
         else all(len(row) == count for row in rows) and len(rows) == len(value)
     )
-
-
-def _placeholders(texts: Iterable[str]) -> tuple[int, frozenset[str]]:
-    count, names = 0, set()
-    for text in texts:
-        for match in _PLACEHOLDER.finditer(text):
-            count += match["next"] is not None
-            count = max(count, int(match["number"] or 0))
-            names.add(match["percent"] or match["colon"] or match["at"] or "")
-    return count, frozenset(names - {""})
 
 
 def _named_values(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
