@@ -8,7 +8,7 @@ each round adds to a sum, a text or a container is added once for all rounds.
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 MAX_COST: Final = 4_000_000
 MAX_STEPS: Final = 12_000
@@ -21,6 +21,7 @@ _KEPT_TEXT: Final = 400
 _MAX_NESTING: Final = 6
 
 Bound = int | float
+Result = TypeVar("Result")
 INFINITE: Final = math.inf
 
 
@@ -59,7 +60,7 @@ class Value:
 class Cell:
     """All containers or objects that one place of the program makes."""
 
-    __slots__ = ("again", "fields", "kind", "length", "member")
+    __slots__ = ("again", "fields", "kind", "length", "member", "walks")
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -68,6 +69,8 @@ class Cell:
         self.fields: dict[str, Value] = {}
         # An iterator does its work when it is walked over, not where it is made.
         self.again: Callable[[], tuple[Bound, Value]] | None = None
+        # The containers that an iterator reads, one member at a time.
+        self.walks: frozenset[Cell] = frozenset()
 
 
 class Variable:
@@ -157,6 +160,7 @@ class Proof:
         self.running: list[Any] = []
         self.added: dict[Hashable, Bound] = {}
         self.cells: dict[Hashable, Cell] = {}
+        self.walked: list[frozenset[Cell]] = []
 
     def refuse(self, what: str) -> NotPure:
         return NotPure(f"line {self.line}: {what}")
@@ -216,7 +220,31 @@ class Proof:
         self.added[key] = total
         return fresh
 
+    def walk_over(self, walked: frozenset[Cell], body: Callable[[], Result]) -> Result:
+        """Runs what happens between two members of containers: nothing may grow these then."""
+        self.walked.append(walked)
+        made = body()
+        self.walked.pop()
+        return made
+
+    def sources(self, value: Value) -> frozenset[Cell]:
+        """The containers that are read while the value is walked over."""
+        return value.cells.union(self.read_later(value))
+
+    def read_later(self, value: Value) -> frozenset[Cell]:
+        return frozenset(source for cell in value.cells for source in cell.walks)
+
+    def note_walk(self, iterator: Cell, sources: frozenset[Cell]) -> None:
+        if not sources <= iterator.walks:
+            iterator.walks |= sources
+            self.version += 1
+
     def grow(self, cell: Cell, amount: Bound, place: Hashable) -> None:
+        if amount and any(cell in each for each in self.walked):
+            raise self.refuse("something grows while it is walked over, and how far is not known")
+        self.lengthen(cell, amount, place)
+
+    def lengthen(self, cell: Cell, amount: Bound, place: Hashable) -> None:
         more = self.accumulate((place, id(cell)), amount)
         if more:
             self.stretch(cell, cell.length + more)

@@ -13,6 +13,7 @@ from qwed.engines.code.bounds import (
     MAX_BITS,
     NOTHING,
     Bound,
+    Cell,
     Proof,
     Value,
     bits,
@@ -46,10 +47,11 @@ class Arithmetic(Proof):
         self.stretch(cell, length)
         return held(cell)
 
-    def lazy(self, node: object, again: Callable[[], tuple[Bound, Value]]) -> Value:
+    def lazy(self, node: object, again: Callable[[], tuple[Bound, Value]], sources: frozenset[Cell]) -> Value:
         cell = self.cell(id(node), "iterator")
         cell.again = again
-        cell.length = max(cell.length, again()[0])
+        self.note_walk(cell, sources)
+        cell.length = max(cell.length, self.walk_over(cell.walks, again)[0])
         return held(cell)
 
     def members(self, value: Value) -> tuple[Bound, Value]:
@@ -63,7 +65,8 @@ class Arithmetic(Proof):
         for cell in value.cells:
             if cell.kind == "object":
                 raise self.refuse("walks over an object")
-            length, member = cell.again() if cell.again else (cell.length, cell.member)
+            again = cell.again
+            length, member = self.walk_over(cell.walks, again) if again else (cell.length, cell.member)
             rounds = max(rounds, length)
             made = join(made, member)
         return rounds, made
@@ -81,7 +84,8 @@ class Arithmetic(Proof):
             factory = cell.fields.get("factory")
             if factory is not None:
                 self.put_member(cell, join(factory, index))
-                self.grow(cell, 1, id(node))
+                # A dict that grows between two of its members ends the walk with an error.
+                self.lengthen(cell, 1, id(node))
             made = join(made, cell.member)
         if owner.calls:
             raise self.refuse("an item of something that is not the program's own")

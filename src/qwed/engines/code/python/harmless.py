@@ -232,7 +232,7 @@ def _largest(proof: "Prover", call: "Call") -> Value:
     rounds, member = (call.count, join_all(call.args)) if len(call.args) > 1 else proof.members(call.arg(0))
     proof.spend(rounds * proof.weight(member))
     if "key" in call.kwargs:
-        proof.run_callback(call, call.kwargs["key"], [member], rounds)
+        proof.run_callback(call, call.kwargs["key"], [member], rounds, join_all(call.args))
     return join(member, call.kwargs.get("default", EMPTY))
 
 
@@ -426,7 +426,7 @@ def _may_be_negative(call: "Call") -> bool:
 
 
 def _lazily(proof: "Prover", call: "Call", again: Callable[[], tuple[Bound, Value]]) -> Value:
-    return proof.lazy(call.node, again)
+    return proof.lazy(call.node, again, proof.sources(join(call.receiver, call.everything)))
 
 
 def _enumerate(proof: "Prover", call: "Call") -> Value:
@@ -479,6 +479,7 @@ def _same_members(proof: "Prover", call: "Call") -> Value:
 def _chained(proof: "Prover", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.arg(0))
+        proof.note_walk(proof.cell(id(call.node), "iterator"), proof.sources(member))
         inner, deeper = proof.members(member)
         return rounds * inner, deeper
 
@@ -531,6 +532,7 @@ def _append(proof: "Prover", call: "Call") -> Value:
 def _extend(proof: "Prover", call: "Call") -> Value:
     for cell in call.receiver.cells:
         for each in (*call.args, *call.kwargs.values()):
+            proof.refuse_own_reader(cell, each)
             rounds, member = proof.members(each)
             proof.put_member(
                 cell,
@@ -611,7 +613,7 @@ def _reduce(proof: "Prover", call: "Call") -> Value:
     proof.put(total, join(call.arg(2), member))
 
     def once() -> None:
-        proof.put(total, proof.run_callback(call, call.arg(0), [total.value, member], 1))
+        proof.put(total, proof.run_callback(call, call.arg(0), [total.value, member], 1, call.arg(1)))
 
     proof.repeat(rounds, once)
     return total.value

@@ -34,6 +34,7 @@ from qwed.engines.code.python.scopes import Names, Scope
 _HARMLESS_DUNDERS: Final = frozenset(
     {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__", "__all__", "__version__"}
 )
+_CHANGING: Final = frozenset({"list", "set", "dict"})
 _PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
 
 
@@ -172,8 +173,24 @@ class Prover(Arithmetic):
         if isinstance(node.target, ast.Name) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self._sum(node, node.target, node.op, right)
         loaded = self._load(node.target)
-        self.bind(node.target, self.operate(node.op, loaded, right, node))
+        made = self.operate(node.op, loaded, right, node)
+        self._change_in_place(loaded, right, made, node)
+        self.bind(node.target, made)
         return NOTHING
+
+    def _change_in_place(self, known: Value, right: Value, made: Value, node: ast.AST) -> None:
+        """`x *= 2`, `x |= y`: the container that `x` names, under all of its other names too."""
+        longest, member = self.members(made) if made.cells else (0, EMPTY)
+        for cell in known.cells:
+            if cell.kind in _CHANGING:
+                self.refuse_own_reader(cell, right)
+                self.grow(cell, max(longest - cell.length, 0), id(node))
+                self.put_member(cell, member)
+
+    def refuse_own_reader(self, cell: Cell, given: Value) -> None:
+        """`x.extend(i for i in x)`: each member that is added is read again."""
+        if cell in self.read_later(given):
+            raise self.refuse("something grows by what is read from itself, and how far is not known")
 
     def _load(self, target: ast.expr) -> Value:
         match target:
@@ -189,16 +206,26 @@ class Prover(Arithmetic):
         """`total += n`, `line += "x"`: what all rounds of the loops around it add, added once."""
         known = self.lookup(target.id)
         made = self.operate(op, known, right, node)
+        if isinstance(node, ast.AugAssign):
+            self._add_in_place(known, right, node)
         if self.rounds:
             more = self.accumulate((id(node), "size"), right.size) if made.has("number") else 0
             longer = self.accumulate((id(node), "length"), right.length) if made.has("text") else 0
             size = made.size if made.has("float", "any", "decimal", "fraction") else known.size + more
             made = Value(made.kinds, size, known.length + longer, None, made.cells | known.cells, made.calls)
             for cell in known.cells:
-                self.grow(cell, self.members(right)[0], id(node))
+                self.lengthen(cell, self.members(right)[0], id(node))
                 self.put_member(cell, self.members(right)[1])
         self.bind(target, made)
         return NOTHING
+
+    def _add_in_place(self, known: Value, right: Value, node: ast.AugAssign) -> None:
+        for cell in known.cells:
+            if cell.kind in _CHANGING:
+                self.refuse_own_reader(cell, right)
+                rounds, member = self.members(right)
+                self.grow(cell, rounds, id(node))
+                self.put_member(cell, member)
 
     def _if(self, node: ast.If) -> Value:
         self.run(node.test)
@@ -215,7 +242,7 @@ class Prover(Arithmetic):
             self.bind(node.target, self.members(walked)[1])
             self.block(node.body)
 
-        self.repeat(rounds, once)
+        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
         if self.members(walked)[0] > rounds:
             raise self.refuse("a loop changes what it walks over")
         self.block(node.orelse)
@@ -584,11 +611,17 @@ class Prover(Arithmetic):
             extra = self.listed(arguments.kwarg, "dict", call.count, join(call.everything, string(100)))
             self.put_name(arguments.kwarg.arg, extra)
 
-    def run_callback(self, call: Call, function: Value, args: list[Value], rounds: Bound) -> Value:
+    def run_callback(
+        self, call: Call, function: Value, args: list[Value], rounds: Bound, walked: Value = EMPTY
+    ) -> Value:
         """A function that another one calls once for each member."""
         made = Variable()
         inner = Call(call.node, args, {}, len(args))
-        self.repeat(rounds, lambda: self.put(made, self.call_value(function, inner)))
+
+        def once() -> None:
+            self.put(made, self.call_value(function, inner))
+
+        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
         return made.value
 
     # -- members ---------------------------------------------------------------------------------------
@@ -654,7 +687,7 @@ class Prover(Arithmetic):
             self.scope = outer
             return made
 
-        return self.lazy(node, again)
+        return self.lazy(node, again, frozenset())
 
     def _generate(self, node: Any) -> tuple[Bound, Value]:
         outer, self.scope = self.scope, self.names.scopes[id(node)]
@@ -672,7 +705,9 @@ class Prover(Arithmetic):
         first = generators[0]
         if first.is_async:
             raise self.refuse("asynchronous code")
-        rounds, member = self.members(self.run(first.iter))
+        walked = self.run(first.iter)
+        rounds, member = self.members(walked)
+        self.note_walk(self.cell(id(node), "iterator"), self.sources(walked))
         inner: list[Bound] = [0]
 
         def once() -> None:
@@ -681,7 +716,7 @@ class Prover(Arithmetic):
                 self.run(condition)
             inner[0] = max(inner[0], self._walk(node, generators[1:], made))
 
-        self.repeat(rounds, once)
+        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
         return rounds * inner[0]
 
 
