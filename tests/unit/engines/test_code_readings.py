@@ -6,6 +6,7 @@ from tests.corpora import ordinary_texts
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_code
 from qwed.engines.code.readings import MAX_READ, find_in_program, judge_program
+from qwed.engines.code.shell.runner import MAX_WRAPPERS, Runner
 
 LANGUAGES = ("python", "shell", "javascript")
 DELETION = "rm -rf /home"
@@ -144,3 +145,77 @@ def test_a_harmful_program_is_found_in_a_text_that_may_be_anything(text):
 
 def test_marks_of_writing_from_right_to_left_are_no_finding_in_an_ordinary_text():
     assert find_in_program("\u2067שלום\u2069 Ann") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* note */\nconst x = 1;\nconsole.log(x)",
+        "/** docs */\nfunction f() { return 1 }",
+        "/* eslint-disable */ const a = 1",
+        "/*\n * Adds two numbers.\n */\nconst add = (a, b) => a + b;",
+    ],
+)
+def test_a_comment_at_the_beginning_is_no_pattern_that_means_an_attack_tool(text):
+    assert find_in_program(text) is None
+    assert judge_program(text, None).pure
+    assert judge_program(text, "javascript").pure
+
+
+@pytest.mark.parametrize("text", ["/* draft */", "/** see below */ total", "/dist/* build", "/logs/*.sh old"])
+def test_a_label_with_a_pattern_is_no_finding(text):
+    assert find_in_program(text) is None
+    assert not judge_program(text, None).harms
+
+
+@pytest.mark.parametrize(
+    "text", ["/b?n/r? -rf /", "/*/?m -rf /home", "/bin/?? -rf /home", "/usr/bin/r* -rf /"]
+)
+def test_a_pattern_that_means_a_program_is_judged_as_that_program(text):
+    assert find_in_program(text).harms
+    assert judge_program(text, "javascript").harms
+    assert judge_program(text, "shell").harms
+
+
+_ALICE = "rm -rf /home/alice"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        *(
+            (f"{name} " * 300 + _ALICE, "nested-too-deeply")
+            for name in ("env", "xargs", "nice", "time", "nohup")
+        ),
+        ("if true; then " * 200 + _ALICE + "; fi" * 200, "too-much-to-follow"),
+        ("echo a; " * 3000 + _ALICE, "too-much-to-follow"),
+        (": a\n" * 5000 + _ALICE + "\nprint(1)", "too-much-to-follow"),
+        ("import shutil\nshutil.rmtree('/srv')\nx = 1 " + "+ 1" * 5000, "nested-too-deeply"),
+        ("x = 1\n" * 11_000, "too-large"),
+    ],
+)
+def test_a_reading_that_was_given_up_is_a_doubt_in_a_text_that_may_be_anything(text, rule):
+    found = find_in_program(text)
+
+    assert [problem.rule for problem in found.doubts] == [rule]
+    assert (found.harms, found.acts, found.pure) == ((), (), False)
+
+
+def test_a_long_ordinary_text_is_read_to_its_end():
+    assert find_in_program("The quick brown fox sleeps.\n" * 2_000) is None
+    assert find_in_program("[" + ", ".join(f'{{"id": {n}}}' for n in range(3_000)) + "]") is None
+
+
+@pytest.mark.parametrize("name", ["sudo", "env", "xargs", "command", "nice"])
+def test_commands_that_start_each_other_are_followed_to_a_depth(name, monkeypatch):
+    started = []
+    start = Runner.execute
+    monkeypatch.setattr(Runner, "execute", lambda run, *given: started.append(1) or start(run, *given))
+    verdict = inspect_code("shell", f"{name} " * 400 + "true")
+
+    assert "nested-too-deeply" in [problem.rule for problem in verdict.doubts]
+    assert len(started) <= MAX_WRAPPERS + 1
+
+
+def test_an_ordinary_chain_of_commands_is_followed_to_its_end():
+    assert judge_program(f"nice env A=1 timeout 5 nohup time command {_ALICE}", "shell").harms

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import re
 from collections.abc import Callable
 from typing import Final, cast
@@ -105,6 +106,18 @@ def is_no_javascript(text: str) -> bool:
     if _WITHOUT_PARENTHESES.match(text) or re.match(r"\s*#(?!!)\s", text):
         return True
     return _PYTHON_LINE.search(text) is not None and _SPANS_LINES.search(text) is None
+
+
+def is_plain_data(text: str) -> bool:
+    """Whether the text is JSON in which no shell expands anything: its commands would be `[`, `{` and single
+    quoted words."""
+    if text.lstrip()[:1] not in ("[", "{") or "$" in text or "`" in text:
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def sets_nothing(text: str) -> bool:

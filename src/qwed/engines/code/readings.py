@@ -15,6 +15,7 @@ from qwed.engines.code.pretests import (
     find_runnable,
     is_no_command,
     is_no_javascript,
+    is_plain_data,
     sets_nothing,
 )
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
@@ -23,6 +24,8 @@ LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
 MAX_READ: Final = 2 * MAX_BYTES
 UNKNOWN_COMMAND: Final = "unknown-command"
+# A reading with one of these was given up before the end, and the rest may hold anything.
+_GIVEN_UP: Final = frozenset({"too-much-to-follow", "nested-too-deeply", "too-slow-to-parse", "too-large"})
 
 
 def judge_program(text: str, language: str | None) -> CodeVerdict:
@@ -31,12 +34,21 @@ def judge_program(text: str, language: str | None) -> CodeVerdict:
 
 
 def find_in_program(text: str) -> CodeVerdict | None:
-    """A text that might be run: the reading with the worst found in it, None where nothing is found."""
-    readings = _Readings(text)
+    """A text that might be run: the reading with the worst found in it, None where nothing is found. One that
+    was given up has only the doubts that say so."""
+    readings = _Readings(text, budget=len(LANGUAGES) * MAX_BYTES)
     others = [readings.read(language, is_guess=True) for language in LANGUAGES]
     harmful = next((reading for reading in others if _certain_harms(reading)), None)
     acting = next((reading for reading in others if reading.acts and reading.malformed is None), None)
-    return harmful or acting
+    found = harmful or acting
+    if found is None and any(map(_undecided, others)) and not is_plain_data(text):
+        return next(filter(None, map(_keep_given_up, others)))
+    return found
+
+
+def _keep_given_up(reading: CodeVerdict) -> CodeVerdict | None:
+    doubts = _undecided(reading)
+    return CodeVerdict(reading.language, doubts, purity="not inspected") if doubts else None
 
 
 def _judge_declared(text: str, language: str) -> CodeVerdict:
@@ -66,9 +78,9 @@ def _judge_undeclared(text: str) -> CodeVerdict:
 class _Readings:
     """Reads one text several times, within one budget."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, budget: int = MAX_READ) -> None:
         self._text = text
-        self._left = MAX_READ
+        self._left = budget
 
     def read(self, language: str, *, is_guess: bool = False) -> CodeVerdict:
         match language:
@@ -90,7 +102,7 @@ class _Readings:
         verdict = self.inspect(SHELL, begun, is_guess=is_guess)
         if runnable is None:
             return verdict
-        kept = tuple(problem for problem in verdict.problems if problem.certain)
+        kept = (*verdict.harms, *_undecided(verdict))
         return msgspec.structs.replace(
             verdict, problems=kept, pure=False, malformed=_stops_at(begun), home=False
         )
@@ -99,7 +111,11 @@ class _Readings:
         """No language is at home: the lines after one that a shell can't read may be meant for it too."""
         verdict = self.inspect(SHELL, begun + later, is_guess=True)
         return msgspec.structs.replace(
-            verdict, problems=verdict.harms, pure=False, malformed=_stops_at(begun), home=False
+            verdict,
+            problems=(*verdict.harms, *_undecided(verdict)),
+            pure=False,
+            malformed=_stops_at(begun),
+            home=False,
         )
 
     def inspect(self, language: str, text: str, *, is_guess: bool = False) -> CodeVerdict:
@@ -173,10 +189,10 @@ def _add_found(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: b
 
 
 def _undecided(reading: CodeVerdict) -> tuple[Problem, ...]:
-    """A reading that was given up may hold anything."""
-    if reading.malformed is not None:
+    """A reading that was given up may hold anything, unless its language runs nothing of such a text."""
+    if reading.malformed is not None and reading.language != SHELL:
         return ()
-    return tuple(problem for problem in reading.doubts if problem.rule == "too-much-to-follow")
+    return tuple(problem for problem in reading.doubts if problem.rule in _GIVEN_UP)
 
 
 def _certain_harms(reading: CodeVerdict) -> tuple[Problem, ...]:

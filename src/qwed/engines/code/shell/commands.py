@@ -118,12 +118,27 @@ class Tables:
 
     def _globbed_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         """`/b?n/r?` runs what it matches first: every known command that it can be is judged."""
+        if not _is_specific(argv[0]):
+            run.unresolved.append(words.plain(argv[0]))
+            run.doubt("unknown-command", line, words.plain(argv[0])[:60])
+            return UNREAD
         run.doubt("dynamic-command", line)
         pattern = words.glob_pattern(argv[0].rpartition("/")[2])
         for name in COMMANDS:
             if pattern.fullmatch(name):
                 known_command(run, name, argv[1:], stdin, line)
         return UNREAD
+
+
+def _is_specific(pattern: str) -> bool:
+    """Whether the pattern means a program: `/*`, which begins a comment elsewhere, matches too much."""
+    directory, _, base = pattern.rpartition("/")
+    stem = base.partition(".")[0]
+    letters = sum(map(str.isalpha, stem))
+    last = words.glob_pattern(directory.rpartition("/")[2])
+    if any(map(last.fullmatch, ("bin", "sbin"))):
+        return letters > 0 or words.STAR not in stem
+    return letters > 1 and (directory != "" or not pattern.startswith("/"))
 
 
 # Fed by a pipe or a text, these run what comes in.

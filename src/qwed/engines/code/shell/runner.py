@@ -15,6 +15,8 @@ MAX_STEPS: Final = 12_000
 MAX_CALL_DEPTH: Final = 8
 MAX_ROUNDS: Final = 24
 MAX_DEPTH: Final = 120
+# How many commands may start each other: `sudo env nice timeout 5 xargs …`.
+MAX_WRAPPERS: Final = 10
 MAX_STREAM: Final = 64 * 1024
 
 
@@ -139,6 +141,7 @@ class Runner:
         self.directory = ""
         # How many commands deep this command is: one that another one starts is at least the second.
         self.started_by = 0
+        self.wrappers = 0
 
     # -- reporting -------------------------------------------------------------------------------------
 
@@ -614,16 +617,25 @@ class Runner:
                 self.calling.pop()
         if name in self.functions:
             return self.call_function(name, argv[1:], stdin)
+        return self._start(argv, stdin, line)
+
+    def _start(self, argv: list[str], stdin: Stream, line: int) -> Stream:
+        if self.wrappers >= MAX_WRAPPERS:
+            # Said even of a command that says nothing else: nobody has read the rest.
+            self.report.doubt("nested-too-deeply", line, self.line_text(line))
+            return UNREAD
         self.started_by += 1
+        self.wrappers += 1
         try:
             return self.judge.command(self, argv, stdin, line)
         finally:
             self.started_by -= 1
+            self.wrappers -= 1
 
     def run_text(self, text: str, stdin: Stream, line: int) -> Stream:
         """Shell text found in a string, run in place: what it sets and defines is set and defined here."""
         if self.depth >= MAX_NESTING:
-            self.doubt("nested-too-deeply", line)
+            self.report.doubt("nested-too-deeply", line, self.line_text(line))
             return UNREAD
         source, tree = parsed(text.replace(HOLE, "${QWED_UNKNOWN}"))
         self.own_functions |= function_names(source, tree.root_node)
