@@ -288,6 +288,8 @@ class Proof:
         longest: Bound = 24
         if value.has("number"):
             longest = max(longest, value.size * 2 if value.size == INFINITE else digits(value.size))
+        if value.has("fraction"):
+            longest = max(longest, value.size if value.size == INFINITE else 2 * digits(value.size) + 12)
         if value.has("text", "any"):
             longest = max(longest, value.length * (10 if within else 1))
         if value.has("any"):

@@ -194,9 +194,21 @@ class Arithmetic(Proof):
         if isinstance(op, ast.Div) or (isinstance(op, ast.Pow) and not kinds):
             kinds |= {"float"}
         if "fraction" in kinds:
-            size = (left.size + 1) * (right.size + 1) * 2
-            self._check_bits(size)
+            return self._fractions(op, left, right, kinds)
         return Value(frozenset(kinds), size)
+
+    def _fractions(self, op: ast.operator, left: Value, right: Value, kinds: frozenset[str]) -> Value:
+        """`size` bounds the numerator and the denominator: a sum multiplies denominators too."""
+        if isinstance(op, ast.Pow):
+            size = self._power(op, left.size, right.size, whole=True)
+        else:
+            size = (left.size + 1) * (right.size + 1) * 2
+        self._check_bits(size)
+        self.spend((bits(size) / 64 + 1) ** 2)
+        # A fraction to the power of a whole one may be whole, and to that of another one a float.
+        if isinstance(op, ast.Pow):
+            return Value(kinds | {"number", "float"}, size)
+        return Value(kinds | {"number"} if isinstance(op, ast.FloorDiv) else kinds, size)
 
     def _check_bits(self, size: Bound) -> None:
         if bits(size) > MAX_BITS:

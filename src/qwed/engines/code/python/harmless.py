@@ -33,6 +33,8 @@ Handler = Callable[["Prover", "Call"], Value]
 _MAX_WIDTH: Final = 100_000
 _MAX_DIGITS: Final = 4_300
 _MAX_COUNT: Final = 1_000_000
+# The digits of a decimal that nobody minds to calculate with.
+_MAX_PRECISION: Final = 100
 
 ANNOTATIONS: Final = (
     ast.Name,
@@ -162,10 +164,11 @@ def _choose(proof: "Prover", call: "Call") -> Value:
 
 
 def _power(proof: "Prover", call: "Call") -> Value:
-    if len(call.args) > 2:
-        proof.spend((bits(call.arg(2).size) / 64 + 1) ** 2 * (bits(call.arg(1).size) + 1))
-        return number(call.arg(2).size)
-    return proof.operate(ast.Pow(), call.arg(0), call.arg(1), call.node)
+    base, exponent, modulus = call.arg(0, "base"), call.arg(1, "exp"), call.arg(2, "mod")
+    if modulus.kinds and not modulus.has("none"):
+        proof.spend((bits(modulus.size) / 64 + 1) ** 2 * (bits(exponent.size) + 1))
+        return number(modulus.size)
+    return proof.operate(ast.Pow(), base, exponent, call.node)
 
 
 def _divmod(proof: "Prover", call: "Call") -> Value:
@@ -183,14 +186,22 @@ def _tuple(proof: "Prover", node: object, values: list[Value]) -> Value:
 
 
 def _decimal(proof: "Prover", call: "Call") -> Value:
-    proof.spend(call.arg(0).length)
+    value = call.everything
+    if (
+        value.cells
+        or value.length > _MAX_PRECISION
+        or (value.has("number") and value.size > 10**_MAX_PRECISION)
+    ):
+        raise proof.refuse("a decimal whose precision is not known to be small")
     return Value(frozenset({"decimal"}), INFINITE)
 
 
 def _fraction(proof: "Prover", call: "Call") -> Value:
-    for each in call.args:
+    for each in (*call.args, *call.kwargs.values()):
         if not each.kinds <= {"number", "fraction", "any"}:
             raise proof.refuse("a fraction whose size is not known")
+    if call.everything.has("fraction"):
+        return proof.operate(ast.Div(), call.arg(0, "numerator"), call.everything, call.node)
     return Value(frozenset({"fraction"}), call.everything.size)
 
 
@@ -202,16 +213,30 @@ def _numbers_in(proof: "Prover", value: Value) -> tuple[Bound, Value]:
 
 def _sum(proof: "Prover", call: "Call") -> Value:
     rounds, member = _numbers_in(proof, call.arg(0))
-    if member.cells or call.arg(1).cells:
-        inner, deeper = proof.members(join(member, call.arg(1)))
+    start = call.arg(1, "start")
+    if member.cells or start.cells:
+        inner, deeper = proof.members(join(member, start))
         proof.spend(rounds * rounds * inner)
-        kinds = sorted({cell.kind for cell in member.cells | call.arg(1).cells} - {"object", "iterator"})
+        kinds = sorted({cell.kind for cell in member.cells | start.cells} - {"object", "iterator"})
         return join_all(proof.listed(call.node, kind, inner * (rounds + 1), deeper) for kind in kinds)
-    return Value(member.kinds | {"number"}, member.size * rounds + call.arg(1, "start").size)
+    made = join(member, start)
+    return Value(made.kinds | {"number"}, _total(proof, rounds + 1, made))
+
+
+def _total(proof: "Prover", rounds: Bound, member: Value) -> Bound:
+    """How large a sum can be: one of fractions multiplies their denominators."""
+    if not member.has("fraction"):
+        return member.size * rounds
+    width = rounds * (bits(member.size) + 2)
+    if width > MAX_BITS:
+        raise proof.refuse("a fraction that is not known to be small")
+    proof.spend(rounds * (width / 64 + 1) ** 2)
+    return 1 << math.ceil(width)
 
 
 def _product(proof: "Prover", call: "Call") -> Value:
     rounds, member = _numbers_in(proof, call.arg(0))
+    rounds, member = rounds + 1, join(member, call.kwargs.get("start", EMPTY))
     if not member.has("number", "any", "fraction"):
         return real()
     if rounds * bits(member.size) > MAX_BITS:
@@ -222,9 +247,10 @@ def _product(proof: "Prover", call: "Call") -> Value:
 def _statistics(proof: "Prover", call: "Call") -> Value:
     rounds, member = _numbers_in(proof, call.arg(0))
     proof.spend(rounds * 200)
+    size = _total(proof, 2 * rounds + 2, member) if member.has("fraction") else member.size
     return Value(
         frozenset(member.kinds | {"float"}) - {"text", "cell", "call"},
-        member.size**2 if member.size < 1e100 else INFINITE,
+        size**2 if member.size < 1e100 else INFINITE,
     )
 
 
@@ -492,7 +518,7 @@ def _accumulate(proof: "Prover", call: "Call") -> Value:
 
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.arg(0))
-        return rounds, Value(member.kinds, member.size * rounds, member.length * rounds)
+        return rounds, Value(member.kinds, _total(proof, rounds, member), member.length * rounds)
 
     return _lazily(proof, call, again)
 
