@@ -20,6 +20,8 @@ tools:
   transfer_to_writer: {group: safe}
 sql:
   correct_missing_limit: 100
+principals:
+  max_agents: null
 """
 
 
