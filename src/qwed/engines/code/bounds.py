@@ -240,9 +240,13 @@ class Proof:
             self.version += 1
 
     def grow(self, cell: Cell, amount: Bound, place: Hashable) -> None:
-        if amount and any(cell in each for each in self.walked):
-            raise self.refuse("something grows while it is walked over, and how far is not known")
+        if amount:
+            self.refuse_walked(cell)
         self.lengthen(cell, amount, place)
+
+    def refuse_walked(self, cell: Cell) -> None:
+        if any(cell in each for each in self.walked):
+            raise self.refuse("something grows while it is walked over, and how far is not known")
 
     def lengthen(self, cell: Cell, amount: Bound, place: Hashable) -> None:
         more = self.accumulate((place, id(cell)), amount)

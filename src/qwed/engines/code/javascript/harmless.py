@@ -168,7 +168,9 @@ def _members(proof: "Prover", call: "Call") -> Value:
 def _each(proof: "Prover", call: "Call", index: int = 0) -> Value:
     """Runs the callback once for each member; the answer is what it may return."""
     given = [_members(proof, call), real(_length(call)), call.receiver]
-    return proof.run_callback(call, call.arg(index), given, _length(call))
+    # An array's methods ask for its length once; a map or set is walked for as long as it has members.
+    walked = frozenset(cell for cell in call.receiver.cells if cell.kind in ("map", "set"))
+    return proof.run_callback(call, call.arg(index), given, _length(call), walked)
 
 
 def _map(proof: "Prover", call: "Call") -> Value:
@@ -299,6 +301,7 @@ def _walk(proof: "Prover", call: "Call") -> Value:
         return rounds, join(join(member, real(rounds)), held(pair))
 
     cell.again = again
+    proof.note_walk(cell, proof.sources(receiver))
     again()
     return held(cell)
 
@@ -380,7 +383,8 @@ def _array_from(proof: "Prover", call: "Call") -> Value:
             rounds = max(rounds, _count_of(proof, cell.fields["length"]))
             member = join(member, NOTHING)
     if len(call.args) > 1:
-        member = proof.run_callback(call, call.arg(1), [join(member, NOTHING), real(rounds)], rounds)
+        given = [join(member, NOTHING), real(rounds)]
+        member = proof.run_callback(call, call.arg(1), given, rounds, proof.sources(source))
     return proof.listed(call.node, rounds, member)
 
 

@@ -23,6 +23,7 @@ from qwed.engines.code.bounds import (
     string,
 )
 from qwed.engines.code.javascript import harmless
+from qwed.engines.code.javascript.counters import Writes
 from qwed.engines.code.javascript.scopes import FUNCTIONS, Names
 
 _MAX_INDEX: Final = 1_000_000
@@ -101,9 +102,12 @@ class Prover(Proof):
         self.owner: Function | None = None
         self.current: Function | None = None
         self.functions: dict[int, Function] = {}
-        self.counters: set[int] = set()
+        self.counters: set[tuple[int, int]] = set()
+        self.root: Any = None
+        self.writes: Writes | None = None
 
     def prove(self, root: Any) -> None:
+        self.root = root
         self.run(root)
         done = 0
         while done < len(self.functions):
@@ -191,12 +195,12 @@ class Prover(Proof):
         upward = operator in ("<", "<=") and stride > 0
         if variable is None or not (upward or (operator in (">", ">=") and stride < 0)):
             raise self.refuse("a loop without a plain counter")
-        if id(variable) not in self.counters:
-            self.counters.add(id(variable))
-            self._only_counts(variable, node)
+        if (node.id, id(variable)) not in self.counters:
+            self.counters.add((node.id, id(variable)))
+            self._refuse_other_writes(variable, node)
         end = self.run(limit)
         furthest = max(end.size, variable.value.size)
-        if furthest > _MAX_COUNT or end.has("text", "cell"):
+        if furthest > _MAX_COUNT or end.has("text", "cell") or variable.value.has("text", "cell"):
             raise self.refuse("a loop whose length is not known")
         self.put(variable, real(furthest + abs(stride)))
         return 2 * furthest / abs(stride) + 1 if not upward else self._span(
@@ -234,26 +238,12 @@ class Prover(Proof):
         operator = self.text(increment.child_by_field_name("operator"))
         return amount if operator in ("++", "+=") else -amount if operator in ("--", "-=") else 0.0
 
-    def _only_counts(self, variable: Variable, node: Any) -> None:
+    def _refuse_other_writes(self, variable: Variable, loop: Any) -> None:
         """Nothing but the loop's own step may set its counter."""
-        skipped = {node.child_by_field_name("increment").id}
-        waiting = [node.child_by_field_name("body"), node.child_by_field_name("condition")]
-        while waiting:
-            current = waiting.pop()
-            self.step()
-            if current.type in (
-                "assignment_expression",
-                "augmented_assignment_expression",
-                "for_in_statement",
-            ):
-                targets = _leaves(current.child_by_field_name("left"))
-            elif current.type == "update_expression" and current.id not in skipped:
-                targets = [current.child_by_field_name("argument")]
-            else:
-                targets = []
-            if any(self.names.variables.get(target.id) is variable for target in targets):
-                raise self.refuse("a loop that sets its own counter")
-            waiting.extend(current.named_children)
+        if self.writes is None:
+            self.writes = Writes(self.root, self.names.variables)
+        if self.writes.may_happen_during(loop, variable, self.step):
+            raise self.refuse("a loop that sets its own counter")
 
     def _for_in(self, node: Any) -> Value:
         if any(child.type == "await" for child in node.children):
@@ -266,7 +256,7 @@ class Prover(Proof):
         )
         self.bind(node.child_by_field_name("left"), join(names, string(NOMINAL_NAME)) if keys else member)
         body = node.child_by_field_name("body")
-        self.repeat(rounds, lambda: self.run(body))
+        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, lambda: self.run(body)))
         if self.members(self.field(node, "right"))[0] > rounds:
             raise self.refuse("a loop changes what it walks over")
         return NOTHING
@@ -287,9 +277,11 @@ class Prover(Proof):
 
     def _identifier(self, node: Any) -> Value:
         variable = self.names.variables.get(node.id)
+        name = self.text(node)
+        if name == "arguments":
+            raise self.refuse("arguments, which are the parameters under another name")
         if variable is not None:
             return variable.value
-        name = self.text(node)
         if name in harmless.VALUES:
             return harmless.VALUES[name]
         if name in harmless.NAMESPACES or name in harmless.CALLS:
@@ -373,7 +365,7 @@ class Prover(Proof):
             if cell.kind == "array":
                 if index.size > _MAX_INDEX or index.has("text", "any", "cell"):
                     raise self.refuse("an index that is not known to be small")
-                self.stretch(cell, max(cell.length, index.size + 1))
+                self._reach(cell, index.size + 1)
             else:
                 self.grow(cell, 1, target.id)
 
@@ -385,9 +377,15 @@ class Prover(Proof):
         for cell in owner.cells:
             if cell.kind == "array" and name.isdigit():
                 self.put_member(cell, value)
-                self.stretch(cell, max(cell.length, int(name) + 1))
+                self._reach(cell, int(name) + 1)
             else:
                 self.put_field(cell, name, value)
+
+    def _reach(self, cell: Cell, length: Bound) -> None:
+        """Setting a member beyond the end of an array makes it longer."""
+        if length > cell.length:
+            self.refuse_walked(cell)
+            self.stretch(cell, length)
 
     # -- members ---------------------------------------------------------------------------------------
 
@@ -734,11 +732,22 @@ class Prover(Proof):
             else:
                 self.bind(target, call.args[index] if index < len(call.args) else NOTHING)
 
-    def run_callback(self, call: Call, function: Value, args: list[Value], rounds: Bound) -> Value:
+    def run_callback(
+        self,
+        call: Call,
+        function: Value,
+        args: list[Value],
+        rounds: Bound,
+        walked: frozenset[Cell] = frozenset(),
+    ) -> Value:
         """A function that a method calls once for each member."""
         made = Variable()
         inner = Call(call.node, EMPTY, args, len(args))
-        self.repeat(rounds, lambda: self.put(made, self.call_value(function, inner)))
+
+        def once() -> None:
+            self.put(made, self.call_value(function, inner))
+
+        self.walk_over(walked, lambda: self.repeat(rounds, once))
         return made.value
 
     # -- classes ---------------------------------------------------------------------------------------
@@ -834,16 +843,6 @@ FLAG_REAL: Final = real(FLAG.size)
 def _plain(value: Value) -> bool:
     """A number, or nothing that could be turned into a larger one."""
     return value.kinds <= {"float", "number", "none", "any"}
-
-
-def _leaves(node: Any) -> list[Any]:
-    found, waiting = [], [node]
-    while waiting:
-        current = waiting.pop()
-        found.append(current)
-        if current.type not in ("member_expression", "subscript_expression"):
-            waiting.extend(current.named_children)
-    return found
 
 
 _NODES: Final[dict[str, Callable[[Prover, Any], Value]]] = {
