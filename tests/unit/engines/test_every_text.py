@@ -216,6 +216,24 @@ def test_a_value_that_the_driver_binds_is_data_and_only_that() -> None:
     assert bound("SELECT a FROM t WHERE b = :name", name="x", other=text).risk is Risk.CRITICAL
 
 
+EVERYDAY = """n=1|page=2|k = 10|limit=50|version=1.2|alpha = 0.05|1 or 2|a=1&b=2|x=1|sleep(8h)|2+2=4"""
+
+
+@pytest.mark.parametrize("value", EVERYDAY.split("|"))
+def test_a_value_that_stays_where_it_stands_is_no_injection(value: str) -> None:
+    finding = verify_sql(title=value)
+
+    assert finding.status is Status.VERIFIED, finding
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1 or 1=1", "x or 1=1", "1) or (1=1", "1/**/or/**/1=1", "1 and sleep(5)", "sleep(5)", "x' or 'a'='a"],
+)
+def test_a_value_that_leaves_its_place_is_an_injection(value: str) -> None:
+    assert verify_sql(title=value).failure is Failure.FORBIDDEN
+
+
 @pytest.mark.parametrize(
     "query",
     [

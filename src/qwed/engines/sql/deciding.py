@@ -104,7 +104,7 @@ def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | Non
     if value.isalnum() or len(value) > _MAX_VALUE_LENGTH:
         return None
     for spelling in _spellings(value):
-        for template in _PLACES:
+        for template in _places_it_leaves(spelling):
             verdict = inspect(template.replace("{}", spelling), dialect, rules)
             for problem in verdict.problems:
                 if problem.failure is Failure.FORBIDDEN and _is_injection(problem.rule, spelling):
@@ -112,6 +112,25 @@ def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | Non
         if _LEAVES_THE_QUOTES.search(spelling):
             return _injected_value(value, "outside the quotation marks")
     return None
+
+
+def _places_it_leaves(value: str) -> tuple[str, ...]:
+    """What neither ends a quotation nor goes on after a value stays where it stands: `n = 1`."""
+    if _QUOTES_OR_ESCAPES.search(value):
+        return _PLACES
+    return _UNQUOTED_PLACES if _GOES_ON.search(value) and not _CHOICE.fullmatch(value) else ()
+
+
+_QUOTES_OR_ESCAPES: Final = re.compile(r"['\"`\\]")
+_GOES_ON: Final = re.compile(
+    r"[\w)][\s)+(/*]*(?:(?<!\w)(?:or|and|xor|union|intersect|except|having|order|group|limit|procedure|into|in|is|like"
+    r"|rlike|regexp|between|not|div|mod|where|from|select|case|exists|waitfor)(?=[\s(/*+~!@-])|\|\||&&|;|--|\#|/\*)"
+    # A value of its own that runs something: a call with plain values, or a query.
+    r"|\A\s*[\w.]+\s*\((?:[\d.,\s]|[a-z]\w*\()*\)|\A[\s(]*(?:select|case|not|exists)\b|\A\s*[);]|\A\s*(?:--|/\*)",
+    re.IGNORECASE,
+)
+# `1 or 2` is everyday text; `1 or 1` is not.
+_CHOICE: Final = re.compile(r"\s*(\d+)\s+(?:or|and)\s+(?!\1\s*\Z)\d+\s*", re.IGNORECASE)
 
 
 def _is_injection(rule: str, value: str) -> bool:
@@ -130,11 +149,11 @@ def _injected_value(value: str, why: str) -> Problem:
     return Problem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
 
 
+_UNQUOTED_PLACES: Final = ("SELECT a FROM t WHERE b = {}", "SELECT a FROM t WHERE (b = {})")
 _PLACES: Final = (
     "SELECT a FROM t WHERE b = '{}'",
-    "SELECT a FROM t WHERE b = {}",
     "SELECT a FROM t WHERE (b = '{}')",
-    "SELECT a FROM t WHERE (b = {})",
+    *_UNQUOTED_PLACES,
 )
 # Valid in one database only, and nothing that follows a quotation mark in honest text.
 _LEAVES_THE_QUOTES: Final = re.compile(
