@@ -219,3 +219,58 @@ def test_commands_that_start_each_other_are_followed_to_a_depth(name, monkeypatc
 
 def test_an_ordinary_chain_of_commands_is_followed_to_its_end():
     assert judge_program(f"nice env A=1 timeout 5 nohup time command {_ALICE}", "shell").harms
+
+
+@pytest.mark.parametrize("text", ["[abc]", "[a]", "[!x]", "[..'abc']", "[\\abc]", "if [a]; then :; fi"])
+def test_a_pattern_in_brackets_is_a_command_that_nobody_knows_and_no_test(text):
+    verdict = judge_program(text, "shell")
+
+    assert (verdict.status, verdict.pure) == (Status.UNCERTAIN, False)
+
+
+@pytest.mark.parametrize(
+    "text", ["[ a = b ]", "[[ a == b ]]", "[\\\n a ]", "if [ 1 -eq 1 ]; then echo x; fi"]
+)
+def test_a_test_is_pure(text):
+    assert judge_program(text, "shell").pure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "service restart count",
+            "crontab entries",
+            "useradd requests",
+            "git commit history",
+            "git push failures",
+        ),
+        *("docker build time", "npm install count", "pip install errors", "make test results", "tar volumes"),
+        *("ssh login attempts", "go test coverage", "gh pr merge rate", "wget downloads", "telnet usage"),
+        *("unlink account", "pacman scores", "consul visits", "helm upgrade failures", "rsync errors"),
+    ],
+)
+def test_a_noun_that_begins_with_the_name_of_a_tool_is_no_finding(text):
+    assert find_in_program(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("git push --force", "git push origin main", "pip install ./x", "pip install requests==2.0"),
+        *(
+            "rm -rf x",
+            "rm notes",
+            "mv drafts archive",
+            "systemctl stop nginx",
+            "terraform destroy",
+            "kubectl delete pods",
+        ),
+        *("crontab -r", "useradd -m eve", "unlink notes.txt", "npm install left-pad", "ssh root@host reboot"),
+    ],
+)
+def test_a_command_that_can_be_no_noun_is_found(text):
+    found = find_in_program(text)
+
+    assert found is not None
+    assert found.harms or found.acts

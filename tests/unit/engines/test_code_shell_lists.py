@@ -181,7 +181,7 @@ def test_ordinary_sentences_and_values_act_on_nothing_and_do_no_harm():
         ("mail -s hi ann@example.com", "network"),
         ("echo hello > notes", "file-write"),
         ("psql -c 'select 1'", "database"),
-        ("pip install requests", "process"),
+        ("pip install -q requests", "process"),
         ("docker run alpine", "process"),
         ("echo cm0gbm90ZXMudHh0 | base64 -d | sh", "file-delete"),
         ("find . -name '*.pyc' -delete", "file-delete"),

@@ -22,6 +22,7 @@ from qwed.engines.code.shell.kinds import (
     made_by_braces,
     may_be_set,
 )
+from qwed.engines.code.shell.trees import is_test
 
 MAX_ROUNDS: Final = 10_000
 MAX_PRINTED: Final = 1_000_000
@@ -327,7 +328,7 @@ class _Walk:
         return text[1:-1] if text[:1] in ("'", '"') else text.replace("\\", "")
 
     def test(self, node: Any) -> None:
-        if node.children[0].type not in ("[", "[["):
+        if node.children[0].type not in ("[", "[[") or not is_test(node, self.source):
             raise NotHarmless("evaluates text as arithmetic")
         self.is_double = node.children[0].type == "[["
         for child in node.named_children:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.trees import function_names, parsed
+from qwed.engines.code.shell.trees import function_names, is_test, parsed
 from qwed.engines.code.shell.words import HOLE, QUOTED
 from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Report
 
@@ -515,6 +515,12 @@ class Runner:
                 self.harm("covers-tracks", self.line(node))
         return self._rest_of_lines(rest, stdin)
 
+    def _test_command(self, node: Any, stdin: Stream) -> Stream:
+        if not is_test(node, self.source):
+            self.unresolved.append(self.text(node))
+            self.doubt("unknown-command", self.line(node), self.text(node)[:60])
+        return self._test(node, stdin)
+
     def _test(self, node: Any, stdin: Stream) -> Stream:
         """A test only reads, yet substitutions in it run, and numbers and names in it are evaluated."""
         if node.children and node.children[0].type == "((":
@@ -939,7 +945,7 @@ _STATEMENTS: Final[dict[str, Callable[[Runner, Any, Stream], Stream]]] = {
     "variable_assignment": Runner._assignment,
     "declaration_command": Runner._declaration,
     "unset_command": Runner._unset,
-    "test_command": Runner._test,
+    "test_command": Runner._test_command,
     "binary_expression": Runner._test,
     "postfix_expression": Runner._test,
     "unary_expression": Runner._test,

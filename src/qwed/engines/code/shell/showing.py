@@ -110,6 +110,22 @@ _HARD: Final = re.compile(
 _SOFT: Final = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}|\d+(?:\.\d+){3}|\.[A-Za-z][\w.-]+|[\w.-]+(?:/[\w.*-]+)+/?|\d{2,}|%\d+|\S*\*\S*"
 )
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z]+[,.;:!?]?")
+# No noun begins with these, so plain words behind them are files, users and processes.
+_NO_NOUNS: Final = frozenset(
+    """
+    rm rmdir srm mkdir cp mv ln scp dd chmod chown chgrp chattr killall pkill xkill userdel deluser groupdel
+    delgroup usermod gpasswd chpasswd dropdb dropuser createdb createuser rmmod insmod modprobe swapoff umount
+    mkfs wipefs fdisk sfdisk echo printf
+    """.split()  # noqa: SIM905 - a table reads better as one
+)
+_RUNS: Final = frozenset({"run", "exec"})
+_REMOTES: Final = frozenset({"origin", "upstream"})
+# The tools whose names mean nothing else, and what they do that nobody takes back.
+_RULERS: Final = frozenset({"kubectl", "oc", "terraform", "tofu", "pulumi", "systemctl", "launchctl"})
+_RUINS: Final = frozenset(
+    {"delete", "destroy", "disable", "drain", "halt", "kill", "mask", "poweroff", "reboot", "stop"}
+)
 _STARTS_ANOTHER: Final = frozenset({"sudo", "doas", "time", "exec", "command", "nice"})
 # `sudo su -`: no sentence goes on like this.
 _MASTERS: Final = frozenset(
@@ -136,6 +152,8 @@ def shows_itself(name: str, args: list[str]) -> bool:
         return True
     if name in _EVALUATES and any(HOLE in arg for arg in args):
         return True
+    if all(_PLAIN_WORD.fullmatch(arg) for arg in given) and not _is_order(name, given):
+        return False
     prose = any(arg.lower().strip(",.;:!?") in _PROSE for arg in given)
     if name in _SUBCOMMANDS:
         verb = next((arg for arg in given if not arg.startswith("-")), "")
@@ -145,3 +163,10 @@ def shows_itself(name: str, args: list[str]) -> bool:
     if name in _WORDS:
         return hard or (not prose and all(_SOFT.fullmatch(arg) for arg in given))
     return hard or not prose
+
+
+def _is_order(name: str, given: list[str]) -> bool:
+    """`git commit history` and `crontab entries` are nouns as well; `rm notes` is nothing but a command."""
+    if name in _SUBCOMMANDS and (len(given) == 1 or given[0] in _RUNS or _REMOTES & set(given)):
+        return True
+    return name in _NO_NOUNS or (name in _RULERS and given[0] in _RUINS)

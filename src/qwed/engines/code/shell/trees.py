@@ -49,6 +49,16 @@ def _parse(source: bytes) -> Any:
 _PLAIN_LETTERS: Final = bytes(range(128)) + b"x" * 128
 
 
+_SPACE: Final = re.compile(rb"\\?\n|[ \t]")
+
+
+def is_test(node: Any, source: bytes) -> bool:
+    """Whether what the grammar takes for a test is one: `[abc]` is a pattern, and runs what it matches."""
+    opening = node.children[0]
+    is_bracket = opening.type in ("[", "[[")
+    return not is_bracket or _SPACE.match(source, opening.end_byte) is not None
+
+
 def function_names(source: bytes, root: Any) -> set[str]:
     """A function may be called above the place that defines it."""
     if b"()" not in source and b"function" not in source:
