@@ -62,6 +62,8 @@ COMPUTING = (
     "function f() { var i; for (i = 0; i < 3; i++) { console.log(i) } for (i = 0; i < 3; i++) { console.log(i) } i = 7; return i } f()",
     "for (var i = 0; i < 3; i++) { for (var j = 0; j < 3; j++) { console.log(i, j) } } for (var i = 0; i < 2; i++) { console.log(i) }",
     "for (let i = 0; i < 3; i++) { const g = () => { for (let i = 0; i < 2; i++) { console.log(i) } }; g() }",
+    "for (let i = 10; i >= 0; i--) { console.log(i) } for (let i = 2; i * i <= 50; i++) { console.log(i) }",
+    "const n = 6; for (let i = 0; i < n; i++) { for (let j = i + 1; j < n - i; j++) { console.log(i, j) } }",
 )
 
 # Each of these does something, may never end, or may cost more than anybody wants to pay.
@@ -320,4 +322,12 @@ NOT_HARMLESS = (
     "function f(i) { for (i = 0; i < 10; i++) { arguments[0] = 0 } } f(1)",
     "for (let i = '0.'; i < 10; i += 1) {}",
     "let i; for (i = 0; i < 10; i++) {} for (i = 0; i < 10; i++) { i = 0 }",
+    "for (let i = 10; i * i >= 0; i--) {}",
+    "for (let i = 3; i * i > 0; i -= 2) {}",
+    "for (let i = 0; i <= i; i++) {}",
+    "for (let i = 0; i < i + 1; i++) {}",
+    "let i; const f = () => i + 1; for (i = 0; i < f(); i++) {}",
+    "let n = 1; for (let i = 0; i <= n; i += 0.001) { n = i + 0.5 }",
+    "let n = 1; const f = () => { n++ }; for (let i = 0; i < n; i++) f()",
+    "const o = {n: 1}; for (let i = 0; i < o.n; i++) { o.n = i + 2 }",
 )

@@ -352,4 +352,10 @@ NOT_HARMLESS = (
     "from decimal import Decimal\nd = Decimal('9' * 10 ** 6)\nfor i in range(10 ** 5):\n    print(d)",
     "from decimal import Decimal\nDecimal(value='9' * 10 ** 6)",
     "from decimal import Decimal\nDecimal((0, (9,) * 10 ** 6, 0))",
+    "b = bytearray(b'a')\nfor i in b:\n    b += b'x'",
+    "b = bytearray(b'a')\nfor i in b:\n    b[len(b):] = b'x'",
+    "x = [1]\n[list.append(x, i) for i in x]",
+    "x = ['a']\n[0 for x[len(x):] in x]",
+    "x = [1]\nprint(*(x.append(i) for i in x))",
+    "from fractions import Fraction\nx = Fraction(3, 7) ** 5000\nfor i in range(10 ** 6):\n    x < x",
 )

@@ -168,7 +168,7 @@ class Prover(Proof):
         start = node.child_by_field_name("initializer")
         if start is not None and start.type != "empty_statement":
             self.run(start)
-        rounds, limit = self._count(node)
+        rounds, limit, end = self._count(node)
         body = node.child_by_field_name("body")
 
         def once() -> None:
@@ -176,24 +176,26 @@ class Prover(Proof):
             self.run(body)
 
         self.repeat(rounds, once)
-        if self.run(limit).size > rounds and self._count(node)[0] > rounds:
+        if self.run(limit).size > end:
             raise self.refuse("a loop moves its own end")
         return NOTHING
 
-    def _count(self, node: Any) -> tuple[Bound, Any]:
-        """`for (let i = a; i < b; i += c)` ends: how often it runs at most, and the expression of its end."""
+    def _count(self, node: Any) -> tuple[Bound, Any, Bound]:
+        """`for (let i = a; i < b; i += c)` ends: how often it runs at most, its end, and how far that is."""
         condition, increment = (node.child_by_field_name(name) for name in ("condition", "increment"))
         if condition is not None and condition.type == "expression_statement":
             condition = condition.named_children[0]
         if condition is None or increment is None or condition.type != "binary_expression":
             raise self.refuse("a loop without a plain counter")
         left, limit = condition.child_by_field_name("left"), condition.child_by_field_name("right")
-        left = self._square_root(left)
+        squared, left = left, self._square_root(left)
         variable = self.names.variables.get(left.id) if left.type == "identifier" else None
         operator = self.text(condition.child_by_field_name("operator"))
         stride = self._stride(increment, variable)
         upward = operator in ("<", "<=") and stride > 0
-        if variable is None or not (upward or (operator in (">", ">=") and stride < 0)):
+        # A square never falls below zero, however far the counter does.
+        downward = operator in (">", ">=") and stride < 0 and squared is left
+        if variable is None or not (upward or downward):
             raise self.refuse("a loop without a plain counter")
         if (node.id, id(variable)) not in self.counters:
             self.counters.add((node.id, id(variable)))
@@ -203,9 +205,8 @@ class Prover(Proof):
         if furthest > _MAX_COUNT or end.has("text", "cell") or variable.value.has("text", "cell"):
             raise self.refuse("a loop whose length is not known")
         self.put(variable, real(furthest + abs(stride)))
-        return 2 * furthest / abs(stride) + 1 if not upward else self._span(
-            node, furthest
-        ) / stride + 1, limit
+        span = self._span(node, furthest) if upward else 2 * furthest
+        return span / abs(stride) + 1, limit, end.size
 
     def _square_root(self, left: Any) -> Any:
         """`i * i <= n` ends no later than `i <= n`."""

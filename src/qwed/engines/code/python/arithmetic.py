@@ -157,6 +157,8 @@ class Arithmetic(Proof):
     def weight(self, value: Value) -> Bound:
         """What looking at the whole of a value costs."""
         deep = self.spelled(value) if value.cells else 1
+        if value.has("fraction"):
+            deep = max(deep, (bits(value.size) / 64 + 1) ** 2)
         return max(value.length, deep, bits(value.size) / 64 if value.has("number") else 1)
 
     def _conditional(self, node: ast.IfExp) -> Value:

@@ -858,7 +858,6 @@ CALLS: Final[dict[str, Handler]] = {
     "builtins.repr": _quoted,
     **dict.fromkeys(("builtins.bin", "builtins.hex", "builtins.oct"), _digits),
     "builtins.bytes": _bytes,
-    "builtins.bytearray": _bytes,
     "builtins.chr": _character,
     "builtins.ord": _code,
     "builtins.complex": _unbounded,
