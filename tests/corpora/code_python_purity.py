@@ -69,6 +69,9 @@ COMPUTING = (
     "from fractions import Fraction\nt = Fraction(0)\nfor n in range(1, 20):\n    t += Fraction(1, n)\nprint(t, float(t), t > 2)",
     "from fractions import Fraction\nimport statistics\nprint(statistics.mean([Fraction(1, 2), Fraction(1, 3)]), pow(3, 4, 5), pow(2, exp=8))",
     "from decimal import Decimal\nprices = [Decimal('19.99'), Decimal('5.01')]\ntotal = sum(prices, Decimal(0)) * Decimal('1.19')\nprint(total > 20, max(prices))",
+    "def collect(xs, out):\n    for x in xs:\n        out.append(x)\n    out.extend(x for x in xs)\n    xs.extend(xs)\n    return [x for x in xs if x in out]",
+    "def total(xs, n):\n    for x in xs:\n        n += x\n    return n",
+    "class Cart:\n    def add_all(self, items):\n        for item in items:\n            self.items.append(item)",
 )
 
 # Each of these does something, may never end, or may cost more than anybody wants to pay.
@@ -358,4 +361,11 @@ NOT_HARMLESS = (
     "x = ['a']\n[0 for x[len(x):] in x]",
     "x = [1]\nprint(*(x.append(i) for i in x))",
     "from fractions import Fraction\nx = Fraction(3, 7) ** 5000\nfor i in range(10 ** 6):\n    x < x",
+    "def f(xs):\n    for x in xs:\n        xs.append(x)",
+    "def f(xs):\n    return [xs.append(x) for x in xs]",
+    "def f(xs):\n    xs.extend(x for x in xs)",
+    "def f(xs):\n    xs += map(str, xs)",
+    "def f(xs):\n    for i, x in enumerate(xs):\n        xs += [x]",
+    "def f(xs):\n    for x in zip(xs):\n        xs *= 2",
+    "class A:\n    def f(self):\n        for x in self.items:\n            self.items.append(x)",
 )

@@ -160,7 +160,8 @@ class Proof:
         self.running: list[Any] = []
         self.added: dict[Hashable, Bound] = {}
         self.cells: dict[Hashable, Cell] = {}
-        self.walked: list[frozenset[Cell]] = []
+        # Containers that are being read, and the places that hold one of which nothing is known.
+        self.walked: list[frozenset[Hashable]] = []
 
     def refuse(self, what: str) -> NotPure:
         return NotPure(f"line {self.line}: {what}")
@@ -220,7 +221,7 @@ class Proof:
         self.added[key] = total
         return fresh
 
-    def walk_over(self, walked: frozenset[Cell], body: Callable[[], Result]) -> Result:
+    def walk_over(self, walked: frozenset[Hashable], body: Callable[[], Result]) -> Result:
         """Runs what happens between two members of containers: nothing may grow these then."""
         self.walked.append(walked)
         made = body()
@@ -244,8 +245,8 @@ class Proof:
             self.refuse_walked(cell)
         self.lengthen(cell, amount, place)
 
-    def refuse_walked(self, cell: Cell) -> None:
-        if any(cell in each for each in self.walked):
+    def refuse_walked(self, thing: Hashable) -> None:
+        if any(thing in each for each in self.walked):
             raise self.refuse("something grows while it is walked over, and how far is not known")
 
     def lengthen(self, cell: Cell, amount: Bound, place: Hashable) -> None:

@@ -5,7 +5,7 @@ bounded by its arguments; one that the program itself calls is bounded by what i
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from qwed.engines.code.bounds import (
@@ -29,11 +29,13 @@ from qwed.engines.code.bounds import (
 )
 from qwed.engines.code.python import harmless
 from qwed.engines.code.python.arithmetic import Arithmetic
+from qwed.engines.code.python.readers import GROWING, place_key, read_later, walked_places
 from qwed.engines.code.python.scopes import Names, Scope
 
 _HARMLESS_DUNDERS: Final = frozenset(
     {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__", "__all__", "__version__"}
 )
+_SCALARS: Final = frozenset({"number", "float", "none", "decimal", "fraction"})
 _CHANGING: Final = frozenset({"list", "set", "dict"})
 _PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
 
@@ -170,6 +172,8 @@ class Prover(Arithmetic):
 
     def _augmented(self, node: ast.AugAssign) -> Value:
         right = self.run(node.value)
+        if not right.kinds <= _SCALARS or isinstance(node.op, ast.Mult):
+            self._refuse_unknown_growth(node.target, self._load(node.target), [node.value])
         if isinstance(node.target, ast.Name) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self._sum(node, node.target, node.op, right)
         loaded = self._load(node.target)
@@ -177,6 +181,20 @@ class Prover(Arithmetic):
         self._change_in_place(loaded, right, made, node)
         self.bind(node.target, made)
         return NOTHING
+
+    def _places(self, nodes: Iterable[ast.expr]) -> frozenset[Hashable]:
+        """Each place as the variable and the members that lead to it."""
+        paths = [place_key(node) for node in nodes]
+        return frozenset((id(self.scope.find(path[0])), path) for path in paths if path)
+
+    def _refuse_unknown_growth(self, target: ast.expr, owner: Value, given: Iterable[ast.expr]) -> None:
+        """An argument that nobody has given yet has no container: the place that holds it stands for one."""
+        if not owner.has("any"):
+            return
+        for place in self._places([target]):
+            self.refuse_walked(place)
+            if any(place in self._places(read_later(each)) for each in given):
+                raise self.refuse("something grows by what is read from itself, and how far is not known")
 
     def _change_in_place(self, known: Value, right: Value, made: Value, node: ast.AST) -> None:
         """`x *= 2`, `x |= y`: the container that `x` names, under all of its other names too."""
@@ -242,7 +260,8 @@ class Prover(Arithmetic):
             self.bind(node.target, self.members(walked)[1])
             self.block(node.body)
 
-        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
+        reading = self.sources(walked) | self._places(walked_places(node.iter))
+        self.walk_over(reading, lambda: self.repeat(rounds, once))
         if self.members(walked)[0] > rounds:
             raise self.refuse("a loop changes what it walks over")
         self.block(node.orelse)
@@ -478,6 +497,8 @@ class Prover(Arithmetic):
         function = node.func
         if isinstance(function, ast.Attribute):
             receiver = self.run(function.value)
+            if function.attr in GROWING:
+                self._refuse_unknown_growth(function.value, receiver, node.args)
             call = Call(node, *self.arguments(node), receiver)
             return self.call_method(function.attr, call)
         target = self.run(function)
@@ -716,7 +737,8 @@ class Prover(Arithmetic):
                 self.run(condition)
             inner[0] = max(inner[0], self._walk(node, generators[1:], made))
 
-        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
+        reading = self.sources(walked) | self._places(walked_places(first.iter))
+        self.walk_over(reading, lambda: self.repeat(rounds, once))
         return rounds * inner[0]
 
 
