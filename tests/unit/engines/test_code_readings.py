@@ -274,3 +274,58 @@ def test_a_command_that_can_be_no_noun_is_found(text):
 
     assert found is not None
     assert found.harms or found.acts
+
+
+@pytest.mark.parametrize(
+    "text", ['"$(poweroff)"', '"a" and "$(reboot)"', 'x = "$(reboot)"', '"`reboot`"', 'y = 1\nx = "$(halt)"']
+)
+def test_a_forbidden_command_in_a_substitution_counts_beside_another_language(text):
+    assert judge_program(text, None).harms
+
+
+def test_an_unknown_command_in_a_substitution_is_not_pure_where_nobody_says_the_language():
+    assert not judge_program('"$(wipe-everything)"', None).pure
+    assert not judge_program('"`wipe-everything`"', None).pure
+    assert judge_program('"$(wipe-everything)"', "python").pure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("$(reboot)", "`reboot`", "echo $(reboot)", "/sbin/reboot", "/usr/sbin/poweroff", "reboot; true"),
+        *("sleep 5 && reboot", "init 0", "telinit 6", "shutdown now"),
+    ],
+)
+def test_a_command_that_stops_the_machine_is_found_where_no_word_stands(text):
+    assert find_in_program(text).harms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "reboot",
+            "reboot\nhalt\nsleep",
+            "/reboot",
+            "/api/reboot",
+            "docs/reboot",
+            "reboot | shutdown",
+            "init phase",
+        ),
+        *("Run `reboot` after the update", "The `ssh` client", "Use `rm` or `ls` to clean", "`useradd`"),
+        *(
+            "$(Build.Id)/x",
+            "$(name) $(id)",
+            "$(date)",
+            "$(service)",
+            "Reboot; then call",
+            "stop; reboot later",
+        ),
+    ],
+)
+def test_a_name_a_route_or_markup_with_the_word_of_a_command_is_no_finding(text):
+    assert find_in_program(text) is None
+
+
+def test_a_template_with_the_word_of_a_command_is_pure_javascript():
+    assert judge_program("const a = `reboot`;\nconst b = `frob`;", None).pure

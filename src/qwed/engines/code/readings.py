@@ -173,7 +173,7 @@ def _add_found(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: b
     for other in others:
         harms = _certain_harms(other)
         doubts = _undecided(other) if with_acts else ()
-        acts = other.acts if with_acts and other.malformed is None else ()
+        acts = _find_acts(other) if with_acts and other.malformed is None else ()
         if not harms and not acts and not doubts:
             continue
         base = msgspec.structs.replace(
@@ -186,6 +186,11 @@ def _add_found(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: b
             purity=f"read as {other.language}: {', '.join(acts) or 'has problems'}",
         )
     return base
+
+
+def _find_acts(reading: CodeVerdict) -> tuple[str, ...]:
+    """A command that nobody knows counts in a substitution, which no other language reads as one."""
+    return _union((reading.acts, ("process",) if reading.substitutes_unknown else ()))
 
 
 def _undecided(reading: CodeVerdict) -> tuple[Problem, ...]:

@@ -38,6 +38,8 @@ class CodeVerdict(msgspec.Struct, frozen=True):
     malformed: str | None = None
     home: bool = False
     acts: tuple[str, ...] = ()
+    #: Read as shell, a substitution runs a command that nobody knows.
+    substitutes_unknown: bool = False
 
     @property
     def harms(self) -> tuple[Problem, ...]:

@@ -8,7 +8,7 @@ from qwed.engines.code.shell import again, builtins, clouds, destroying, reading
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
-from qwed.engines.code.shell.showing import shows_itself
+from qwed.engines.code.shell.showing import is_word, shows_itself, stops_machine
 from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
@@ -166,7 +166,8 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     base = name.rpartition("/")[2].removesuffix(".exe")
     known = _title(base)
     is_fed = stdin is not EMPTY and known in _RUN_WHAT_THEY_READ
-    shows = known is not None and (is_fed or shows_itself(known, args))
+    shows = known is not None and (is_fed or shows_itself(known, args) or _runs_alone(run, name, known, args))
+    run.substitutes_unknown |= known is None and run.substitutions > 0
     if run.is_guess and not shows and not name.startswith(("/", "./", "../", "~/")):
         run.unresolved.append(base)
         if known is None:
@@ -189,6 +190,17 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
         run.settled |= run.report.effects
         run.report.effects = outer
         run.is_known = shows
+
+
+def _runs_alone(run: Runner, name: str, known: str, args: list[str]) -> bool:
+    """A command without operands counts where no word of a text stands: a substitution, a path, a list."""
+    if args:
+        return False
+    directory = name.rpartition("/")[0].rpartition("/")[2]
+    if stops_machine(known) and (directory in ("bin", "sbin") or run.is_list):
+        return True
+    is_word_here = is_word(known) or b"$(" not in run.source
+    return run.substitutions > 0 and (stops_machine(known) or not is_word_here)
 
 
 def _title(base: str) -> str | None:

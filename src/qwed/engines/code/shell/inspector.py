@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.commands import Tables
+from qwed.engines.code.shell.commands import Tables, is_known
 from qwed.engines.code.shell.harmless import find_obstacle
 from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner
 from qwed.engines.code.shell.trees import function_names, parsed
@@ -34,6 +34,7 @@ def _inspect(text: str, depth: int, nested: Nested, *, is_guess: bool) -> CodeVe
     report = Report()
     run = Runner(source, report, depth, nested, Tables())
     run.is_guess = is_guess
+    run.is_list = is_guess and _is_list(tree.root_node, source)
     run.own_functions = function_names(source, tree.root_node)
     try:
         run.run(tree.root_node)
@@ -51,7 +52,27 @@ def _inspect(text: str, depth: int, nested: Nested, *, is_guess: bool) -> CodeVe
         malformed,
         home=malformed is None and not run.unresolved,
         acts=tuple(sorted(run.acts)),
+        substitutes_unknown=run.substitutes_unknown,
     )
+
+
+_SEPARATORS: Final = (b";", b"&&", b"||")
+
+
+def _is_list(root: Any, source: bytes) -> bool:
+    """`reboot; true`: several commands on a line, all of them known."""
+    if not any(sign in source for sign in _SEPARATORS):
+        return False
+    waiting, names = [root], list[str]()
+    while waiting:
+        node = waiting.pop()
+        if node.type in ("program", "list", "pipeline"):
+            waiting.extend(node.named_children)
+        elif node.type == "command" and (name := node.child_by_field_name("name")) is not None:
+            names.append(source[name.start_byte : name.end_byte].decode("utf-8", "replace"))
+        else:
+            return False
+    return len(names) > 1 and all(map(is_known, names))
 
 
 def _purity(root: Any, source: bytes, report: Report) -> tuple[bool, str]:

@@ -17,6 +17,7 @@ MAX_ROUNDS: Final = 24
 MAX_DEPTH: Final = 120
 # How many commands may start each other: `sudo env nice timeout 5 xargs …`.
 MAX_WRAPPERS: Final = 10
+_MAX_AROUND: Final = 64
 MAX_STREAM: Final = 64 * 1024
 
 
@@ -142,6 +143,12 @@ class Runner:
         # How many commands deep this command is: one that another one starts is at least the second.
         self.started_by = 0
         self.wrappers = 0
+        # How many substitutions deep this command is, and whether one of them runs a command nobody knows.
+        # Those in backquotes count where they are the whole text.
+        self.substitutions = 0
+        self.substitutes_unknown = False
+        # Whether the whole text is known commands with separators between them.
+        self.is_list = False
 
     # -- reporting -------------------------------------------------------------------------------------
 
@@ -834,13 +841,23 @@ class Runner:
     def substituted(self, node: Any) -> Stream:
         marks, variables = self.word_marks, dict(self.variables)
         body = [child for child in node.named_children if child.type != "comment"]
-        if body and all(child.type == "file_redirect" for child in body):
-            made = self._file_input(body[0])
-        else:
-            made = self.run_children(node, EMPTY)
+        is_shown = not self.text(node).startswith("`") or self._is_whole(node)
+        self.substitutions += is_shown
+        try:
+            is_file = body and all(child.type == "file_redirect" for child in body)
+            made = self._file_input(body[0]) if is_file else self.run_children(node, EMPTY)
+        finally:
+            self.substitutions -= is_shown
         self.variables = variables
         self.word_marks = marks | made.marks
         return made
+
+    def _is_whole(self, node: Any) -> bool:
+        """Backquotes around a word are markup in a sentence, and a template in JavaScript."""
+        if len(self.source) - (node.end_byte - node.start_byte) > _MAX_AROUND:
+            return False
+        around = self.source[: node.start_byte] + self.source[node.end_byte :]
+        return not around.strip(b' \t\n"')
 
     def _string(self, node: Any) -> str:
         start = node.start_byte + (2 if self.source[node.start_byte : node.start_byte + 1] == b"$" else 1)

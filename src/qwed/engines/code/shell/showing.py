@@ -131,6 +131,8 @@ _STARTS_ANOTHER: Final = frozenset({"sudo", "doas", "time", "exec", "command", "
 _MASTERS: Final = frozenset(
     {"su", "sh", "bash", "zsh", "dash", "reboot", "shutdown", "halt", "poweroff", "passwd", "visudo"}
 )
+_STOPS: Final = frozenset({"reboot", "shutdown", "halt", "poweroff"})
+_RUN_LEVEL: Final = re.compile(r"[0-6sS]")
 _EVALUATES: Final = frozenset({"eval", "source", "exec"})
 _NEEDS_TWO: Final = frozenset({"chmod", "chown", "chgrp", "cp", "mv", "ln", "scp", "rsync", "dd"})
 _NEEDS_A_NAME_SET: Final = frozenset({"let", "export", "declare", "local", "readonly", "typeset", "alias"})
@@ -142,6 +144,8 @@ def shows_itself(name: str, args: list[str]) -> bool:
     if not given:
         return False
     hard = any(_HARD.match(arg) for arg in given)
+    if _changes_run_level(name, given):
+        return True
     if _ASSIGNS.fullmatch(given[0]):
         return hard and name in _TAKES_EACH
     if name in _NEEDS_A_NAME_SET:
@@ -163,6 +167,21 @@ def shows_itself(name: str, args: list[str]) -> bool:
     if name in _WORDS:
         return hard or (not prose and all(_SOFT.fullmatch(arg) for arg in given))
     return hard or not prose
+
+
+def _changes_run_level(name: str, given: list[str]) -> bool:
+    if name in ("init", "telinit"):
+        return len(given) == 1 and _RUN_LEVEL.fullmatch(given[0]) is not None
+    return name == "shutdown" and given == ["now"]
+
+
+def stops_machine(name: str) -> bool:
+    return name in _STOPS
+
+
+def is_word(name: str) -> bool:
+    """Whether the name of this command stands in sentences, or does nothing without a verb."""
+    return name in _WORDS or name in _SUBCOMMANDS
 
 
 def _is_order(name: str, given: list[str]) -> bool:
