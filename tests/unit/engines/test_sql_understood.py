@@ -1,13 +1,16 @@
 """A read is LOW only where everything in it is on a list of things understood."""
 
+import msgspec
 import pytest
 from tests.corpora import sql_queries
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
+from qwed.engines.candidates import find_in
 from qwed.engines.sql import SqlEngine, inspect_sql
 from qwed.engines.sql import reading as reading_module
+from qwed.engines.sql.completeness import complete_statements
 from qwed.engines.sql.understood import UNDERSTOOD
 
 ENGINE = SqlEngine()
@@ -130,3 +133,188 @@ def test_everything_in_ordinary_queries_is_understood() -> None:
     ]
 
     assert unknown == []
+
+
+COMPLETE = [
+    'DROP TABLE "my invoices"',
+    "DROP TABLE `my invoices`",
+    "DROP TABLE [my invoices]",
+    "DROP TABLE dbo.[my invoices]",
+    "DELETE FROM invoices i WHERE i.id = 1",
+    "DELETE FROM ONLY x",
+    "DELETE x WHERE 1=1",
+    "DELETE TOP (10) FROM x",
+    "DELETE a, b FROM a INNER JOIN b USING (id)",
+    "UPDATE a AS x INNER JOIN b ON x.id = b.id AND b.q = 2 SET x.p=1",
+    'UPDATE "long quoted name" SET p=1',
+    "UPDATE `long quoted name with a lot of words in it all` SET p=1",
+    "TRUNCATE TABLE IF EXISTS x",
+    "TRUNCATE TABLE ONLY x",
+    "REPLACE LOW_PRIORITY INTO x VALUES (1)",
+    "DO LANGUAGE plpgsql $$ begin perform 1; end $$",
+    "IF 1=1 DROP TABLE x",
+    "IF EXISTS (SELECT 1) DELETE FROM x",
+    "BEGIN TRANSACTION DELETE FROM x COMMIT",
+    "BEGIN DROP TABLE x END",
+    "GO\n DROP TABLE x",
+    "SELECT 1 INTO OUTFILE '/tmp/x'",
+    "PRAGMA writable_schema(1)",
+    "EXECUTE AS LOGIN = 'sa'",
+    "xp_cmdshell 'dir'",
+    "DENY SELECT ON t TO u",
+    "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM x",
+    "DROP EVENT ev",
+    "DROP RULE r ON t",
+    "DROP TRIGGER tr ON t CASCADE",
+    "DROP INDEX i ON t",
+    "INSTALL PLUGIN p SONAME 'x.so'",
+    "PURGE BINARY LOGS TO 'x'",
+    "EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1",
+    "UNLOAD ('select 1') TO 's3://x' IAM_ROLE 'y'",
+    "DBCC SHRINKDATABASE (x)",
+    "INSERT INTO t VALUES (1)",
+    "INSERT INTO t (a, b) VALUES (1, 2)",
+    "INSERT INTO t (a, b) SELECT 1, 2",
+    "INSERT INTO t SELECT * FROM u",
+    "INSERT t VALUES (1)",
+    "INSERT INTO t (a) OUTPUT inserted.id VALUES (1)",
+    "INSERT OR REPLACE INTO t VALUES (1)",
+    "INSERT INTO t DEFAULT VALUES",
+    "INSERT INTO t AS x (a) VALUES (1)",
+    "INSERT INTO t SET a = 1",
+    "INSERT INTO t (SELECT * FROM u)",
+    "INSERT OVERWRITE TABLE t SELECT 1",
+    "INSERT INTO t PARTITION (d='1') VALUES (1)",
+    "CALL do_it(1)",
+    "CALL x.do_it()",
+    "GRANT ALL PRIVILEGES ON t TO bob",
+    "GRANT ALL ON t TO bob",
+    "GRANT SELECT, INSERT ON t TO bob",
+    "GRANT dba TO bob",
+    "GRANT sysdba TO bob",
+    "GRANT CREATE SESSION TO bob",
+    "REVOKE ALL ON t FROM bob",
+    "SET GLOBAL x = 1",
+    "SET SESSION x = 1",
+    "SET @@global.x = 1",
+    "SET PASSWORD = 'x'",
+    "SET ROLE admin",
+    "SET foo.bar = 1",
+    "DELETE FROM users",
+    "DELETE FROM users WHERE 1=1",
+    "DROP TABLE a, b",
+    "DROP TABLE IF EXISTS a CASCADE",
+    "DROP USER 'bob'@'localhost'",
+    "ALTER TABLE t ADD COLUMN a int",
+    "ALTER USER bob WITH PASSWORD 'x'",
+    "CREATE TABLE x (id int)",
+    "CREATE INDEX i ON t (a)",
+    "UPDATE t SET a = 1",
+    "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
+    "EXEC xp_cmdshell 'dir'",
+    "COPY t TO PROGRAM 'x'",
+]
+
+
+@pytest.mark.parametrize("text", COMPLETE)
+def test_a_complete_statement_is_found_among_other_texts(text: str) -> None:
+    assert complete_statements(text)
+    assert find_in(text) is not None
+
+
+ENGLISH = """Insert coin (value 1)
+insert coin
+call me (after 5)
+call me (maybe)
+grant all wishes to everyone
+grant access to Bob
+drop table tennis from the schedule
+drop table tennis today
+set volume = 5
+set x = 1
+If the delivery is late, call the office
+if exists, update the record
+if x = 1 then update the record
+begin work on Monday
+go to the shop
+delete from inbox folder
+delete the row where it is
+delete users from the list
+update customers set expectations
+update the calendar and set a date
+select a colour into outfile
+install the app
+purge old files
+export data as csv
+dbcc
+deny access to Bob
+create event for Monday
+create event
+drop rule of thumb
+create rule of thumb
+drop column headers
+execute as planned
+exec summary
+truncate long lines
+replace the filter into
+insert the key into the lock
+insert page break
+create user stories examples
+create column chart
+do language lessons
+grant all users access to the page
+revoke all permissions from Bob please
+set session to start at 5
+set local time"""
+
+
+@pytest.mark.parametrize("text", ENGLISH.splitlines())
+def test_a_sentence_that_begins_like_a_statement_is_not_complete(text: str) -> None:
+    assert complete_statements(text) == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE USER mallory WITH PASSWORD 'x'",
+        "CREATE ROLE admin",
+        "CREATE FUNCTION f() RETURNS int AS $$ SELECT 1 $$",
+        "CREATE OR REPLACE TRIGGER t BEFORE INSERT ON u EXECUTE FUNCTION f()",
+        "ALTER USER bob WITH PASSWORD 'x'",
+        "ALTER SYSTEM SET archive_command TO 'x'",
+        "ALTER ROLE bob SET x = 1",
+        "SET GLOBAL general_log = 1",
+        "DROP TABLE users",
+    ],
+)
+def test_a_schema_hides_no_statement(statement: str) -> None:
+    table = "CREATE TABLE users (id int);"
+    schemas = (
+        f"{table}\n{statement};",
+        f"{table}\nGO\n{statement}",
+        {"tables": [{"name": "users", "columns": ["id"], "post": statement}]},
+        {"users": ["id", statement]},
+        {"users": {statement: "int"}},
+        msgspec.json.encode({"users": ["id", statement]}).decode(),
+    )
+    for schema in schemas:
+        finding = ENGINE.verify(Action("execute_sql", query="SELECT 1", parameters={"schema": schema}))
+
+        assert finding.risk is Risk.CRITICAL, schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "SET client_encoding = 'UTF8';\nSET SESSION x = 1;\nCREATE SCHEMA app;\nCREATE TABLE app.u (id int);",
+        "CREATE EXTENSION IF NOT EXISTS pgcrypto;\nCREATE TYPE mood AS ENUM ('a');\nCREATE TABLE u (id int);",
+        "CREATE TABLE u (id int);\nCREATE UNIQUE INDEX i ON u (id);\nCREATE VIEW v AS SELECT id FROM u;",
+        "CREATE SEQUENCE s;\nCREATE TABLE u (id int);\nALTER SEQUENCE s OWNED BY u.id;\nCOMMENT ON u IS 'x';",
+        {"tables": [{"name": "u", "columns": ["id"], "comment": "update it, set expectations"}]},
+        {"u": {"id": "int", "set": "text", "grant": "text"}},
+    ],
+)
+def test_a_schema_that_describes_tables_changes_nothing(schema: object) -> None:
+    finding = ENGINE.verify(Action("execute_sql", query="SELECT 1", parameters={"schema": schema}))
+
+    assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding

@@ -2,8 +2,7 @@
 
 import functools
 import importlib
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -16,7 +15,7 @@ from qwed.domain.texts import Text
 from qwed.engines.candidates import Found, add_found, find_in_candidates, join_findings, too_many_texts
 from qwed.engines.effort import is_small
 from qwed.engines.slots import SlotUse, sort_texts
-from qwed.engines.sql.completeness import complete_statements
+from qwed.engines.sql.completeness import find_beyond_tables
 from qwed.engines.sql.request import bound_slots, read_request
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.verdict import SqlVerdict
@@ -95,20 +94,37 @@ def _is_within(slot: str, slots: frozenset[str]) -> bool:
 
 # `schema` is the engine's own parameter: tables, written as the statements that make them.
 _OWN_MEMBERS: Final = frozenset({"schema", "dialect"})
-_SCHEMA_VERBS: Final = frozenset({"create", "alter", "set", "comment"})
-_OTHER_VERBS: Final = re.compile(
-    r"\b(?:drop|delete|insert|update|truncate|grant|exec|call|copy|merge|load)", re.I
-)
+_MAX_SCHEMA_DEPTH: Final = 12
 
 
 def _found_in_schema(schema: Any) -> tuple[Found, ...]:
-    if not isinstance(schema, str) or not _OTHER_VERBS.search(schema):
+    verb = next(filter(None, map(find_beyond_tables, _schema_texts(schema))), None)
+    if verb is None:
         return ()
-    verbs = [verb for verb in complete_statements(schema) if verb not in _SCHEMA_VERBS]
-    if not verbs:
-        return ()
-    reason = f"a statement that does not describe tables: {verbs[0]}"
+    reason = f"a statement that does not describe tables: {verb}"
     return (Found("sql", "statement", reason, Status.VERIFIED, where="parameters.schema"),)
+
+
+def _schema_texts(schema: Any, depth: int = 0) -> Iterator[str]:
+    """The statements themselves, or the texts among names and types."""
+    if isinstance(schema, str):
+        yield schema
+        if depth == 0 and schema.lstrip()[:1] in ("{", "["):
+            yield from _schema_texts(_json_in(schema), 1)
+    elif isinstance(schema, Mapping) and depth < _MAX_SCHEMA_DEPTH:
+        for key, value in schema.items():
+            yield str(key)
+            yield from _schema_texts(value, depth + 1)
+    elif isinstance(schema, list | tuple) and depth < _MAX_SCHEMA_DEPTH:
+        for value in schema:
+            yield from _schema_texts(value, depth + 1)
+
+
+def _json_in(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def inspect_sql(text: str, dialect: str | None = None, rules: SqlRules | None = None) -> SqlVerdict:
