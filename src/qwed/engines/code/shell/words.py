@@ -182,8 +182,9 @@ def _choices(word: str, start: int, end: int, commas: list[int]) -> list[str]:
 
 def split_unquoted(value: str, separators: str = " \t\n") -> str:
     """What an unquoted expansion adds to its word: separators split it, glob characters are active."""
-    marked = "".join(SPLIT if character in separators else character for character in value)
-    return marked.replace("*", STAR).replace("?", QUESTION).replace("[", BRACKET)
+    for separator in set(separators):
+        value = value.replace(separator, SPLIT)
+    return value.replace("*", STAR).replace("?", QUESTION).replace("[", BRACKET)
 
 
 def has_glob(field: str) -> bool:
