@@ -80,10 +80,10 @@ def _find_sql(text: str) -> Found | None:
     if not verbs and not _READS_FIRST.match(text):
         return None
     verdict = _module("sql").inspect_sql(text)
-    unread = next((item for item in verdict.problems if item.rule == "bounds"), None)
-    if unread is not None:
-        return Found("sql", "bounds", unread.message, Status.UNCERTAIN) if _is_query(text, verbs) else None
     broken = {problem.failure for problem in verdict.problems}
+    unread = next((item for item in verdict.problems if item.rule == "bounds"), None)
+    if unread is not None and Failure.FORBIDDEN not in broken:
+        return Found("sql", "bounds", unread.message, Status.UNCERTAIN) if _is_query(text, verbs) else None
     if Failure.MALFORMED in broken:
         return _statement(verbs[0], Risk.CRITICAL) if verbs else None
     forbidden = next((item for item in verdict.problems if item.failure is Failure.FORBIDDEN), None)

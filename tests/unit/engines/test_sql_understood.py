@@ -82,6 +82,10 @@ def test_what_reaches_another_server_or_a_program_is_forbidden(
         ("SELECT a FROM t shutdown", None, Risk.CRITICAL),
         ("SELECT 1 checkpoint", "tsql", Risk.CRITICAL),
         ("SELECT repeat('x', 1000000000)", None, Risk.HIGH),
+        ("SELECT repeat(repeat('x', 100000), 100000)", None, Risk.HIGH),
+        ("SELECT REPLICATE('x', 1000000000)", None, Risk.HIGH),
+        ("SELECT LAST_INSERT_ID(7)", "mysql", Risk.HIGH),
+        ("SELECT setseed(0.5)", None, Risk.HIGH),
         ("SELECT * FROM generate_series(1, 99999999999)", None, Risk.HIGH),
     ],
 )

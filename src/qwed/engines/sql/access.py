@@ -1,7 +1,8 @@
 """What a statement reaches: tables, columns, functions, files, catalogs."""
 
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -167,11 +168,14 @@ def _visit_function(node: exp.Expr, notes: Notes) -> None:
         notes.forbidden(rule, f"{name[:80]}() {WHY_FORBIDDEN[rule]}", node)
         return
     bare = name.rpartition(".")[2]
-    if bare in SIDE_EFFECTS:
-        notes.raise_risk(SIDE_EFFECTS[bare])
+    # MySQL remembers the argument for the session; without one it only tells.
+    if bare in SIDE_EFFECTS or (bare == "last_insert_id" and node.expressions):
+        notes.raise_risk(SIDE_EFFECTS.get(bare, Risk.HIGH))
         notes.warn("side_effect", f"{bare}() changes something", node)
     elif bare in _ALLOCATORS:
         _check_allocation(node, bare, notes)
+    elif bare == "replicate":
+        _check_size(node, node.expressions[1:2], notes)
     elif not (is_pure(name) or bare in notes.rules.known_functions):
         message = f"what {name[:80]}() does is not known from the text"
         if notes.kind is Kind.DDL:
@@ -203,9 +207,18 @@ _SIZES: Final[dict[type[exp.Expr], str]] = {
 
 def _visit_generator(node: exp.Expr, notes: Notes) -> None:
     """A text or a series as long as a number says."""
-    size = node.args.get(_SIZES[type(node)])
-    literal = str(size.this) if isinstance(size, exp.Literal) else ""
-    if literal.isdigit() and int(literal[:20]) > _MAX_GENERATED:
+    sizes = [node.args.get(_SIZES[type(node)])]
+    inner = node.this
+    while type(node) is exp.Repeat and type(inner) is exp.Repeat:
+        sizes.append(inner.args.get("times"))
+        inner = inner.this
+    _check_size(node, sizes, notes)
+
+
+def _check_size(node: exp.Expr, sizes: Sequence[exp.Expr | None], notes: Notes) -> None:
+    """Repetitions within one another multiply."""
+    literals = [str(size.this)[:20] for size in sizes if isinstance(size, exp.Literal)]
+    if literals and math.prod(int(size) for size in literals if size.isdecimal()) > _MAX_GENERATED:
         message = f"{type(node).__name__.lower()}() makes more than {_MAX_GENERATED} of something"
         notes.undecided("bounds", message, node, Risk.HIGH)
 

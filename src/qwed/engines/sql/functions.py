@@ -102,7 +102,7 @@ SIDE_EFFECTS: Final[Mapping[str, Risk]] = MappingProxyType(
             nextval setval pg_advisory_lock pg_advisory_lock_shared pg_advisory_xact_lock
             pg_advisory_xact_lock_shared pg_try_advisory_lock pg_try_advisory_xact_lock pg_advisory_unlock
             pg_advisory_unlock_all get_lock release_lock release_all_locks pg_notify pg_export_snapshot
-            master_pos_wait
+            master_pos_wait setseed
             """
         ),
         Risk.HIGH,
@@ -210,7 +210,7 @@ PURE: Final = words(
     row_count row_number row_to_json rowcount rowid rpad rtrim rtrimmed_length safe_add safe_cast
     safe_convert_bytes_to_string safe_divide safe_multiply safe_negate safe_subtract scale schema_name
     scope_identity sec sec_to_time sech second seconds sem seq1 seq2 seq4 seq8 sequence session sessionize
-    sessiontimezone set_bit set_byte set_masklen setseed setweight sha sha1 sha1_binary sha1_hex sha2 sha224
+    sessiontimezone set_bit set_byte set_masklen setweight sha sha1 sha1_binary sha1_hex sha2 sha224
     sha256 sha2_binary sha2_hex sha384 sha512 show_trgm sigmoid sign similar similarity sin sind sinh size
     skewness skeys slice slope smalldatetimefromparts smallint snippet some sort_array soundex space split
     split_part split_to_table sqrt square starts_with startswith statement_timestamp stddev stddev_pop
