@@ -64,6 +64,7 @@ COMPUTING = (
     "for (let i = 0; i < 3; i++) { const g = () => { for (let i = 0; i < 2; i++) { console.log(i) } }; g() }",
     "for (let i = 10; i >= 0; i--) { console.log(i) } for (let i = 2; i * i <= 50; i++) { console.log(i) }",
     "const n = 6; for (let i = 0; i < n; i++) { for (let j = i + 1; j < n - i; j++) { console.log(i, j) } }",
+    "function copy(a, out) { for (const x of a) { out.push(x) } for (let i = 0; i < a.length; i++) { out.push(a[i]) } a.forEach(x => { a.push(x) }); return out }",
 )
 
 # Each of these does something, may never end, or may cost more than anybody wants to pay.
@@ -330,4 +331,11 @@ NOT_HARMLESS = (
     "let n = 1; for (let i = 0; i <= n; i += 0.001) { n = i + 0.5 }",
     "let n = 1; const f = () => { n++ }; for (let i = 0; i < n; i++) f()",
     "const o = {n: 1}; for (let i = 0; i < o.n; i++) { o.n = i + 2 }",
+    "function f(a) { for (const x of a) a.push(x) }",
+    "function f(s) { s.forEach(x => s.add(x + 1)) }",
+    "function f(m) { m.forEach((v, k) => { m.set(k + 1, v) }) }",
+    "function f(s) { for (const x of s.values()) s.add(x + 1) }",
+    "const f = a => Array.from(a, x => a.push(x))",
+    "function f(a) { for (let i = 0; i < a.length; i++) a.push(1) }",
+    "function f(o) { for (let i = 0; i < o.a.length; i++) { o.a.push(1) } }",
 )

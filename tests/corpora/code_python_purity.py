@@ -368,4 +368,5 @@ NOT_HARMLESS = (
     "def f(xs):\n    for i, x in enumerate(xs):\n        xs += [x]",
     "def f(xs):\n    for x in zip(xs):\n        xs *= 2",
     "class A:\n    def f(self):\n        for x in self.items:\n            self.items.append(x)",
+    "def f(xs):\n    for x in xs:\n        xs[len(xs):] = [x]",
 )

@@ -6,7 +6,7 @@ What is not in these tables is not harmless.
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from qwed.engines.code.bounds import (
     INFINITE,
@@ -20,6 +20,7 @@ from qwed.engines.code.bounds import (
     real,
     string,
 )
+from qwed.engines.code.javascript.readers import walked_place
 
 if TYPE_CHECKING:
     from qwed.engines.code.javascript.purity import Call, Prover
@@ -170,7 +171,10 @@ def _each(proof: "Prover", call: "Call", index: int = 0) -> Value:
     given = [_members(proof, call), real(_length(call)), call.receiver]
     # An array's methods ask for its length once; a map or set is walked for as long as it has members.
     walked = frozenset(cell for cell in call.receiver.cells if cell.kind in ("map", "set"))
-    return proof.run_callback(call, call.arg(index), given, _length(call), walked)
+    function = call.node.child_by_field_name("function")
+    owner = function.child_by_field_name("object") if function is not None else None
+    places = proof.places([] if owner is None else [owner], "entries")
+    return proof.run_callback(call, call.arg(index), given, _length(call), walked | places)
 
 
 def _map(proof: "Prover", call: "Call") -> Value:
@@ -384,8 +388,14 @@ def _array_from(proof: "Prover", call: "Call") -> Value:
             member = join(member, NOTHING)
     if len(call.args) > 1:
         given = [join(member, NOTHING), real(rounds)]
-        member = proof.run_callback(call, call.arg(1), given, rounds, proof.sources(source))
+        walked = proof.sources(source) | proof.places(_first_argument(call))
+        member = proof.run_callback(call, call.arg(1), given, rounds, walked)
     return proof.listed(call.node, rounds, member)
+
+
+def _first_argument(call: "Call") -> list[Any]:
+    given = call.node.child_by_field_name("arguments")
+    return [walked_place(each) for each in given.named_children[:1]] if given is not None else []
 
 
 def _new_array(proof: "Prover", call: "Call") -> Value:

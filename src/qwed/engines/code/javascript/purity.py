@@ -1,6 +1,6 @@
 """Whether a JavaScript program does nothing but compute, and ends: every node of its tree is on the list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from qwed.engines.code.bounds import (
@@ -24,6 +24,7 @@ from qwed.engines.code.bounds import (
 )
 from qwed.engines.code.javascript import harmless
 from qwed.engines.code.javascript.counters import Writes
+from qwed.engines.code.javascript.readers import GROWING, measured_places, root_and_path, walked_place
 from qwed.engines.code.javascript.scopes import FUNCTIONS, Names
 
 _MAX_INDEX: Final = 1_000_000
@@ -175,7 +176,7 @@ class Prover(Proof):
             self.field(node, "condition")
             self.run(body)
 
-        self.repeat(rounds, once)
+        self.walk_over(self.places(measured_places(limit)), lambda: self.repeat(rounds, once))
         if self.run(limit).size > end:
             raise self.refuse("a loop moves its own end")
         return NOTHING
@@ -257,7 +258,8 @@ class Prover(Proof):
         )
         self.bind(node.child_by_field_name("left"), join(names, string(NOMINAL_NAME)) if keys else member)
         body = node.child_by_field_name("body")
-        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, lambda: self.run(body)))
+        reading = self.sources(walked) | self.places([walked_place(node.child_by_field_name("right"))])
+        self.walk_over(reading, lambda: self.repeat(rounds, lambda: self.run(body)))
         if self.members(self.field(node, "right"))[0] > rounds:
             raise self.refuse("a loop changes what it walks over")
         return NOTHING
@@ -659,6 +661,8 @@ class Prover(Proof):
         if function.type == "member_expression":
             receiver = self.field(function, "object")
             name = self.text(function.child_by_field_name("property"))
+            if name in GROWING and receiver.has("any"):
+                self._refuse_unknown_growth(function, name)
         elif function.type == "super":
             return self._call_super(node, given)
         else:
@@ -669,6 +673,18 @@ class Prover(Proof):
         if spread:
             call.args = [join_all(call.args)] * max(len(call.args), 8)
         return self.call_method(name, call) if name else self.call_value(target, call)
+
+    def places(self, nodes: Iterable[Any], kind: str = "") -> frozenset[Hashable]:
+        """Each place as the variable and the members that lead to it."""
+        paths = [root_and_path(node) for node in nodes]
+        return frozenset((id(self.names.variables.get(root.id)), path, kind) for root, path in paths if path)
+
+    def _refuse_unknown_growth(self, function: Any, name: str) -> None:
+        """An argument that nobody has given yet has no container: the place that holds it stands for one."""
+        kinds = ("", "entries") if name in ("add", "set") else ("",)
+        for kind in kinds:
+            for place in self.places([function.child_by_field_name("object")], kind):
+                self.refuse_walked(place)
 
     def call_method(self, name: str, call: Call) -> Value:
         receiver = call.receiver
@@ -739,7 +755,7 @@ class Prover(Proof):
         function: Value,
         args: list[Value],
         rounds: Bound,
-        walked: frozenset[Cell] = frozenset(),
+        walked: frozenset[Hashable] = frozenset(),
     ) -> Value:
         """A function that a method calls once for each member."""
         made = Variable()

@@ -379,6 +379,8 @@ class Prover(Arithmetic):
         owner, index = self.run(target.value), self.run(target.slice)
         if owner.calls:
             raise self.refuse("changes something that is not the program's own")
+        if isinstance(target.slice, ast.Slice):
+            self._refuse_unknown_growth(target.value, owner, [])
         for cell in owner.cells:
             if isinstance(target.slice, ast.Slice):
                 rounds, member = self.members(value)
