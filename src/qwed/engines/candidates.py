@@ -90,6 +90,8 @@ def _find_sql(text: str) -> Found | None:
     if forbidden is not None:
         return Found("sql", forbidden.rule, forbidden.message, Status.FAILED)
     acting = [item.kind.value for item in verdict.statements if item.kind not in _ignored_kinds()]
+    # A SELECT may move a sequence, take a lock or send a notice: it does more than read.
+    acting += [warning.message for warning in verdict.warnings if warning.rule == "side_effect"]
     if verbs or acting:
         return _statement((verbs or acting)[0], max(verdict.risk, Risk.HIGH))
     return None

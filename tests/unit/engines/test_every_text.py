@@ -405,3 +405,19 @@ def test_text_about_programs_is_no_program(tool: str, parameters: dict[str, Any]
     finding = TOOLS.verify(Action(tool, parameters=parameters))
 
     assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT setval('s', 9)", "SELECT nextval('s')", "SELECT pg_notify('a', 'b')", "SELECT s.NEXTVAL FROM d"],
+)
+def test_a_read_with_a_side_effect_does_more_than_read_in_any_slot(text: str) -> None:
+    in_a_read = TOOLS.verify(Action("read_database", parameters={"table": "t", "extra": text}))
+
+    assert verify_sql(note=text).risk is Risk.HIGH
+    assert in_a_read.failure is Failure.FORBIDDEN
+
+
+@pytest.mark.parametrize("text", ["SELECT name FROM users", "select your seat", "SELECT COUNT(*) FROM t"])
+def test_a_mere_read_in_any_slot_changes_nothing(text: str) -> None:
+    assert verify_sql(note=text).risk is Risk.LOW
