@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from qwed.ect import KeyRing, Node, TrustedKeys, Verifier, ancestors, generate, hash_bytes, issue
 from qwed.ect.signatures import keys_of
-from qwed.gateway.commitments import committed
-from qwed.gateway.records import Activity, Record
+from qwed.gateway.kernel.commitments import committed
+from qwed.gateway.kernel.records import Activity, Record
 from qwed.ledger import export
 from qwed.ledger.audit import Audited, audit
 from qwed.ledger.entries import Entry, Head, append, commit_to

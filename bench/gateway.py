@@ -344,7 +344,7 @@ def _grow(path: Path) -> None:
     from qwed.domain.conversations import Step
     from qwed.ect.key_files import open_ring
     from qwed.ect.keys import node_issuer
-    from qwed.gateway.records import Activity, Booking, CommittedStep, Record
+    from qwed.gateway.kernel.records import Activity, Booking, CommittedStep, Record
     from qwed.stores.sqlite import SqliteTables
 
     ring = open_ring(path.with_name(f"{path.name}.key"), node_issuer("local"))

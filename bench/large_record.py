@@ -18,8 +18,8 @@ from qwed.domain.risk import Risk
 from qwed.domain.times import DAY_MS, day_of, iso
 from qwed.domain.trust import TrustLevel
 from qwed.ect.key_files import open_ring
-from qwed.gateway.records import Activity, Booking, Record
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.records import Activity, Booking, Record
+from qwed.gateway.kernel.wire import encode_json
 from qwed.stores.sqlite import SqliteTables
 
 GROUP = 5_000

@@ -16,7 +16,7 @@ from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import DAY_MS
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import node_issuer
-from qwed.gateway.records import Activity, Record
+from qwed.gateway.kernel.records import Activity, Record
 from qwed.reports import ReportFormat
 from qwed.stores.sqlite import SqliteTables
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from qwed.domain.registry import ACTION_ENGINES, TOOL_RISK_LEVELS
     from qwed.domain.tools import ToolApprovalSystem
     from qwed.embedded import Gateway
-    from qwed.gateway.answers import RequestError
-    from qwed.gateway.ports import StoreUnavailable
+    from qwed.gateway.kernel.answers import RequestError
+    from qwed.gateway.kernel.ports import StoreUnavailable
 
 __version__ = "0.1.0"
 
@@ -30,8 +30,8 @@ _HOMES = {
     "ACTION_ENGINES": "qwed.domain.registry",
     "TOOL_RISK_LEVELS": "qwed.domain.registry",
     "Gateway": "qwed.embedded",
-    "RequestError": "qwed.gateway.answers",
-    "StoreUnavailable": "qwed.gateway.ports",
+    "RequestError": "qwed.gateway.kernel.answers",
+    "StoreUnavailable": "qwed.gateway.kernel.ports",
     "ToolApprovalSystem": "qwed.domain.tools",
 }
 

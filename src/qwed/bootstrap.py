@@ -33,17 +33,17 @@ from qwed.engines.facade import Engines
 from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
-from qwed.gateway.assured import Assurance
-from qwed.gateway.changes import noted
-from qwed.gateway.commons import Commons, LocalCommons
-from qwed.gateway.issuers import Issuers, read_issuers
-from qwed.gateway.ports import Clock, Store
+from qwed.gateway.kernel.assurance_config import Assurance
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.issuers import Issuers, read_issuers
+from qwed.gateway.kernel.ports import Clock, Store
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.scorekeeper import Scorekeeper
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.shared_state import Commons, LocalCommons
+from qwed.gateway.kernel.turns import Turns
+from qwed.gateway.kernel.waiting import run
 from qwed.gateway.proving import EngineProver
-from qwed.gateway.records import Record
-from qwed.gateway.scorekeeping import Scorekeeper
-from qwed.gateway.services import Services
-from qwed.gateway.turns import Turns
-from qwed.gateway.waiting import run
 from qwed.ledger.chain import BrokenChain
 from qwed.notify.addresses import Doorkeeper
 from qwed.policy import engine_rules, load_policy

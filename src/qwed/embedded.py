@@ -15,9 +15,14 @@ from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.gateway import read_provenance, trust_scores
 from qwed.gateway.answer_approval import approve, deny, redeem
-from qwed.gateway.answers import Answer
 from qwed.gateway.change_trust import ELEVATION, change_trust
 from qwed.gateway.compliance import compliance_report
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.manage_agents import (
     change_agent,
     complain,
@@ -41,17 +46,12 @@ from qwed.gateway.manage_webhooks import (
 from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.read_trust import read_trust
-from qwed.gateway.records import Remembered
 from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.requests import check_identifier, read_tool, read_verify
-from qwed.gateway.services import Services
 from qwed.gateway.verify_action import verify_action
 from qwed.gateway.verify_tool import verify_tool
-from qwed.gateway.waiting import run
-from qwed.gateway.wire import encode_json
 from qwed.reports import ReportFormat, render
 from qwed.settings import MEMORY, parse_database
 

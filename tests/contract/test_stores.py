@@ -54,8 +54,8 @@ from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.ect import issue
-from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, Store, StoreUnavailable
-from qwed.gateway.records import (
+from qwed.gateway.kernel.ports import Admission, AgentChanged, LeaseLost, Store, StoreUnavailable
+from qwed.gateway.kernel.records import (
     ActivityQuery,
     ReceivedEct,
     Record,
@@ -66,7 +66,7 @@ from qwed.gateway.records import (
     SearchQuery,
     Tombstone,
 )
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.waiting import run
 from qwed.ledger.chain import Head
 from qwed.stores import DatabaseInUse, hot, open_memory, open_sqlite
 from qwed.stores.postgres import open_postgres, snapshot
@@ -813,7 +813,7 @@ def test_an_unknown_outcome_blocks_the_same_action_and_is_settled_once(shelf):
 
 def test_an_outcome_settles_the_difference_on_its_own_day(shelf):
     from qwed.domain.times import day_of
-    from qwed.gateway.records import Booking
+    from qwed.gateway.kernel.records import Booking
 
     agent = shelf.add(an_agent())
     activity = done(shelf, agent)

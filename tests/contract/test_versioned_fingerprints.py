@@ -15,8 +15,8 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.fingerprints import is_older
 from qwed.domain.outcomes import Result
 from qwed.domain.policy import LoopLimits, Policy
-from qwed.gateway.records import Crossing
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.records import Crossing
+from qwed.gateway.kernel.waiting import run
 
 
 def older_of(what):

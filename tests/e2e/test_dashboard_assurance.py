@@ -16,7 +16,7 @@ from qwed.domain.nodes import jti_of
 from qwed.ect import KeyRing, generate, issue, parse
 from qwed.ect.key_files import open_ring
 from qwed.ect.keys import node_issuer
-from qwed.gateway.records import ReceivedEct, Record
+from qwed.gateway.kernel.records import ReceivedEct, Record
 from qwed.stores.sqlite import SqliteTables
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -24,7 +24,7 @@ from tests.support.world import SIGNER, World, calculate, code_of
 from qwed.domain.findings import Finding, Status
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.risk import Risk
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores import open_memory, open_sqlite
 
 pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.repeated(nightly=3, long=20)]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwed.gateway.rate_limits import ALLOWED, Limited, LocalLimiter
+from qwed.gateway.kernel.rate_limits import ALLOWED, Limited, LocalLimiter
 
 Hit = tuple[float, str]
 

@@ -10,7 +10,7 @@ from tests.support.fakes import NOON
 from tests.support.records import RING, an_activity, an_agent
 
 from qwed.domain.agents import AgentId, PrincipalId
-from qwed.gateway.records import Record, SearchQuery
+from qwed.gateway.kernel.records import Record, SearchQuery
 from qwed.stores.memory import MemoryTables
 from qwed.stores.sqlite import SqliteTables, searching
 

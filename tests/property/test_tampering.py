@@ -16,7 +16,7 @@ from tests.support.records import RING, an_activity, an_agent
 
 from qwed.domain.agents import PrincipalId
 from qwed.ect import KeyRing, generate, issue, parse
-from qwed.gateway.records import ReceivedEct, Record
+from qwed.gateway.kernel.records import ReceivedEct, Record
 from qwed.ledger.audit import Audited, Kind, Tampering, audit
 from qwed.ledger.chain import BrokenChain
 from qwed.ledger.checkpoints import read_checkpoint

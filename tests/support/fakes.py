@@ -7,7 +7,7 @@ from qwed.domain.findings import Finding, Status
 from qwed.domain.risk import Risk
 from qwed.domain.times import parse_iso
 from qwed.engines.fair_queue import Client
-from qwed.gateway.ports import SigningFailed
+from qwed.gateway.kernel.ports import SigningFailed
 
 NOON = parse_iso("2026-04-06T12:00:00Z")
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

@@ -19,8 +19,8 @@ from qwed.domain.times import day_of
 from qwed.domain.trust import TrustLevel
 from qwed.domain.webhooks import Event, Topic, Webhook
 from qwed.ect.keys import NodeSigner, generate
-from qwed.gateway.ports import Admission
-from qwed.gateway.records import Activity, Booking, CommittedStep, Record
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.records import Activity, Booking, CommittedStep, Record
 
 UNLIMITED = BudgetLimits(None, None, None, None, None, None)
 CENT = Charge(nano_of(Decimal("0.01")), 0)

@@ -20,7 +20,7 @@ from qwed.domain.outcomes import Result
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.workflows import Completion, Workflow
-from qwed.gateway.records import Record
+from qwed.gateway.kernel.records import Record
 from qwed.ledger.audit import Tampering
 from qwed.ledger.states import KEYS, Difference
 from qwed.stores.postgres.states import compare, select_rows, stored_table

@@ -13,9 +13,9 @@ from qwed import Gateway, bootstrap
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.ect.keys import NodeSigner, generate
-from qwed.gateway.commons import LocalCommons
-from qwed.gateway.issuers import Issuers
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.issuers import Issuers
+from qwed.gateway.kernel.shared_state import LocalCommons
+from qwed.gateway.kernel.waiting import run
 from qwed.http.app import create_app
 from qwed.http.logs import EventLog
 from qwed.stores import open_memory

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from qwed.cli.approval_texts import said
 from qwed.cli.shared import printable
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 
 Approval = Mapping[str, Any]
 

@@ -20,7 +20,7 @@ from qwed.ect.jws import InvalidToken
 from qwed.ect.key_files import open_ring, read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ect.signatures import keys_of
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.ledger import export as exports
 from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint

@@ -10,8 +10,8 @@ from qwed import __version__
 from qwed.cli import COMMANDS, load
 from qwed.cli.errors import CannotReach
 from qwed.cli.groups import CommandGroup
-from qwed.gateway.answers import RequestError
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.settings import SettingsError
 
 #: One line per command, so that `--help` loads none of them.

@@ -9,7 +9,7 @@ from qwed.cli.groups import CommandGroup
 from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import print_json
 from qwed.cli.tables import print_table
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 from qwed.policy import explain
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qwed.domain.bounds import Proxies
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
 from qwed.settings import Settings, read_settings
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from qwed.cli.backend import Backend, open_backend
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 from qwed.settings import read_settings
 
 DECISION_COLOURS = {

@@ -16,8 +16,8 @@ from qwed.cli.approval_texts import said, standing
 from qwed.cli.errors import CannotReach
 from qwed.cli.inbox import Inbox, Order, pressed, refreshed, view
 from qwed.cli.shared import Backend, print_json, printable
-from qwed.gateway.answers import RequestError
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.ports import StoreUnavailable
 
 LOOK_SECONDS: Final = 1.0
 _TROUBLE: Final = (CannotReach, RequestError, StoreUnavailable)

@@ -8,8 +8,8 @@ from qwed.domain.agents import DEFAULT_TRUST, Agent, AgentId, AgentStatus
 from qwed.domain.approvals import ApprovalStatus, Kind
 from qwed.domain.nodes import AGENT_DID
 from qwed.domain.policy import plain_amount
-from qwed.gateway.scorekeeping import Scorekeeper
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.scorekeeper import Scorekeeper
+from qwed.gateway.kernel.services import Services
 
 #: How many open approvals are looked at for a review.
 _APPROVALS = 100

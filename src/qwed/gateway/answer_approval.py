@@ -21,11 +21,16 @@ from qwed.domain.policy import ZERO_USD
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.degrade_trust import charge_forged_grant
-from qwed.gateway.masking import shown
-from qwed.gateway.notices import approval_news, deliveries_of
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.degrade_trust import charge_forged_grant
+from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.notifications import approval_news, deliveries_of
+from qwed.gateway.kernel.records import Activity, Record
+from qwed.gateway.kernel.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
+from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 from qwed.gateway.proposals import (
     Conclusion,
     Examined,
@@ -36,11 +41,7 @@ from qwed.gateway.proposals import (
     propose,
 )
 from qwed.gateway.read_approvals import visible_approval
-from qwed.gateway.records import Activity, Record
-from qwed.gateway.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
 from qwed.gateway.separate_approvers import separation_refusal
-from qwed.gateway.services import Services
-from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.verify_action import (
     UNKNOWN_TOOL,
     decision_of,
@@ -51,7 +52,6 @@ from qwed.gateway.verify_action import (
     unknown_action,
     weigh,
 )
-from qwed.gateway.walls import require_own_or_scope, require_scope
 
 #: How an approval stands after a vote, as it is told.
 _ANSWERS: Final = {

@@ -8,7 +8,7 @@ from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Finding
 from qwed.ect.attestations import ATTESTATION_TYPE
-from qwed.gateway.ports import Signer
+from qwed.gateway.kernel.ports import Signer
 
 VERSION: Final = "1.0"
 LIFETIME_SECONDS: Final = 3600

@@ -7,7 +7,7 @@ import msgspec
 
 from qwed.domain.agents import AgentStatus
 from qwed.domain.credentials import AGENT_TOKEN_PREFIX, Caller, credential_hash
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.services import Services
 
 
 class Presented(msgspec.Struct, frozen=True):

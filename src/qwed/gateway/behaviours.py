@@ -25,17 +25,17 @@ from qwed.domain.nodes import AGENT_DID, activity_id_about
 from qwed.domain.policy import Profile
 from qwed.ect.keys import KeyRing
 from qwed.ect.verifier import TrustedKeys
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.masking import shown
-from qwed.gateway.records import Record
-from qwed.gateway.requests import convert
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.requests import convert
+from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, Finding, Scorekeeper
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.review_behaviour import commit_for_review
-from qwed.gateway.scorekeeping import CHECK_COMPLIANCE, UPDATE_SPEC, Finding, Scorekeeper
-from qwed.gateway.services import Services
 from qwed.gateway.trust_scores import announce_revocations
-from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.wire import encode_json
 
 UNSIGNED: Final = "the specification is not signed: the regulated profile would refuse it"
 

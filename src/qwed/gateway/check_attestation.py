@@ -9,9 +9,9 @@ from typing import Any
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
 from qwed.ect.attestations import ATTESTATION_TYPE
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.degrade_trust import charge_forged_attestation
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.degrade_trust import charge_forged_attestation
+from qwed.gateway.kernel.services import Services
 
 
 async def check_attestation(services: Services, caller: Caller | None, raw: Any) -> Answer:

@@ -17,15 +17,15 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.money import usd_of
 from qwed.domain.times import LAST_MS, iso
-from qwed.gateway.answers import malformed, refuse
-from qwed.gateway.changes import GATEWAY
 from qwed.gateway.counting import CHANGES, Approvals, Count
+from qwed.gateway.kernel.answers import malformed, refuse
+from qwed.gateway.kernel.changes import GATEWAY
+from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_scope
+from qwed.gateway.kernel.waiting import breathe
 from qwed.gateway.read_activity import read_instant, require_history
-from qwed.gateway.records import LedgerState, ReportScope, SignedCheckpoint
-from qwed.gateway.services import Services
 from qwed.gateway.unmeasured import not_measured
-from qwed.gateway.waiting import breathe
-from qwed.gateway.walls import require_scope
 
 _PAGE: Final = 500
 

@@ -13,8 +13,8 @@ from qwed.domain.compliance import Figure
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Status
 from qwed.domain.times import iso
-from qwed.gateway.changes import NOTED
-from qwed.gateway.records import Tally
+from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.records import Tally
 
 MAX_LISTED: Final = 500
 _MAX_VERSIONS: Final = 1_000

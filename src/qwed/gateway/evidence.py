@@ -16,17 +16,17 @@ from qwed.ect.header import MAX_BYTES, MAX_TOKENS
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import Level, hash_bytes
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.behaviours import follow
-from qwed.gateway.changes import noted
 from qwed.gateway.execution_context import NodeFacts, NotAccepted, accept, issue_node
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.records import Activity, Cosignature, Received, Record, SignedCheckpoint
+from qwed.gateway.kernel.requests import convert
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_operator, require_own_or_scope, require_scope
 from qwed.gateway.manage_agents import change
-from qwed.gateway.records import Activity, Cosignature, Received, Record, SignedCheckpoint
 from qwed.gateway.refused_often import count_refusal
-from qwed.gateway.requests import convert
-from qwed.gateway.services import Services
 from qwed.gateway.statements import state_in_token
-from qwed.gateway.walls import require_operator, require_own_or_scope, require_scope
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import Entry
 from qwed.ledger.merkle import NoSuchProof

@@ -30,10 +30,10 @@ from qwed.ect.verifier import (
     Unavailable,
     Verifier,
 )
+from qwed.gateway.kernel.ports import Signer, StoreUnavailable
+from qwed.gateway.kernel.records import KnownNode, ReceivedEct
+from qwed.gateway.kernel.services import Services
 from qwed.gateway.policies import completions_of
-from qwed.gateway.ports import Signer, StoreUnavailable
-from qwed.gateway.records import KnownNode, ReceivedEct
-from qwed.gateway.services import Services
 from qwed.gateway.statements import fit_ext
 
 ECT_TYPE: Final = DIALECTS["00"]["typ"]

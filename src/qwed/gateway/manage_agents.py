@@ -10,14 +10,14 @@ from qwed.domain.budgets import budget_status
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
 from qwed.domain.trust_changes import Cause
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.records import Record
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.requests import MAX_TEXT, convert
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.trust_entries import changed_standing, publish_trust, told_of
+from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
 from qwed.gateway.register_agent import BudgetBody, check_permissions, read_budget
-from qwed.gateway.requests import MAX_TEXT, convert
-from qwed.gateway.services import Services
-from qwed.gateway.trust_entries import changed_standing, publish_trust, told_of
-from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 
 class PermissionsBody(msgspec.Struct, forbid_unknown_fields=True):

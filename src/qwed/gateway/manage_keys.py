@@ -15,13 +15,13 @@ from qwed.domain.credentials import (
     credential_hash,
 )
 from qwed.domain.times import iso
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.ports import Ids
-from qwed.gateway.records import Record
-from qwed.gateway.requests import MAX_NAME, convert
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_operator, require_scope
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.ports import Ids
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.requests import MAX_NAME, convert
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_operator, require_scope
 
 
 class KeyBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -10,15 +10,15 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.deliveries import Delivery, DeliveryState
 from qwed.domain.times import iso
 from qwed.domain.webhooks import MAILTO, Channel, Event, Topic, Webhook
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.changes import noted
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.notifications import addressed
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.requests import MAX_NAME, convert
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_scope
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.manage_keys import check_principal
-from qwed.gateway.notices import addressed
-from qwed.gateway.records import Record
-from qwed.gateway.requests import MAX_NAME, convert
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_scope
-from qwed.gateway.wire import encode_json
 
 MAX_WEBHOOKS: Final = 20
 MAX_URL: Final = 2_048

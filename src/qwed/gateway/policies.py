@@ -8,7 +8,7 @@ from qwed.domain.workflows import Completion, Workflow
 from qwed.ect import jws
 from qwed.ect.policy_tokens import MAX_TOKEN_BYTES, Policy, read_policy
 from qwed.ect.verifier import Accepted
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.services import Services
 
 #: The claim in `ext` with which a token says which node it completes.
 NODE_CLAIM: Final = "acp.node"

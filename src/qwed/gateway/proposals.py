@@ -33,9 +33,7 @@ from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
 from qwed.domain.webhooks import Event
-from qwed.gateway.answers import Answer
 from qwed.gateway.attestations import attest
-from qwed.gateway.degrade_trust import commit_deed
 from qwed.gateway.execution_context import (
     NOTHING_PRESENTED,
     ExecutionContext,
@@ -45,14 +43,16 @@ from qwed.gateway.execution_context import (
     is_issued_at_once,
     issue_node,
 )
-from qwed.gateway.masking import is_harmless, keep_type, rename, shorten, shown
-from qwed.gateway.notices import News, approval_news, deliveries_of
-from qwed.gateway.ports import Admission, AgentChanged, LeaseLost, SigningFailed
-from qwed.gateway.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.degrade_trust import commit_deed
+from qwed.gateway.kernel.masking import is_harmless, keep_type, rename, shorten, shown
+from qwed.gateway.kernel.notifications import News, approval_news, deliveries_of
+from qwed.gateway.kernel.ports import Admission, AgentChanged, LeaseLost, SigningFailed
+from qwed.gateway.kernel.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
+from qwed.gateway.kernel.requests import NO_USAGE, Usage
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.refused_often import count_refusal
-from qwed.gateway.requests import NO_USAGE, Usage
-from qwed.gateway.services import Services
-from qwed.gateway.wire import encode_json
 
 REMEMBERED_MS: Final = 60_000
 

@@ -6,7 +6,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Finding
 from qwed.engines.facade import Engines
 from qwed.engines.fair_queue import Client
-from qwed.gateway.waiting import Ticket, wake
+from qwed.gateway.kernel.waiting import Ticket, wake
 
 
 class EngineProver:

@@ -13,12 +13,12 @@ from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Outcome
 from qwed.domain.policy import Policy
 from qwed.domain.times import iso, parse_iso
-from qwed.gateway.answers import Answer, malformed
-from qwed.gateway.changes import GATEWAY, NOTED
-from qwed.gateway.masking import sought_name, sought_type
-from qwed.gateway.records import ActivityPage, ActivityQuery
-from qwed.gateway.services import Services
-from qwed.gateway.walls import agent_unknown, require_own_or_scope, visible_agent
+from qwed.gateway.kernel.answers import Answer, malformed
+from qwed.gateway.kernel.changes import GATEWAY, NOTED
+from qwed.gateway.kernel.masking import sought_name, sought_type
+from qwed.gateway.kernel.records import ActivityPage, ActivityQuery
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import agent_unknown, require_own_or_scope, visible_agent
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 1_000

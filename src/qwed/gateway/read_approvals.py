@@ -6,9 +6,9 @@ from qwed.domain.agents import AgentId
 from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.services import Services
-from qwed.gateway.walls import names_of, require_own_or_scope
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import names_of, require_own_or_scope
 
 
 async def list_approvals(

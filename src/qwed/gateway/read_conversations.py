@@ -6,11 +6,11 @@ from typing import Any, Final
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.times import iso
-from qwed.gateway.answers import Answer
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.records import Activity, SearchQuery
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope
 from qwed.gateway.read_activity import require_history
-from qwed.gateway.records import Activity, SearchQuery
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope
 
 #: The newest entries that are looked at; older conversations are found by searching.
 NEWEST: Final = 1_000

@@ -18,11 +18,11 @@ from qwed.domain.decisions import Decision
 from qwed.domain.money import nano_of, usd_of
 from qwed.domain.times import DAY_MS, HOUR_MS, day_of, iso
 from qwed.domain.trust import TrustLevel
-from qwed.gateway.answers import Answer, malformed
-from qwed.gateway.changes import NOTED
-from qwed.gateway.records import Activity, HourCount, SearchQuery
-from qwed.gateway.services import Services
-from qwed.gateway.walls import names_of, require_scope
+from qwed.gateway.kernel.answers import Answer, malformed
+from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.records import Activity, HourCount, SearchQuery
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import names_of, require_scope
 
 #: The periods offered, with the hours that one bar of the chart stands for.
 PERIODS: Final = {24: 1, 168: 6, 720: 24}

@@ -19,12 +19,12 @@ from qwed.domain.nodes import agent_did, exec_act_of, jti_of
 from qwed.ect.base64url import encode
 from qwed.ect.dag import MAX_ANCESTORS
 from qwed.ect.tokens import Level
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.records import LedgerItem
-from qwed.gateway.requests import convert
-from qwed.gateway.scorekeeping import received_claims
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.records import LedgerItem
+from qwed.gateway.kernel.requests import convert
+from qwed.gateway.kernel.scorekeeper import received_claims
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope
 
 HIDDEN: Final = "hidden"
 

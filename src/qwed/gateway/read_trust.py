@@ -7,10 +7,10 @@ from qwed.domain.conduct import conduct_status
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.risk import Risk
 from qwed.domain.trust import cell
-from qwed.gateway.answers import Answer
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope
 from qwed.gateway.read_activity import cursor_of, position_of, require_history
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope
 
 
 async def read_trust(

@@ -16,16 +16,16 @@ from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import iso
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import NOTED, noted
-from qwed.gateway.commitments import committed
-from qwed.gateway.masking import sought_name
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import NOTED, noted
+from qwed.gateway.kernel.commitments import committed
+from qwed.gateway.kernel.masking import sought_name
+from qwed.gateway.kernel.records import Activity, ActivityQuery, Record, Redaction, Tombstone
+from qwed.gateway.kernel.requests import MAX_TEXT, check_identifier, convert
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_scope, visible_agent
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.read_activity import cursor_of, position_of, read_instant, require_history
-from qwed.gateway.records import Activity, ActivityQuery, Record, Redaction, Tombstone
-from qwed.gateway.requests import MAX_TEXT, check_identifier, convert
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_scope, visible_agent
-from qwed.gateway.wire import encode_json
 
 #: What the note of an erasure is called. It names entries, never what they said.
 REDACT: Final = "redact_activity"

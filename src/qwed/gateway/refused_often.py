@@ -9,10 +9,10 @@ from typing import Final
 from qwed.domain.agents import Agent
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.refusal_counts import Refused, RefusedMinute, due_before
-from qwed.gateway.answers import RequestError
-from qwed.gateway.changes import noted
-from qwed.gateway.records import Record
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.services import Services
 
 BATCH: Final = 100
 

@@ -20,13 +20,13 @@ from qwed.domain.policy import BudgetLimits
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.records import Record
-from qwed.gateway.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, Amount, convert, read_amount
-from qwed.gateway.services import Services
-from qwed.gateway.trust_entries import changed_standing
-from qwed.gateway.walls import require_scope
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, Amount, convert, read_amount
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.trust_entries import changed_standing
+from qwed.gateway.kernel.visibility import require_scope
 
 MAX_LISTED: Final = 1_000
 

@@ -9,10 +9,10 @@ from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import ActionRule, Policy, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES, TOOL_CONTROL
 from qwed.engines.fair_queue import Client
-from qwed.gateway.answers import Answer, RequestError, refuse
-from qwed.gateway.requests import ActionBody, convert, read_verify
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope
+from qwed.gateway.kernel.answers import Answer, RequestError, refuse
+from qwed.gateway.kernel.requests import ActionBody, convert, read_verify
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope
 
 
 def list_actions(policy: Policy) -> Answer:

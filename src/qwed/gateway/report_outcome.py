@@ -16,15 +16,15 @@ from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import day_of
 from qwed.domain.webhooks import Event
 from qwed.domain.workflows import Completion
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.masking import shown
-from qwed.gateway.notices import News, deliveries_of
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.notifications import News, deliveries_of
+from qwed.gateway.kernel.records import Activity, Booking, Record
+from qwed.gateway.kernel.requests import MAX_TEXT, OutcomeBody, convert, read_usage
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
 from qwed.gateway.proposals import Place
-from qwed.gateway.records import Activity, Booking, Record
-from qwed.gateway.requests import MAX_TEXT, OutcomeBody, convert, read_usage
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_own_or_scope, require_scope, required_agent
 
 #: More than any one action costs, and small enough that no sum of them overflows.
 MAX_SETTLED_USD: Final = 100_000

@@ -14,12 +14,12 @@ from qwed.domain.approvals import Approval, ApprovalStatus, Kind, later
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.risk import Risk
 from qwed.domain.webhooks import Event
-from qwed.gateway.answers import RequestError
-from qwed.gateway.changes import GATEWAY
-from qwed.gateway.masking import shown
-from qwed.gateway.notices import approval_news, deliveries_of
-from qwed.gateway.records import Record
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.changes import GATEWAY
+from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.notifications import approval_news, deliveries_of
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.services import Services
 
 REVIEW: Final = "behaviour_review"
 _PAGE: Final = 100

@@ -12,9 +12,13 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.policy import Policy
 from qwed.domain.times import iso
-from qwed.gateway.answers import Answer, malformed, refuse
-from qwed.gateway.changes import GATEWAY, NOTED
-from qwed.gateway.masking import sought_name, sought_type
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.changes import GATEWAY, NOTED
+from qwed.gateway.kernel.masking import sought_name, sought_type
+from qwed.gateway.kernel.records import Activity, SearchQuery
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import names_of, require_own_or_scope, require_scope
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.read_activity import (
     cursor_of,
     entry_with_outcome,
@@ -22,10 +26,6 @@ from qwed.gateway.read_activity import (
     read_instant,
     read_limit,
 )
-from qwed.gateway.records import Activity, SearchQuery
-from qwed.gateway.services import Services
-from qwed.gateway.walls import names_of, require_own_or_scope, require_scope
-from qwed.gateway.wire import encode_json
 
 PARAMETERS: Final = (
     "agent_id",

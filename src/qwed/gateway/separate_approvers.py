@@ -7,7 +7,7 @@ from qwed.domain.approvals import Approval
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.policy import Separate
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.services import Services
 
 _HAS_SEEN: Final = Refusal(
     Code.APPROVAL_FORBIDDEN,

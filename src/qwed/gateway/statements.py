@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.nodes import NOTED
 from qwed.ect.claims import MAX_EXT_BYTES
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 
 _PREFIX: Final = "apae."
 _SUBJECT: Final = "apae.subject"

@@ -9,10 +9,10 @@ from typing import Final
 
 from qwed.domain.approvals import Approval, Kind, Stage, unanswered
 from qwed.domain.webhooks import Event
-from qwed.gateway.changes import noted
-from qwed.gateway.notices import approval_news, deliveries_of
-from qwed.gateway.records import Record
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.notifications import approval_news, deliveries_of
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.services import Services
 
 BATCH: Final = 100
 

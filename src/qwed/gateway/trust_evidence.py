@@ -13,8 +13,8 @@ from qwed.domain.decisions import Decision
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import iso
 from qwed.domain.trust_changes import Cause, TrustChange
-from qwed.gateway.records import ActivityQuery
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.records import ActivityQuery
+from qwed.gateway.kernel.services import Services
 
 MAX_CHANGES: Final = 1_000
 MAX_OUTCOMES: Final = 1_000

@@ -17,13 +17,13 @@ from qwed.ect.claims import InvalidClaims, issuer
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import issue, new_id
 from qwed.gateway.after_revocation import list_needs
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.changes import noted
-from qwed.gateway.records import ReceivedEct, Record
-from qwed.gateway.requests import MAX_TEXT, convert
-from qwed.gateway.scorekeeping import REINSTATE_TRUST, SEED_TRUST, Scorekeeper, replay
-from qwed.gateway.services import Services
-from qwed.gateway.walls import require_operator, required_agent
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.records import ReceivedEct, Record
+from qwed.gateway.kernel.requests import MAX_TEXT, convert
+from qwed.gateway.kernel.scorekeeper import REINSTATE_TRUST, SEED_TRUST, Scorekeeper, replay
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_operator, required_agent
 
 #: Of a long history, the newest.
 MAX_CHANGES: Final = 200

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.times import DAY_MS, day_of, iso
 from qwed.gateway.counting import MAX_LISTED, Approvals, Count
-from qwed.gateway.records import LedgerState, ReportScope, SignedCheckpoint
+from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
 
 MAX_LISTED_DAYS: Final = 31
 

@@ -16,8 +16,12 @@ from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
 from qwed.domain.decisions import Decision
 from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
-from qwed.gateway.answers import Answer
-from qwed.gateway.ports import Admission
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.requests import ToolRequest
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import visible_agent
 from qwed.gateway.proposals import (
     Conclusion,
     Proposal,
@@ -25,9 +29,6 @@ from qwed.gateway.proposals import (
     conclude,
     propose,
 )
-from qwed.gateway.records import Remembered
-from qwed.gateway.requests import ToolRequest
-from qwed.gateway.services import Services
 from qwed.gateway.verify_action import (
     decided_once,
     decision_of,
@@ -37,7 +38,6 @@ from qwed.gateway.verify_action import (
     rule_for,
     weigh,
 )
-from qwed.gateway.walls import visible_agent
 
 
 async def verify_tool(

@@ -23,9 +23,9 @@ from qwed import __version__
 from qwed.domain.bounds import Bounds, Proxies
 from qwed.domain.codes import Code
 from qwed.domain.times import iso
-from qwed.gateway.answers import RequestError
-from qwed.gateway.ports import LimiterUnavailable, StoreUnavailable
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.ports import LimiterUnavailable, StoreUnavailable
+from qwed.gateway.kernel.services import Services
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics

@@ -7,10 +7,10 @@ from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code
 from qwed.domain.credentials import ApiKey, Caller
 from qwed.domain.secrets import mask_for_record
-from qwed.gateway.answers import RequestError, refuse
 from qwed.gateway.authenticate import Presented, authenticate
-from qwed.gateway.rate_limits import Limited
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import RequestError, refuse
+from qwed.gateway.kernel.rate_limits import Limited
+from qwed.gateway.kernel.services import Services
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.reading import address_of, presented

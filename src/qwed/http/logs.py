@@ -10,7 +10,7 @@ import time
 from collections import deque
 from typing import Any, BinaryIO, Final
 
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 FLUSH_SECONDS: Final = 0.2

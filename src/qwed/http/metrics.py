@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from qwed.gateway.integrity import Integrity
+from qwed.gateway.kernel.integrity import Integrity
 from qwed.http.counts import Counts, CountsFolder, CountsWriter
 from qwed.http.shedding import Gate
 

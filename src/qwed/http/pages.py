@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qwed.domain.codes import Code
-from qwed.gateway.answers import refuse
+from qwed.gateway.kernel.answers import refuse
 from qwed.http.router import Endpoint
 
 # No script or style but ours, nothing fetched from elsewhere, no way to make markup of a text.

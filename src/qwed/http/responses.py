@@ -7,9 +7,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from qwed.domain.codes import CODES, Code, Refusal
-from qwed.gateway.answers import Answer, RequestError
-from qwed.gateway.records import Remembered
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.answers import Answer, RequestError
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.wire import encode_json
 
 JSON = "application/json"
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})

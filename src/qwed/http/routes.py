@@ -28,14 +28,17 @@ from qwed.gateway import (
     trust_scores,
     workflows,
 )
-from qwed.gateway.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.change_trust import change_trust
 from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
 from qwed.gateway.compliance import Report, compliance_report
-from qwed.gateway.degrade_trust import charge_foreign_token
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.degrade_trust import charge_foreign_token
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.requests import convert, read_tool, read_verify
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.read_conversations import read_conversations
@@ -45,12 +48,9 @@ from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
 from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.requests import convert, read_tool, read_verify
 from qwed.gateway.search_activity import search_activity, show_activity
-from qwed.gateway.services import Services
 from qwed.gateway.verify_action import denied_unrecorded, verify_action
 from qwed.gateway.verify_tool import verify_tool
-from qwed.gateway.walls import require_own_or_scope, require_scope
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
 from qwed.http.reading import (

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qwed.gateway.ports import Clock
+from qwed.gateway.kernel.ports import Clock
 
 LIFETIME_SECONDS: Final = 12 * 3600
 CSRF_HEADER: Final = "X-CSRF-Token"

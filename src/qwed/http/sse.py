@@ -9,8 +9,8 @@ from typing import Final
 
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.credentials import Caller
-from qwed.gateway.events import Event, EventHub, Subscription
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.events import Event, EventHub, Subscription
+from qwed.gateway.kernel.wire import encode_json
 
 PING_SECONDS: Final = 15.0
 #: How soon a listener notices that the server stops: a stop must not wait for those who listen.

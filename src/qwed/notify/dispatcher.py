@@ -12,8 +12,8 @@ from typing import Final
 
 from qwed.domain.deliveries import Claim, Delivery, Failure, settled
 from qwed.domain.webhooks import Channel
-from qwed.gateway.ports import Store
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.ports import Store
+from qwed.gateway.kernel.services import Services
 from qwed.notify.channels import Carrier
 
 MAX_IN_FLIGHT: Final = 64

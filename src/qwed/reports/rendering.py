@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from qwed.gateway.compliance import Report
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 from qwed.reports.as_csv import csv_of
 
 

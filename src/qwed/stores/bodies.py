@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 
 T = TypeVar("T")
 

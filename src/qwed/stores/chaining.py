@@ -12,8 +12,8 @@ from typing import Final
 from qwed.ect import dag
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import Level, hash_bytes, parse
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import KnownNode, LedgerItem
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import KnownNode, LedgerItem
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
 from qwed.ledger.entries import SALT_BYTES, Entry, Head, append, commit_to
 from qwed.ledger.merkle import Edge, GrowingNodes, node_hash

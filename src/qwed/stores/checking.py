@@ -4,9 +4,9 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
-from qwed.gateway.integrity import Integrity
-from qwed.gateway.ports import GatewayError
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ports import GatewayError
+from qwed.gateway.kernel.waiting import run
 from qwed.ledger.states import CREDENTIALS, Difference
 
 #: What takes longer goes on beside the gateway; each row is compared as it is read in any case.

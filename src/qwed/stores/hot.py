@@ -28,9 +28,9 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.verifier import GENERIC_REFUSAL
-from qwed.gateway.integrity import Integrity
-from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers
-from qwed.gateway.records import (
+from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,
@@ -49,7 +49,7 @@ from qwed.gateway.records import (
     SignedCheckpoint,
     Survey,
 )
-from qwed.gateway.waiting import SingleFlight
+from qwed.gateway.kernel.waiting import SingleFlight
 from qwed.ledger.entries import Entry
 from qwed.ledger.states import Difference
 from qwed.stores.access import Access

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from qwed.gateway.commitments import content_of
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import Activity, LedgerItem
+from qwed.gateway.kernel.commitments import content_of
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import Activity, LedgerItem
 from qwed.ledger.entries import SALT_BYTES, Entry, commit_to
 from qwed.ledger.states import is_state
 

@@ -28,9 +28,9 @@ from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import new_id
-from qwed.gateway.commitments import committed
-from qwed.gateway.ports import Clock, StoreUnavailable
-from qwed.gateway.records import (
+from qwed.gateway.kernel.commitments import committed
+from qwed.gateway.kernel.ports import Clock, StoreUnavailable
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,

@@ -8,7 +8,7 @@ from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import iso
-from qwed.gateway.ports import AgentChanged
+from qwed.gateway.kernel.ports import AgentChanged
 
 COUNTED_MEANWHILE: Final = "more was counted in this minute while its entry was written: ask again"
 

@@ -17,8 +17,8 @@ from qwed.domain.times import HOUR_MS
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
-from qwed.gateway.changes import NOTED
-from qwed.gateway.records import (
+from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,

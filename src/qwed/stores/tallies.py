@@ -6,7 +6,7 @@ import msgspec
 
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import day_of
-from qwed.gateway.records import Activity
+from qwed.gateway.kernel.records import Activity
 
 Row = tuple[Any, ...]
 

@@ -13,8 +13,8 @@ from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.policy import DEFAULT_POLICY, ApprovalRules
 from qwed.gateway.answer_approval import approve, deny, redeem
 from qwed.gateway.change_trust import change_trust
-from qwed.gateway.services import Services
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.waiting import run
 
 READ = {"type": "send_email", "parameters": {"to": "a@example.com", "subject": "s", "body": "hello"}}
 

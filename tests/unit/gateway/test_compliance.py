@@ -15,7 +15,7 @@ from qwed.domain.times import iso
 from qwed.ect.signatures import keys_of
 from qwed.gateway import compliance, counting
 from qwed.gateway.counting import Approvals, Count
-from qwed.gateway.records import LedgerState, ReportScope
+from qwed.gateway.kernel.records import LedgerState, ReportScope
 from qwed.gateway.unmeasured import not_measured
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.stores import memory, open_sqlite

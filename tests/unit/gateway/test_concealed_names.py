@@ -10,9 +10,9 @@ from tests.support.world import World, calculate, code_of
 from qwed.domain.findings import Failure, Status
 from qwed.domain.policy import Policy
 from qwed.domain.risk import Risk
-from qwed.gateway.masking import conceal_name, keep_type
-from qwed.gateway.records import SearchQuery
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.masking import conceal_name, keep_type
+from qwed.gateway.kernel.records import SearchQuery
+from qwed.gateway.kernel.waiting import run
 
 # Made up for this test, in the shapes that real ones have.
 NAMES = {

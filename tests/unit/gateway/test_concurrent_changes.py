@@ -19,11 +19,11 @@ from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
 from qwed.engines.fair_queue import Client
 from qwed.gateway.answer_approval import approve, redeem
 from qwed.gateway.authenticate import Presented, authenticate
-from qwed.gateway.ports import SigningFailed, StoreUnavailable
+from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
+from qwed.gateway.kernel.requests import read_verify
+from qwed.gateway.kernel.waiting import SingleFlight, run
 from qwed.gateway.register_agent import register_agent
-from qwed.gateway.requests import read_verify
 from qwed.gateway.verify_action import verify_action
-from qwed.gateway.waiting import SingleFlight, run
 from qwed.stores import DatabaseInUse
 from qwed.stores.sqlite import SqliteTables
 

@@ -562,7 +562,7 @@ def test_the_change_is_an_entry_of_the_record_beside_its_cause_and_the_chain_hol
 
 
 def test_a_demotion_is_published_with_its_reasons(home):
-    from qwed.gateway.events import Subscription
+    from qwed.gateway.kernel.events import Subscription
 
     agent = home.register(3)
     subscription = Subscription("acme", None, lambda: None)

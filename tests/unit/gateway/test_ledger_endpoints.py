@@ -7,7 +7,7 @@ from tests.support.world import OPERATOR_KEY, SIGNER, World
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect import KeyRing, base64url, generate
 from qwed.ect.signatures import keys_of
-from qwed.gateway.issuers import Issuers
+from qwed.gateway.kernel.issuers import Issuers
 from qwed.ledger.checkpoints import Cosigned, cosign, read_checkpoint, read_cosignature
 from qwed.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
 from qwed.stores import open_sqlite

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.world import OPERATOR_KEY, code_of
 
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.waiting import run
 
 ACME = {"principal_id": "acme"}
 
@@ -117,8 +117,8 @@ def test_a_principal_sees_and_revokes_its_own_keys_only(world):
 def test_keys_are_part_of_the_record(world):
     made = create(world, **ACME).json()
     world.call("DELETE", f"/keys/{made['key_id']}")
-    from qwed.gateway.changes import GATEWAY
-    from qwed.gateway.records import ActivityQuery
+    from qwed.gateway.kernel.changes import GATEWAY
+    from qwed.gateway.kernel.records import ActivityQuery
 
     page = run(world.services.store.activities(ActivityQuery(GATEWAY)))
     text = b"".join(payload for payload, _ in page.entries).decode()

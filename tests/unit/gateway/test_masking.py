@@ -9,7 +9,7 @@ from tests.support.world import calculate
 from qwed.domain.findings import Finding, Status
 from qwed.domain.json_text import Unrepresentable
 from qwed.domain.risk import Risk
-from qwed.gateway.masking import MAX_SHOWN, is_harmless, shown
+from qwed.gateway.kernel.masking import MAX_SHOWN, is_harmless, shown
 
 # Made up for this test, in the shapes that real ones have.
 SECRETS = {

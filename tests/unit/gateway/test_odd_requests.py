@@ -8,8 +8,8 @@ import pytest
 from tests.support.world import calculate, code_of
 
 from qwed.engines.fair_queue import Client
-from qwed.gateway.answers import RequestError
-from qwed.gateway.requests import MAX_NAME, MAX_TEXT
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.requests import MAX_NAME, MAX_TEXT
 
 LONE = "\ud800"
 HUGE = 10**5000

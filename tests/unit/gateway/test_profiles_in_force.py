@@ -18,7 +18,7 @@ from qwed.ect import KeyRing, generate, hash_bytes, issue
 from qwed.ect.tokens import Level
 from qwed.ect.verifier import TrustedKeys
 from qwed.gateway.behaviours import check_periodically
-from qwed.gateway.issuers import Issuers
+from qwed.gateway.kernel.issuers import Issuers
 
 RELAXED, STANDARD, REGULATED = Profile
 PROFILES = list(Profile)

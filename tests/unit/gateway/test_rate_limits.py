@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from qwed.gateway.rate_limits import ALLOWED, Limited, LocalLimiter
+from qwed.gateway.kernel.rate_limits import ALLOWED, Limited, LocalLimiter
 
 
 class Clock:

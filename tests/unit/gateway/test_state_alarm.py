@@ -10,10 +10,10 @@ from tests.support.world import World
 
 from qwed.domain.agents import AgentStatus
 from qwed.domain.credentials import credential_hash
-from qwed.gateway.events import Subscription
-from qwed.gateway.integrity import Integrity
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.events import Subscription
+from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import Kind
 from qwed.ledger.states import Difference
 from qwed.stores.bodies import encode

@@ -17,7 +17,7 @@ from qwed.domain.risk import Risk
 from qwed.ect.claims import MAX_EXT_BYTES, Claims
 from qwed.gateway.behaviours import check_periodically
 from qwed.gateway.execution_context import ECT_TYPE
-from qwed.gateway.scorekeeping import received_claims
+from qwed.gateway.kernel.scorekeeper import received_claims
 from qwed.gateway.statements import fit_ext, state_in_token
 
 RULES = AssuranceRules(behaviour_verification=True, trust_scoring=True, trust_thresholds=True)

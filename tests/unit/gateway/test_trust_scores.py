@@ -15,10 +15,10 @@ from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules, Limits
 from qwed.domain.risk import Risk
 from qwed.gateway.execution_context import ECT_TYPE
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import ScoreChange
-from qwed.gateway.scorekeeping import Scorekeeper, received_claims, replay
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import ScoreChange
+from qwed.gateway.kernel.scorekeeper import Scorekeeper, received_claims, replay
+from qwed.gateway.kernel.waiting import run
 
 SCORING = msgspec.structs.replace(DEFAULT_POLICY, assurance=AssuranceRules(trust_scoring=True))
 

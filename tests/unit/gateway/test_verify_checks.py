@@ -715,7 +715,7 @@ def test_a_failed_action_is_denied_at_every_trust_and_says_which_kind_it_is(worl
 
 
 def test_the_principal_hears_of_a_failed_action(world):
-    from qwed.gateway.events import Subscription
+    from qwed.gateway.kernel.events import Subscription
 
     heard = Subscription("acme", None, lambda: None)
     world.services.events.subscribe(heard)

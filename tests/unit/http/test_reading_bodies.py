@@ -11,7 +11,7 @@ from tests.support.world import OPERATOR_KEY, World
 
 from qwed.domain import json_text
 from qwed.domain.policy import Limits
-from qwed.gateway.answers import RequestError
+from qwed.gateway.kernel.answers import RequestError
 from qwed.http import reading
 from qwed.http.shedding import Gate
 

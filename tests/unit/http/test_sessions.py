@@ -7,7 +7,7 @@ from tests.support.fakes import HOUR
 from tests.support.world import OPERATOR_KEY, World
 
 from qwed.ect.keys import NodeSigner, generate
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.http.sessions import LIFETIME_SECONDS
 
 

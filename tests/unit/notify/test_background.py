@@ -14,10 +14,10 @@ from qwed.domain.deliveries import DeliveryState, Failure
 from qwed.domain.policy import NotificationRules, Policy
 from qwed.domain.refusal_counts import Refused
 from qwed.domain.webhooks import Channel
-from qwed.gateway.changes import noted
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import Record
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import Record
+from qwed.gateway.kernel.waiting import run
 from qwed.notify.background import Background
 from qwed.notify.dispatcher import MAX_IN_FLIGHT, PER_WEBHOOK, Dispatcher
 

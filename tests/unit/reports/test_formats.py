@@ -21,7 +21,7 @@ from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
 from qwed.gateway.compliance import compliance_report
-from qwed.gateway.waiting import run
+from qwed.gateway.kernel.waiting import run
 from qwed.reports import RendererMissing, ReportFormat, render
 from qwed.reports.as_csv import COLUMNS, cell_of
 from qwed.reports.as_pdf import MAX_CELL, visible

@@ -2,7 +2,7 @@
 
 from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
-from qwed.gateway.ports import Clock
+from qwed.gateway.kernel.ports import Clock
 from qwed.stores.checking import check_at_start
 from qwed.stores.postgres.clock import DatabaseClock
 from qwed.stores.postgres.snapshot import snapshot

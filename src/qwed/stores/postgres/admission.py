@@ -18,7 +18,7 @@ from qwed.domain.conduct import Standing
 from qwed.domain.conversations import Conversation, Reservation, Step
 from qwed.domain.policy import Policy
 from qwed.domain.times import DAY_MS, day_of
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.bodies import decode
 from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.plain import PlainAdmissions

@@ -16,9 +16,9 @@ from qwed.domain.outcomes import Result
 from qwed.domain.policy import Policy
 from qwed.domain.trust_changes import TrustChange
 from qwed.ect.verifier import GENERIC_REFUSAL
-from qwed.gateway.commitments import committed
-from qwed.gateway.ports import AgentChanged, LeaseLost, StoreUnavailable
-from qwed.gateway.records import ReceivedEct, Record, Redaction
+from qwed.gateway.kernel.commitments import committed
+from qwed.gateway.kernel.ports import AgentChanged, LeaseLost, StoreUnavailable
+from qwed.gateway.kernel.records import ReceivedEct, Record, Redaction
 from qwed.ledger.entries import SALT_BYTES, commit_to
 from qwed.stores.bodies import decode, encode
 from qwed.stores.postgres.connections import FAILED, connect, is_lost, unavailable

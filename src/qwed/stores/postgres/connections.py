@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import asyncpg
 
-from qwed.gateway.ports import GatewayError, StoreUnavailable
+from qwed.gateway.kernel.ports import GatewayError, StoreUnavailable
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import msgspec
 
 from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of
-from qwed.gateway.records import KnownNode, LedgerItem, Received, SignedCheckpoint
+from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import Entry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
 from qwed.stores.chaining import decided_node, erased_node, parents_of, received_node

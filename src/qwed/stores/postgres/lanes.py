@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import asyncpg
 
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.postgres.connections import Line, unavailable
 
 T = TypeVar("T")

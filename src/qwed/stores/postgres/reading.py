@@ -11,8 +11,8 @@ from qwed.domain.deliveries import Claim, Delivery, claimed
 from qwed.domain.outcomes import Outcome
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.records import (
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,

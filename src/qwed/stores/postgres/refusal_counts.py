@@ -8,7 +8,7 @@ import msgspec
 
 from qwed.domain.agents import AgentId
 from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute, count_refusal, oldest_minute
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.bodies import decode, encode
 from qwed.stores.postgres.lanes import Item
 from qwed.stores.postgres.statements import SQL

@@ -6,7 +6,7 @@ from qwed.domain.admission import Attempt
 from qwed.domain.agents import Agent
 from qwed.domain.budgets import Charge
 from qwed.domain.codes import Refusal
-from qwed.gateway.ports import Admission
+from qwed.gateway.kernel.ports import Admission
 from qwed.stores.postgres.lanes import Item
 from qwed.stores.randomness import POOL
 

@@ -19,7 +19,7 @@ from qwed.domain.refusal_counts import HOUR_MINUTES, MINUTE_MS
 from qwed.domain.times import DAY_MS
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
-from qwed.gateway.ports import Clock
+from qwed.gateway.kernel.ports import Clock
 from qwed.ledger.chain import BrokenChain, Entry, Head, verify
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, sign_checkpoint
 from qwed.ledger.merkle import Edge, edge_of

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.gateway.ports import StateDiffers
+from qwed.gateway.kernel.ports import StateDiffers
 from qwed.ledger.entries import SALT_BYTES
 from qwed.ledger.states import (
     ADOPTED,

@@ -29,9 +29,16 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
-from qwed.gateway.integrity import Integrity
-from qwed.gateway.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers, StoreUnavailable
-from qwed.gateway.records import (
+from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ports import (
+    Admission,
+    AgentChanged,
+    Clock,
+    LeaseLost,
+    StateDiffers,
+    StoreUnavailable,
+)
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,
@@ -45,7 +52,7 @@ from qwed.gateway.records import (
     SearchQuery,
     Survey,
 )
-from qwed.gateway.waiting import SingleFlight, run
+from qwed.gateway.kernel.waiting import SingleFlight, run
 from qwed.ledger.states import Difference
 from qwed.stores.background import BackgroundLoop
 from qwed.stores.postgres import reading

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from qwed.gateway.ports import StoreUnavailable
-from qwed.gateway.turns import Turns
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.turns import Turns
 from qwed.stores.postgres.store import PostgresStore
 
 PATIENCE_SECONDS: Final = 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
-from qwed.gateway.ports import Clock
+from qwed.gateway.kernel.ports import Clock
 from qwed.stores.access import ThreadedAccess
 from qwed.stores.checking import check_at_start
 from qwed.stores.hot import HotStore

@@ -10,7 +10,7 @@ from qwed.domain.agents import AgentId
 from qwed.domain.policy import Retention
 from qwed.domain.times import DAY_MS
 from qwed.domain.trust_changes import TrustChange
-from qwed.gateway.records import (
+from qwed.gateway.kernel.records import (
     Redaction,
 )
 from qwed.stores.bodies import decode, encode

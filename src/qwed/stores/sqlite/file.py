@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.errors import DatabaseInUse, DatabaseUnusable
 
 _MIGRATIONS: Final = "qwed.stores.migrations.sqlite"

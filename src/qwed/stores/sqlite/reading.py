@@ -17,7 +17,7 @@ from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
-from qwed.gateway.records import (
+from qwed.gateway.kernel.records import (
     Activity,
     LedgerState,
     Remembered,

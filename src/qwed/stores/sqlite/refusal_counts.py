@@ -15,7 +15,7 @@ from qwed.domain.refusal_counts import (
     count_refusal,
     oldest_minute,
 )
-from qwed.gateway.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.bodies import decode, encode
 from qwed.stores.refusals import COUNTED_MEANWHILE
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from qwed.gateway.ports import StateDiffers
+from qwed.gateway.kernel.ports import StateDiffers
 from qwed.ledger.states import Difference
 from qwed.stores.bodies import decode
 from qwed.stores.sqlite.file import connect_reader, unavailable

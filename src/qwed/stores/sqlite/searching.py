@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
 from qwed.domain.outcomes import Outcome
-from qwed.gateway.changes import NOTED
-from qwed.gateway.records import (
+from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from qwed.gateway.ports import StateDiffers
+from qwed.gateway.kernel.ports import StateDiffers
 from qwed.ledger.entries import SALT_BYTES
 from qwed.ledger.states import (
     ADOPTED,

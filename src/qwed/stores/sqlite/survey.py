@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.money import NANO
-from qwed.gateway.records import ReportScope, Tally
+from qwed.gateway.kernel.records import ReportScope, Tally
 
 Row = tuple[Any, ...]
 

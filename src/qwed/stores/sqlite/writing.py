@@ -16,8 +16,8 @@ from qwed.domain.policy import Retention
 from qwed.domain.refusal_counts import Counted, Refused
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
-from qwed.gateway.commitments import committed
-from qwed.gateway.records import (
+from qwed.gateway.kernel.commitments import committed
+from qwed.gateway.kernel.records import (
     Activity,
     Booking,
     CommittedStep,

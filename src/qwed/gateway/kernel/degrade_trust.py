@@ -13,11 +13,11 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import Deed, Judgement, Penalty, judge
 from qwed.domain.credentials import Caller
 from qwed.domain.trust_changes import TrustChange
-from qwed.gateway.changes import noted
-from qwed.gateway.ports import Admission
-from qwed.gateway.records import Activity, Record
-from qwed.gateway.services import Services
-from qwed.gateway.trust_entries import changed_trust, publish_trust, told_of
+from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.records import Activity, Record
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 
 
 async def commit_deed(

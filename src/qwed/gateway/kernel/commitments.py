@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.gateway.records import Activity
+from qwed.gateway.kernel.records import Activity
 
 _encoder: Final = msgspec.json.Encoder()
 

@@ -22,8 +22,8 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.engines.fair_queue import Client
-from qwed.gateway.integrity import Integrity
-from qwed.gateway.records import (
+from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from qwed.domain.policy import RateLimit
-from qwed.gateway.events import EventHub
-from qwed.gateway.rate_limits import LocalLimiter, RateLimiter
+from qwed.gateway.kernel.events import EventHub
+from qwed.gateway.kernel.rate_limits import LocalLimiter, RateLimiter
 
 
 class Commons(Protocol):

@@ -13,7 +13,7 @@ from qwed.domain.json_text import Unrepresentable
 from qwed.domain.policy import Policy
 from qwed.domain.secrets import mask_for_record
 from qwed.domain.skeleton import without_invisible
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.wire import encode_json
 
 MAX_SHOWN: Final = 16_384
 MAX_SHOWN_DEPTH: Final = 70

@@ -12,9 +12,9 @@ from qwed.domain.money import MAX_USD
 from qwed.domain.outcomes import Result
 from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
-from qwed.gateway.answers import RequestError, malformed
-from qwed.gateway.masking import conceal_conversation
-from qwed.gateway.mistakes import mistake_in
+from qwed.gateway.kernel.answers import RequestError, malformed
+from qwed.gateway.kernel.masking import conceal_conversation
+from qwed.gateway.kernel.mistakes import mistake_in
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import msgspec
 from qwed.assurance.explanations import Thresholds
 from qwed.assurance.in_force import InForce
 from qwed.domain.policy import Profile
-from qwed.gateway.scorekeeping import Scorekeeper
+from qwed.gateway.kernel.scorekeeper import Scorekeeper
 
 
 class Assurance(msgspec.Struct, frozen=True):

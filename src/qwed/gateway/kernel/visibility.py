@@ -3,9 +3,9 @@
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.gateway.answers import RequestError, refuse
-from qwed.gateway.degrade_trust import charge_foreign_token
-from qwed.gateway.services import Services
+from qwed.gateway.kernel.answers import RequestError, refuse
+from qwed.gateway.kernel.degrade_trust import charge_foreign_token
+from qwed.gateway.kernel.services import Services
 
 
 async def visible_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent | None:

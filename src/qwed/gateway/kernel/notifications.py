@@ -13,8 +13,8 @@ from qwed.domain.approvals import Approval
 from qwed.domain.deliveries import Delivery
 from qwed.domain.times import iso
 from qwed.domain.webhooks import Event, Webhook
-from qwed.gateway.services import Services
-from qwed.gateway.wire import encode_json
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.wire import encode_json
 
 MAX_BODY: Final = 65_536
 #: In a body that would be longer, members longer than this are named and left out.

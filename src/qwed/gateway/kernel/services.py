@@ -6,13 +6,13 @@ import msgspec
 
 from qwed.domain.budgets import Charge
 from qwed.domain.policy import Policy
-from qwed.gateway.assured import Assurance
-from qwed.gateway.commons import Commons
-from qwed.gateway.events import EventHub
-from qwed.gateway.issuers import Issuers
-from qwed.gateway.ports import Clock, Ids, Prover, Signer, Store
-from qwed.gateway.turns import Turns
-from qwed.gateway.waiting import SingleFlight
+from qwed.gateway.kernel.assurance_config import Assurance
+from qwed.gateway.kernel.events import EventHub
+from qwed.gateway.kernel.issuers import Issuers
+from qwed.gateway.kernel.ports import Clock, Ids, Prover, Signer, Store
+from qwed.gateway.kernel.shared_state import Commons
+from qwed.gateway.kernel.turns import Turns
+from qwed.gateway.kernel.waiting import SingleFlight
 
 
 class Services(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""What every use case needs: ports, records, services, visibility, waiting."""
