@@ -14,16 +14,7 @@ from qwed.domain.agents import AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.gateway import read_provenance, trust_scores
-from qwed.gateway.answer_approval import approve, deny, redeem
-from qwed.gateway.change_trust import ELEVATION, change_trust
-from qwed.gateway.compliance import compliance_report
-from qwed.gateway.kernel.answers import Answer
-from qwed.gateway.kernel.records import Remembered
-from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
-from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.waiting import run
-from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.manage_agents import (
+from qwed.gateway.agents.manage_agents import (
     change_agent,
     complain,
     deregister_agent,
@@ -34,7 +25,17 @@ from qwed.gateway.manage_agents import (
     show_budget,
     suspend_agent,
 )
-from qwed.gateway.manage_keys import create_key, list_keys, revoke_key
+from qwed.gateway.agents.manage_keys import create_key, list_keys, revoke_key
+from qwed.gateway.agents.register_agent import register_agent
+from qwed.gateway.answer_approval import approve, deny, redeem
+from qwed.gateway.change_trust import ELEVATION, change_trust
+from qwed.gateway.compliance import compliance_report
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.manage_webhooks import (
     create_webhook,
     drop_webhook,
@@ -48,7 +49,6 @@ from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.read_trust import read_trust
 from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
-from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.verify_action import verify_action
 from qwed.gateway.verify_tool import verify_tool

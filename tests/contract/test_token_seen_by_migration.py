@@ -16,9 +16,9 @@ from qwed import bootstrap
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.agents.manage_agents import change_agent, rotate_token
+from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.kernel.waiting import run
-from qwed.gateway.manage_agents import change_agent, rotate_token
-from qwed.gateway.register_agent import register_agent
 from qwed.stores import open_sqlite
 from qwed.stores.bodies import decode
 from qwed.stores.postgres import open_postgres

@@ -13,6 +13,7 @@ from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause
 from qwed.domain.webhooks import Event
+from qwed.gateway.agents.register_agent import read_trust_level
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown
@@ -22,7 +23,6 @@ from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.register_agent import read_trust_level
 from qwed.gateway.trust_evidence import recorded_evidence
 
 ELEVATION = "trust_elevation"

@@ -10,6 +10,7 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.deliveries import Delivery, DeliveryState
 from qwed.domain.times import iso
 from qwed.domain.webhooks import MAILTO, Channel, Event, Topic, Webhook
+from qwed.gateway.agents.manage_keys import check_principal
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.notifications import addressed
@@ -18,7 +19,6 @@ from qwed.gateway.kernel.requests import MAX_NAME, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.manage_keys import check_principal
 
 MAX_WEBHOOKS: Final = 20
 MAX_URL: Final = 2_048

@@ -7,7 +7,7 @@ from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code
 from qwed.domain.credentials import ApiKey, Caller
 from qwed.domain.secrets import mask_for_record
-from qwed.gateway.authenticate import Presented, authenticate
+from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.kernel.answers import RequestError, refuse
 from qwed.gateway.kernel.rate_limits import Limited
 from qwed.gateway.kernel.services import Services

@@ -7,19 +7,19 @@ import msgspec
 
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.decisions import Decision
+from qwed.gateway.agents.manage_agents import ChangeBody, ReasonBody
+from qwed.gateway.agents.manage_keys import KeyBody
+from qwed.gateway.agents.register_agent import FlatBody, NestedBody
 from qwed.gateway.answer_approval import RedeemBody, VoteBody
 from qwed.gateway.behaviours import SpecBody
 from qwed.gateway.change_trust import TrustBody
 from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
-from qwed.gateway.manage_agents import ChangeBody, ReasonBody
-from qwed.gateway.manage_keys import KeyBody
 from qwed.gateway.manage_webhooks import WebhookBody
 from qwed.gateway.read_activity import DEFAULT_LIMIT, MAX_LIMIT
 from qwed.gateway.read_provenance import MatchBody
 from qwed.gateway.redact_activity import RedactBody, RedactManyBody
-from qwed.gateway.register_agent import FlatBody, NestedBody
 from qwed.gateway.report_outcome import SettleBody
 from qwed.gateway.search_activity import PARAMETERS as SEARCH_PARAMETERS
 from qwed.gateway.trust_scores import AssertionBody, ReinstateBody, SeedBody

@@ -18,7 +18,7 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import Limits
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
 from qwed.ect.header import TooLarge, read_header
-from qwed.gateway.authenticate import Presented
+from qwed.gateway.agents.authenticate import Presented
 from qwed.gateway.kernel.answers import RequestError, malformed, refuse
 from qwed.http.protocol import WHOLE
 from qwed.http.shedding import Gate

@@ -20,15 +20,15 @@ from qwed.gateway import (
     answer_approval,
     behaviours,
     evidence,
-    manage_agents,
-    manage_keys,
     manage_webhooks,
     read_provenance,
     registries,
     trust_scores,
     workflows,
 )
-from qwed.gateway.authenticate import Presented, authenticate
+from qwed.gateway.agents import manage_agents, manage_keys
+from qwed.gateway.agents.authenticate import Presented, authenticate
+from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.change_trust import change_trust
 from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
@@ -46,7 +46,6 @@ from qwed.gateway.read_overview import Overviews
 from qwed.gateway.read_trust import read_trust
 from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
-from qwed.gateway.register_agent import register_agent
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.search_activity import search_activity, show_activity
 from qwed.gateway.verify_action import denied_unrecorded, verify_action

@@ -17,12 +17,12 @@ from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.findings import Finding
 from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
 from qwed.engines.fair_queue import Client
+from qwed.gateway.agents.authenticate import Presented, authenticate
+from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.answer_approval import approve, redeem
-from qwed.gateway.authenticate import Presented, authenticate
 from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.kernel.requests import read_verify
 from qwed.gateway.kernel.waiting import SingleFlight, run
-from qwed.gateway.register_agent import register_agent
 from qwed.gateway.verify_action import verify_action
 from qwed.stores import DatabaseInUse
 from qwed.stores.sqlite import SqliteTables

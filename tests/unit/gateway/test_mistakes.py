@@ -3,10 +3,10 @@
 import pytest
 
 from qwed.domain import json_text
+from qwed.gateway.agents.manage_keys import KeyBody
+from qwed.gateway.agents.register_agent import FlatBody, NestedBody
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.requests import OutcomeBody, VerifyBody, convert
-from qwed.gateway.manage_keys import KeyBody
-from qwed.gateway.register_agent import FlatBody, NestedBody
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from qwed.domain.budgets import budget_status
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
 from qwed.domain.trust_changes import Cause
+from qwed.gateway.agents.register_agent import BudgetBody, check_permissions, read_budget
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
@@ -17,7 +18,6 @@ from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_standing, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.register_agent import BudgetBody, check_permissions, read_budget
 
 
 class PermissionsBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,0 +1,1 @@
+"""Agents and keys: who may ask."""
