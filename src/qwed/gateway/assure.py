@@ -35,7 +35,7 @@ from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.scorekeeper import Scorekeeper
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.proposals import Conclusion, Examined, Proposal
-from qwed.gateway.trust_scores import announce_revocations
+from qwed.gateway.trust.trust_scores import announce_revocations
 
 #: The name under which a token asks for a profile.
 PROFILE: Final = "apae.assurance_profile"

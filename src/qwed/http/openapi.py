@@ -11,8 +11,6 @@ from qwed.gateway.agents.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.agents.manage_keys import KeyBody
 from qwed.gateway.agents.register_agent import FlatBody, NestedBody
 from qwed.gateway.answer_approval import RedeemBody, VoteBody
-from qwed.gateway.behaviours import SpecBody
-from qwed.gateway.change_trust import TrustBody
 from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
@@ -22,7 +20,9 @@ from qwed.gateway.read_provenance import MatchBody
 from qwed.gateway.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.report_outcome import SettleBody
 from qwed.gateway.search_activity import PARAMETERS as SEARCH_PARAMETERS
-from qwed.gateway.trust_scores import AssertionBody, ReinstateBody, SeedBody
+from qwed.gateway.trust.behaviours import SpecBody
+from qwed.gateway.trust.change_trust import TrustBody
+from qwed.gateway.trust.trust_scores import AssertionBody, ReinstateBody, SeedBody
 from qwed.gateway.workflows import WorkflowBody
 from qwed.http.answer_schemas import ANSWERS, SCHEMAS
 from qwed.http.reading import MAX_IDEMPOTENCY_KEY

@@ -16,20 +16,10 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.times import iso
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
-from qwed.gateway import (
-    answer_approval,
-    behaviours,
-    evidence,
-    manage_webhooks,
-    read_provenance,
-    registries,
-    trust_scores,
-    workflows,
-)
+from qwed.gateway import answer_approval, evidence, manage_webhooks, read_provenance, registries, workflows
 from qwed.gateway.agents import manage_agents, manage_keys
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
-from qwed.gateway.change_trust import change_trust
 from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
 from qwed.gateway.compliance import Report, compliance_report
@@ -48,6 +38,8 @@ from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.search_activity import search_activity, show_activity
+from qwed.gateway.trust import behaviours, trust_scores
+from qwed.gateway.trust.change_trust import change_trust
 from qwed.gateway.verify_action import denied_unrecorded, verify_action
 from qwed.gateway.verify_tool import verify_tool
 from qwed.http.gatekeeper import Gatekeeper

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from qwed.gateway.behaviours import check_periodically
 from qwed.gateway.kernel.ports import GatewayError
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.refused_often import state_refusals
 from qwed.gateway.sweep_approvals import BATCH, sweep_approvals
+from qwed.gateway.trust.behaviours import check_periodically
 from qwed.notify.dispatcher import Dispatcher
 
 LOOK_SECONDS: Final = 0.5

@@ -17,8 +17,8 @@ from qwed.domain.risk import Risk
 from qwed.ect import KeyRing, generate, hash_bytes, issue
 from qwed.ect.tokens import Level
 from qwed.ect.verifier import TrustedKeys
-from qwed.gateway.behaviours import check_periodically
 from qwed.gateway.kernel.issuers import Issuers
+from qwed.gateway.trust.behaviours import check_periodically
 
 RELAXED, STANDARD, REGULATED = Profile
 PROFILES = list(Profile)

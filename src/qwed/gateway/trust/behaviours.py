@@ -34,8 +34,8 @@ from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, Findi
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.review_behaviour import commit_for_review
-from qwed.gateway.trust_scores import announce_revocations
+from qwed.gateway.trust.review_behaviour import commit_for_review
+from qwed.gateway.trust.trust_scores import announce_revocations
 
 UNSIGNED: Final = "the specification is not signed: the regulated profile would refuse it"
 

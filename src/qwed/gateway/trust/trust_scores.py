@@ -16,7 +16,6 @@ from qwed.domain.policy import plain_amount
 from qwed.ect.claims import InvalidClaims, issuer
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import issue, new_id
-from qwed.gateway.after_revocation import list_needs
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import ReceivedEct, Record
@@ -24,6 +23,7 @@ from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.scorekeeper import REINSTATE_TRUST, SEED_TRUST, Scorekeeper, replay
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator, required_agent
+from qwed.gateway.trust.after_revocation import list_needs
 
 #: Of a long history, the newest.
 MAX_CHANGES: Final = 200

@@ -23,7 +23,7 @@ from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.trust_evidence import recorded_evidence
+from qwed.gateway.trust.trust_evidence import recorded_evidence
 
 ELEVATION = "trust_elevation"
 

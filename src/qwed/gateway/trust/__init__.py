@@ -1,0 +1,1 @@
+"""Trust: how it changes, and the scores behind it."""
