@@ -33,6 +33,7 @@ from qwed.engines.facade import Engines
 from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
+from qwed.gateway.decide.proving import EngineProver
 from qwed.gateway.kernel.assurance_config import Assurance
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.issuers import Issuers, read_issuers
@@ -43,7 +44,6 @@ from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.shared_state import Commons, LocalCommons
 from qwed.gateway.kernel.turns import Turns
 from qwed.gateway.kernel.waiting import run
-from qwed.gateway.proving import EngineProver
 from qwed.ledger.chain import BrokenChain
 from qwed.notify.addresses import Doorkeeper
 from qwed.policy import engine_rules, load_policy

@@ -29,6 +29,8 @@ from qwed.gateway.agents.manage_keys import create_key, list_keys, revoke_key
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.answer_approval import approve, deny, redeem
 from qwed.gateway.compliance import compliance_report
+from qwed.gateway.decide.verify_action import verify_action
+from qwed.gateway.decide.verify_tool import verify_tool
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
@@ -51,8 +53,6 @@ from qwed.gateway.redact_token import redact_token
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.trust import trust_scores
 from qwed.gateway.trust.change_trust import ELEVATION, change_trust
-from qwed.gateway.verify_action import verify_action
-from qwed.gateway.verify_tool import verify_tool
 from qwed.reports import ReportFormat, render
 from qwed.settings import MEMORY, parse_database
 

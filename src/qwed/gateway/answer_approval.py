@@ -21,6 +21,25 @@ from qwed.domain.policy import ZERO_USD
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
+from qwed.gateway.decide.proposals import (
+    Conclusion,
+    Examined,
+    Place,
+    Proposal,
+    conclude,
+    evidence_for_people,
+    propose,
+)
+from qwed.gateway.decide.verify_action import (
+    UNKNOWN_TOOL,
+    decision_of,
+    enter,
+    permission_refusal,
+    rule_for,
+    suspended,
+    unknown_action,
+    weigh,
+)
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
@@ -31,27 +50,8 @@ from qwed.gateway.kernel.requests import MAX_TEXT, NO_USAGE, ActionBody, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
-from qwed.gateway.proposals import (
-    Conclusion,
-    Examined,
-    Place,
-    Proposal,
-    conclude,
-    evidence_for_people,
-    propose,
-)
 from qwed.gateway.read_approvals import visible_approval
 from qwed.gateway.separate_approvers import separation_refusal
-from qwed.gateway.verify_action import (
-    UNKNOWN_TOOL,
-    decision_of,
-    enter,
-    permission_refusal,
-    rule_for,
-    suspended,
-    unknown_action,
-    weigh,
-)
 
 #: How an approval stands after a vote, as it is told.
 _ANSWERS: Final = {

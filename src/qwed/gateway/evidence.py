@@ -17,15 +17,15 @@ from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import Level, hash_bytes
 from qwed.gateway.agents.manage_agents import change
-from qwed.gateway.execution_context import NodeFacts, NotAccepted, accept, issue_node
+from qwed.gateway.decide.execution_context import NodeFacts, NotAccepted, accept, issue_node
+from qwed.gateway.decide.refused_often import count_refusal
+from qwed.gateway.decide.statements import state_in_token
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Activity, Cosignature, Received, Record, SignedCheckpoint
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator, require_own_or_scope, require_scope
-from qwed.gateway.refused_often import count_refusal
-from qwed.gateway.statements import state_in_token
 from qwed.gateway.trust.behaviours import follow
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import Entry

@@ -16,6 +16,7 @@ from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import day_of
 from qwed.domain.webhooks import Event
 from qwed.domain.workflows import Completion
+from qwed.gateway.decide.proposals import Place
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown
@@ -24,7 +25,6 @@ from qwed.gateway.kernel.records import Activity, Booking, Record
 from qwed.gateway.kernel.requests import MAX_TEXT, OutcomeBody, convert, read_usage
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.proposals import Place
 
 #: More than any one action costs, and small enough that no sum of them overflows.
 MAX_SETTLED_USD: Final = 100_000

@@ -33,15 +33,15 @@ from qwed.ect.policy_tokens import (
     verify_policy,
 )
 from qwed.ect.verifier import TrustedKeys
-from qwed.gateway.assure import trust_inputs
+from qwed.gateway.decide.profile_checks import trust_inputs
+from qwed.gateway.decide.proposals import Conclusion, Examined, HumanGate, Place, Proposal
+from qwed.gateway.decide.workflow_policies import is_id, policy_of
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator, require_own_or_scope, require_scope
-from qwed.gateway.policies import is_id, policy_of
-from qwed.gateway.proposals import Conclusion, Examined, HumanGate, Place, Proposal
 
 _REASONS: Final = {
     ActRefusal.NO_SUCH_NODE: "the workflow has no such node",

@@ -23,6 +23,8 @@ from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
 from qwed.gateway.compliance import Report, compliance_report
+from qwed.gateway.decide.verify_action import denied_unrecorded, verify_action
+from qwed.gateway.decide.verify_tool import verify_tool
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.degrade_trust import charge_foreign_token
 from qwed.gateway.kernel.ports import StoreUnavailable
@@ -40,8 +42,6 @@ from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.search_activity import search_activity, show_activity
 from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
-from qwed.gateway.verify_action import denied_unrecorded, verify_action
-from qwed.gateway.verify_tool import verify_tool
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
 from qwed.http.reading import (

@@ -20,10 +20,10 @@ from qwed.engines.fair_queue import Client
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.answer_approval import approve, redeem
+from qwed.gateway.decide.verify_action import verify_action
 from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.kernel.requests import read_verify
 from qwed.gateway.kernel.waiting import SingleFlight, run
-from qwed.gateway.verify_action import verify_action
 from qwed.stores import DatabaseInUse
 from qwed.stores.sqlite import SqliteTables
 

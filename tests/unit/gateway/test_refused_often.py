@@ -11,9 +11,9 @@ from qwed.domain.findings import Failure, Status
 from qwed.domain.policy import Limits, Policy
 from qwed.domain.risk import Risk
 from qwed.ect import KeyRing, generate
+from qwed.gateway.decide.refused_often import state_refusals
 from qwed.gateway.kernel.masking import MAX_REFUSED
 from qwed.gateway.kernel.waiting import run
-from qwed.gateway.refused_often import state_refusals
 
 LIMIT = 3
 

@@ -15,9 +15,9 @@ from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules, Profile
 from qwed.domain.risk import Risk
 from qwed.ect.claims import MAX_EXT_BYTES, Claims
-from qwed.gateway.execution_context import ECT_TYPE
+from qwed.gateway.decide.execution_context import ECT_TYPE
+from qwed.gateway.decide.statements import fit_ext, state_in_token
 from qwed.gateway.kernel.scorekeeper import received_claims
-from qwed.gateway.statements import fit_ext, state_in_token
 from qwed.gateway.trust.behaviours import check_periodically
 
 RULES = AssuranceRules(behaviour_verification=True, trust_scoring=True, trust_thresholds=True)

@@ -14,7 +14,7 @@ from qwed.domain.findings import Failure, Status
 from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules, Limits
 from qwed.domain.risk import Risk
-from qwed.gateway.execution_context import ECT_TYPE
+from qwed.gateway.decide.execution_context import ECT_TYPE
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import ScoreChange
 from qwed.gateway.kernel.scorekeeper import Scorekeeper, received_claims, replay

@@ -21,15 +21,9 @@ from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
 from qwed.domain.tools import explain_danger, skeletons
 from qwed.engines.fair_queue import Client
-from qwed.gateway.assure import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
-from qwed.gateway.execution_context import NotAccepted
-from qwed.gateway.kernel.answers import Answer
-from qwed.gateway.kernel.ports import Admission
-from qwed.gateway.kernel.records import Remembered
-from qwed.gateway.kernel.requests import VerifyRequest
-from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import visible_agent
-from qwed.gateway.proposals import (
+from qwed.gateway.decide.execution_context import NotAccepted
+from qwed.gateway.decide.profile_checks import entry_refusal, hold_to_thresholds, is_idle, judged, tightened
+from qwed.gateway.decide.proposals import (
     Conclusion,
     Examined,
     Proposal,
@@ -38,6 +32,12 @@ from qwed.gateway.proposals import (
     propose,
     with_execution_context,
 )
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.requests import VerifyRequest
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import visible_agent
 from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
 
 #: What a type comes to that no registry knows any more and a person was asked about before.

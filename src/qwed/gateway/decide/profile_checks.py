@@ -30,11 +30,11 @@ from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.ect.claims import Claims
 from qwed.ect.verifier import MAX_AGE_SECONDS
+from qwed.gateway.decide.proposals import Conclusion, Examined, Proposal
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.scorekeeper import Scorekeeper
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.proposals import Conclusion, Examined, Proposal
 from qwed.gateway.trust.trust_scores import announce_revocations
 
 #: The name under which a token asks for a profile.

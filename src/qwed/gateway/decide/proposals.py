@@ -33,8 +33,8 @@ from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of, iso, parse_iso
 from qwed.domain.webhooks import Event
-from qwed.gateway.attestations import attest
-from qwed.gateway.execution_context import (
+from qwed.gateway.decide.attestations import attest
+from qwed.gateway.decide.execution_context import (
     NOTHING_PRESENTED,
     ExecutionContext,
     NodeFacts,
@@ -43,6 +43,7 @@ from qwed.gateway.execution_context import (
     is_issued_at_once,
     issue_node,
 )
+from qwed.gateway.decide.refused_often import count_refusal
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.degrade_trust import commit_deed
 from qwed.gateway.kernel.masking import is_harmless, keep_type, rename, shorten, shown
@@ -52,7 +53,6 @@ from qwed.gateway.kernel.records import Activity, Booking, CommittedStep, Crossi
 from qwed.gateway.kernel.requests import NO_USAGE, Usage
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.refused_often import count_refusal
 
 REMEMBERED_MS: Final = 60_000
 

@@ -16,20 +16,14 @@ from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.credentials import Caller
 from qwed.domain.decisions import Decision
 from qwed.domain.tools import Group, ToolApprovalSystem, ToolAssessment
-from qwed.gateway.kernel.answers import Answer
-from qwed.gateway.kernel.ports import Admission
-from qwed.gateway.kernel.records import Remembered
-from qwed.gateway.kernel.requests import ToolRequest
-from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import visible_agent
-from qwed.gateway.proposals import (
+from qwed.gateway.decide.proposals import (
     Conclusion,
     Proposal,
     attempt_of,
     conclude,
     propose,
 )
-from qwed.gateway.verify_action import (
+from qwed.gateway.decide.verify_action import (
     decided_once,
     decision_of,
     denied_unrecorded,
@@ -38,6 +32,12 @@ from qwed.gateway.verify_action import (
     rule_for,
     weigh,
 )
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.requests import ToolRequest
+from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.visibility import visible_agent
 
 
 async def verify_tool(

@@ -30,11 +30,11 @@ from qwed.ect.verifier import (
     Unavailable,
     Verifier,
 )
+from qwed.gateway.decide.statements import fit_ext
+from qwed.gateway.decide.workflow_policies import completions_of
 from qwed.gateway.kernel.ports import Signer, StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, ReceivedEct
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.policies import completions_of
-from qwed.gateway.statements import fit_ext
 
 ECT_TYPE: Final = DIALECTS["00"]["typ"]
 _MAX_SHOWN: Final = 256

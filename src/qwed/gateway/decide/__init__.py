@@ -1,0 +1,1 @@
+"""The decision: from a proposed action to a recorded answer."""
