@@ -13,7 +13,6 @@ from qwed import __version__, bootstrap
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY, Policy
-from qwed.gateway import read_provenance
 from qwed.gateway.agents.manage_agents import (
     change_agent,
     complain,
@@ -28,7 +27,6 @@ from qwed.gateway.agents.manage_agents import (
 from qwed.gateway.agents.manage_keys import create_key, list_keys, revoke_key
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.answer_approval import approve, deny, redeem
-from qwed.gateway.compliance import compliance_report
 from qwed.gateway.decide.verify_action import verify_action
 from qwed.gateway.decide.verify_tool import verify_tool
 from qwed.gateway.kernel.answers import Answer
@@ -45,12 +43,14 @@ from qwed.gateway.manage_webhooks import (
     retry_delivery,
     test_webhook,
 )
-from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
-from qwed.gateway.read_trust import read_trust
 from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
+from qwed.gateway.reporting import read_provenance
+from qwed.gateway.reporting.compliance import compliance_report
+from qwed.gateway.reporting.read_activity import read_activity, read_limit
+from qwed.gateway.reporting.read_trust import read_trust
 from qwed.gateway.trust import trust_scores
 from qwed.gateway.trust.change_trust import ELEVATION, change_trust
 from qwed.reports import ReportFormat, render

@@ -13,9 +13,9 @@ from tests.support.records import RING, an_activity, an_agent, an_outcome
 
 from qwed.domain.outcomes import Result
 from qwed.domain.policy import DEFAULT_POLICY
-from qwed.gateway.counting import Count
 from qwed.gateway.kernel.records import Record, ReportScope
 from qwed.gateway.kernel.waiting import run
+from qwed.gateway.reporting.counting import Count
 from qwed.stores import memory, open_memory, open_sqlite
 from qwed.stores.sqlite import searching
 

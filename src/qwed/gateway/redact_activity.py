@@ -25,7 +25,7 @@ from qwed.gateway.kernel.requests import MAX_TEXT, check_identifier, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope, visible_agent
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.read_activity import cursor_of, position_of, read_instant, require_history
+from qwed.gateway.reporting.read_activity import cursor_of, position_of, read_instant, require_history
 
 #: What the note of an erasure is called. It names entries, never what they said.
 REDACT: Final = "redact_activity"

@@ -15,11 +15,11 @@ from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
 from qwed.gateway.manage_webhooks import WebhookBody
-from qwed.gateway.read_activity import DEFAULT_LIMIT, MAX_LIMIT
-from qwed.gateway.read_provenance import MatchBody
 from qwed.gateway.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.report_outcome import SettleBody
-from qwed.gateway.search_activity import PARAMETERS as SEARCH_PARAMETERS
+from qwed.gateway.reporting.read_activity import DEFAULT_LIMIT, MAX_LIMIT
+from qwed.gateway.reporting.read_provenance import MatchBody
+from qwed.gateway.reporting.search_activity import PARAMETERS as SEARCH_PARAMETERS
 from qwed.gateway.trust.behaviours import SpecBody
 from qwed.gateway.trust.change_trust import TrustBody
 from qwed.gateway.trust.trust_scores import AssertionBody, ReinstateBody, SeedBody

@@ -16,13 +16,12 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.times import iso
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
-from qwed.gateway import answer_approval, evidence, manage_webhooks, read_provenance, registries, workflows
+from qwed.gateway import answer_approval, evidence, manage_webhooks, registries, workflows
 from qwed.gateway.agents import manage_agents, manage_keys
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
-from qwed.gateway.compliance import Report, compliance_report
 from qwed.gateway.decide.verify_action import denied_unrecorded, verify_action
 from qwed.gateway.decide.verify_tool import verify_tool
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
@@ -31,15 +30,17 @@ from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.requests import convert, read_tool, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
-from qwed.gateway.read_activity import read_activity, read_limit
 from qwed.gateway.read_approvals import list_approvals, show_approval
-from qwed.gateway.read_conversations import read_conversations
-from qwed.gateway.read_overview import Overviews
-from qwed.gateway.read_trust import read_trust
 from qwed.gateway.redact_activity import redact_activity, redact_matching
 from qwed.gateway.redact_token import redact_token
 from qwed.gateway.report_outcome import report_outcome, settle_outcome
-from qwed.gateway.search_activity import search_activity, show_activity
+from qwed.gateway.reporting import read_provenance
+from qwed.gateway.reporting.compliance import Report, compliance_report
+from qwed.gateway.reporting.read_activity import read_activity, read_limit
+from qwed.gateway.reporting.read_conversations import read_conversations
+from qwed.gateway.reporting.read_overview import Overviews
+from qwed.gateway.reporting.read_trust import read_trust
+from qwed.gateway.reporting.search_activity import search_activity, show_activity
 from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
 from qwed.http.gatekeeper import Gatekeeper

@@ -9,7 +9,7 @@ import io
 import unicodedata
 from typing import Final
 
-from qwed.gateway.compliance import Report
+from qwed.gateway.reporting.compliance import Report
 from qwed.reports.tables import Table, Value, cover, sections, text_of
 
 COLUMNS: Final = ("section", "table", "row", "field", "value")

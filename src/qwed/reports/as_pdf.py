@@ -40,7 +40,7 @@ from reportlab.platypus import (
 
 from qwed.domain.compliance import CONTROLS, Figure
 from qwed.domain.times import parse_iso
-from qwed.gateway.compliance import Report
+from qwed.gateway.reporting.compliance import Report
 from qwed.reports.tables import Section, Table, Value, cover, sections, text_of
 
 _REGULAR, _BOLD = "QwedSans", "QwedSans-Bold"

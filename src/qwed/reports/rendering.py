@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from qwed.gateway.compliance import Report
 from qwed.gateway.kernel.wire import encode_json
+from qwed.gateway.reporting.compliance import Report
 from qwed.reports.as_csv import csv_of
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from qwed.domain.compliance import CONTROLS, TITLES, Figure
 from qwed.domain.policy import plain_amount
-from qwed.gateway.compliance import Report
+from qwed.gateway.reporting.compliance import Report
 
 Value = str | int | float | Decimal | None
 

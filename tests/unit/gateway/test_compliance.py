@@ -13,10 +13,10 @@ from qwed.domain.policy import DEFAULT_POLICY, ApprovalRules, Policy, Retention
 from qwed.domain.risk import Risk
 from qwed.domain.times import iso
 from qwed.ect.signatures import keys_of
-from qwed.gateway import compliance, counting
-from qwed.gateway.counting import Approvals, Count
 from qwed.gateway.kernel.records import LedgerState, ReportScope
-from qwed.gateway.unmeasured import not_measured
+from qwed.gateway.reporting import compliance, counting
+from qwed.gateway.reporting.counting import Approvals, Count
+from qwed.gateway.reporting.report_gaps import not_measured
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.stores import memory, open_sqlite
 from qwed.stores.sqlite import writing

@@ -20,8 +20,8 @@ from qwed.domain.compliance import CONTROLS, TITLES, Figure
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
-from qwed.gateway.compliance import compliance_report
 from qwed.gateway.kernel.waiting import run
+from qwed.gateway.reporting.compliance import compliance_report
 from qwed.reports import RendererMissing, ReportFormat, render
 from qwed.reports.as_csv import COLUMNS, cell_of
 from qwed.reports.as_pdf import MAX_CELL, visible

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from qwed.domain.times import DAY_MS, day_of, iso
-from qwed.gateway.counting import MAX_LISTED, Approvals, Count
 from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
+from qwed.gateway.reporting.counting import MAX_LISTED, Approvals, Count
 
 MAX_LISTED_DAYS: Final = 31
 

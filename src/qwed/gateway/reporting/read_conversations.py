@@ -10,7 +10,7 @@ from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.records import Activity, SearchQuery
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope
-from qwed.gateway.read_activity import require_history
+from qwed.gateway.reporting.read_activity import require_history
 
 #: The newest entries that are looked at; older conversations are found by searching.
 NEWEST: Final = 1_000

@@ -10,7 +10,7 @@ from qwed.domain.trust import cell
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope
-from qwed.gateway.read_activity import cursor_of, position_of, require_history
+from qwed.gateway.reporting.read_activity import cursor_of, position_of, require_history
 
 
 async def read_trust(

@@ -19,7 +19,7 @@ from qwed.gateway.kernel.records import Activity, SearchQuery
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import names_of, require_own_or_scope, require_scope
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.read_activity import (
+from qwed.gateway.reporting.read_activity import (
     cursor_of,
     entry_with_outcome,
     position_of,

@@ -1,0 +1,1 @@
+"""Reading the record: activity, search, overview, reports."""
