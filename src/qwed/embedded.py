@@ -29,6 +29,9 @@ from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.answer_approval import approve, deny, redeem
 from qwed.gateway.decide.verify_action import verify_action
 from qwed.gateway.decide.verify_tool import verify_tool
+from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
+from qwed.gateway.evidence.redact_token import redact_token
+from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
@@ -44,9 +47,6 @@ from qwed.gateway.manage_webhooks import (
     test_webhook,
 )
 from qwed.gateway.read_approvals import list_approvals, show_approval
-from qwed.gateway.redact_activity import redact_activity, redact_matching
-from qwed.gateway.redact_token import redact_token
-from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit

@@ -11,12 +11,12 @@ from qwed.gateway.agents.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.agents.manage_keys import KeyBody
 from qwed.gateway.agents.register_agent import FlatBody, NestedBody
 from qwed.gateway.answer_approval import RedeemBody, VoteBody
-from qwed.gateway.evidence import CosignatureBody, EctKeysBody, EctsBody
+from qwed.gateway.evidence.ledger_queries import CosignatureBody, EctKeysBody, EctsBody
+from qwed.gateway.evidence.redact_activity import RedactBody, RedactManyBody
+from qwed.gateway.evidence.report_outcome import SettleBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
 from qwed.gateway.manage_webhooks import WebhookBody
-from qwed.gateway.redact_activity import RedactBody, RedactManyBody
-from qwed.gateway.report_outcome import SettleBody
 from qwed.gateway.reporting.read_activity import DEFAULT_LIMIT, MAX_LIMIT
 from qwed.gateway.reporting.read_provenance import MatchBody
 from qwed.gateway.reporting.search_activity import PARAMETERS as SEARCH_PARAMETERS

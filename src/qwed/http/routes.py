@@ -16,14 +16,18 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.times import iso
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
-from qwed.gateway import answer_approval, evidence, manage_webhooks, registries, workflows
+from qwed.gateway import answer_approval, manage_webhooks, registries, workflows
 from qwed.gateway.agents import manage_agents, manage_keys
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
-from qwed.gateway.check_attestation import check_attestation
 from qwed.gateway.compare_approval import compare_approval
 from qwed.gateway.decide.verify_action import denied_unrecorded, verify_action
 from qwed.gateway.decide.verify_tool import verify_tool
+from qwed.gateway.evidence import ledger_queries
+from qwed.gateway.evidence.check_attestation import check_attestation
+from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
+from qwed.gateway.evidence.redact_token import redact_token
+from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.degrade_trust import charge_foreign_token
 from qwed.gateway.kernel.ports import StoreUnavailable
@@ -31,9 +35,6 @@ from qwed.gateway.kernel.requests import convert, read_tool, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 from qwed.gateway.read_approvals import list_approvals, show_approval
-from qwed.gateway.redact_activity import redact_activity, redact_matching
-from qwed.gateway.redact_token import redact_token
-from qwed.gateway.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import Report, compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit
@@ -561,11 +562,11 @@ class Api:
             raw: Any = {"ects": [str(await self._bodies.raw(request), "latin-1").strip()]}
         else:
             raw = await self._bodies.json(request)
-        return response_of(await evidence.submit_ects(self._services, caller, raw))
+        return response_of(await ledger_queries.submit_ects(self._services, caller, raw))
 
     async def ect(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        return response_of(await evidence.show_ect(self._services, caller, request.path_params["jti"]))
+        return response_of(await ledger_queries.show_ect(self._services, caller, request.path_params["jti"]))
 
     async def redact_ect(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -573,7 +574,7 @@ class Api:
         return response_of(await redact_token(self._services, caller, request.path_params["jti"], raw))
 
     async def set_ect_keys(self, request: Request) -> Response:
-        return await self._on_agent_with_body(request, evidence.set_ect_keys)
+        return await self._on_agent_with_body(request, ledger_queries.set_ect_keys)
 
     async def register_workflow(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -588,19 +589,19 @@ class Api:
     async def checkpoint(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         size = _number(_query(request, "size"), "size")
-        return response_of(await evidence.show_checkpoint(self._services, caller, size))
+        return response_of(await ledger_queries.show_checkpoint(self._services, caller, size))
 
     async def cosign(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         raw = await self._bodies.json(request)
-        return response_of(await evidence.keep_cosignature(self._services, caller, raw))
+        return response_of(await ledger_queries.keep_cosignature(self._services, caller, raw))
 
     async def entries(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         query = _query(request, "after", "limit")
         limit = read_limit(query.get("limit"))
         after = _number(query, "after") or 0
-        return response_of(await evidence.list_entries(self._services, caller, after, limit))
+        return response_of(await ledger_queries.list_entries(self._services, caller, after, limit))
 
     async def inclusion(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -609,7 +610,7 @@ class Api:
         if (seq is None) == ("subject" not in query):
             raise malformed("seq", "name the entry by its number (seq) or by what it is about (subject)")
         return response_of(
-            await evidence.prove_entry(self._services, caller, seq, query.get("subject"), size)
+            await ledger_queries.prove_entry(self._services, caller, seq, query.get("subject"), size)
         )
 
     async def consistency(self, request: Request) -> Response:
@@ -618,7 +619,7 @@ class Api:
         first, second = _number(query, "first"), _number(query, "second")
         if first is None:
             raise malformed("first", "is missing: the size of the ledger that you know")
-        return response_of(await evidence.prove_consistency(self._services, caller, first, second))
+        return response_of(await ledger_queries.prove_consistency(self._services, caller, first, second))
 
     async def health(self, request: Request) -> Response:
         return response_of(Answer({"status": "ok", "version": self._version}))

@@ -209,7 +209,7 @@ def test_a_whole_conversation_goes_with_its_name(world, path):
 
 
 def test_entries_before_a_time_are_erased_page_by_page_and_later_ones_stay(world, monkeypatch):
-    monkeypatch.setattr("qwed.gateway.redact_activity.MAX_PAGE", 3)
+    monkeypatch.setattr("qwed.gateway.evidence.redact_activity.MAX_PAGE", 3)
     agent = world.register()
     for step in range(1, 8):
         world.verify(agent, calculate(str(step)), step=step)

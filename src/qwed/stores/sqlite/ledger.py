@@ -12,9 +12,9 @@ from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of, is_activity_id
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
+from qwed.gateway.evidence.redact_activity import REDACT, erasures_in
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
-from qwed.gateway.redact_activity import REDACT, erasures_in
 from qwed.ledger import export
 from qwed.ledger.audit import Audited, Kind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint

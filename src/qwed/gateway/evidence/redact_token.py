@@ -4,14 +4,14 @@ from typing import Any
 
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.gateway.evidence import received_token
+from qwed.gateway.evidence.ledger_queries import received_token
+from qwed.gateway.evidence.redact_activity import REDACT, RedactBody, checked_reason
 from qwed.gateway.kernel.answers import Answer, refuse
 from qwed.gateway.kernel.changes import GATEWAY, noted
 from qwed.gateway.kernel.records import Record, Redaction
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope
-from qwed.gateway.redact_activity import REDACT, RedactBody, checked_reason
 
 
 async def redact_token(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
