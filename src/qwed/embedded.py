@@ -26,7 +26,8 @@ from qwed.gateway.agents.manage_agents import (
 )
 from qwed.gateway.agents.manage_keys import create_key, list_keys, revoke_key
 from qwed.gateway.agents.register_agent import register_agent
-from qwed.gateway.answer_approval import approve, deny, redeem
+from qwed.gateway.approvals.answer_approval import approve, deny, redeem
+from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
 from qwed.gateway.decide.verify_action import verify_action
 from qwed.gateway.decide.verify_tool import verify_tool
 from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
@@ -46,7 +47,6 @@ from qwed.gateway.manage_webhooks import (
     retry_delivery,
     test_webhook,
 )
-from qwed.gateway.read_approvals import list_approvals, show_approval
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit

@@ -28,7 +28,7 @@ from qwed.domain.policy import (
     ToolGroup,
 )
 from qwed.domain.risk import Risk
-from qwed.gateway.answer_approval import approve
+from qwed.gateway.approvals.answer_approval import approve
 from qwed.gateway.kernel.waiting import run
 from qwed.gateway.workflows import register_workflow
 

@@ -10,7 +10,7 @@ from qwed.domain.decisions import Decision
 from qwed.gateway.agents.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.agents.manage_keys import KeyBody
 from qwed.gateway.agents.register_agent import FlatBody, NestedBody
-from qwed.gateway.answer_approval import RedeemBody, VoteBody
+from qwed.gateway.approvals.answer_approval import RedeemBody, VoteBody
 from qwed.gateway.evidence.ledger_queries import CosignatureBody, EctKeysBody, EctsBody
 from qwed.gateway.evidence.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.evidence.report_outcome import SettleBody

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from qwed.gateway.approvals.sweep_approvals import BATCH, sweep_approvals
 from qwed.gateway.decide.refused_often import state_refusals
 from qwed.gateway.kernel.ports import GatewayError
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.sweep_approvals import BATCH, sweep_approvals
 from qwed.gateway.trust.behaviours import check_periodically
 from qwed.notify.dispatcher import Dispatcher
 

@@ -10,7 +10,7 @@ from tests.support.world import World
 
 from qwed.assurance.specs import read_spec, sign_spec
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules
-from qwed.gateway.sweep_approvals import sweep_approvals
+from qwed.gateway.approvals.sweep_approvals import sweep_approvals
 from qwed.gateway.trust.behaviours import check_periodically
 
 RULES = AssuranceRules(behaviour_verification=True, trust_scoring=True)

@@ -19,7 +19,7 @@ from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
 from qwed.engines.fair_queue import Client
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
-from qwed.gateway.answer_approval import approve, redeem
+from qwed.gateway.approvals.answer_approval import approve, redeem
 from qwed.gateway.decide.verify_action import verify_action
 from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.kernel.requests import read_verify

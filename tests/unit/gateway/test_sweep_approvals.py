@@ -10,11 +10,11 @@ from tests.support.world import SIGNER, World, code_of
 from qwed.domain.findings import Status
 from qwed.domain.policy import ApprovalRules, Policy
 from qwed.domain.risk import Risk
+from qwed.gateway.approvals.sweep_approvals import sweep_approvals
 from qwed.gateway.kernel.changes import GATEWAY, noted
 from qwed.gateway.kernel.events import Subscription
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.waiting import run
-from qwed.gateway.sweep_approvals import sweep_approvals
 from qwed.stores import open_sqlite
 
 RULES = ApprovalRules(

@@ -21,6 +21,8 @@ from qwed.domain.policy import ZERO_USD
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
+from qwed.gateway.approvals.read_approvals import visible_approval
+from qwed.gateway.approvals.separate_approvers import separation_refusal
 from qwed.gateway.decide.proposals import (
     Conclusion,
     Examined,
@@ -50,8 +52,6 @@ from qwed.gateway.kernel.requests import MAX_TEXT, NO_USAGE, ActionBody, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
-from qwed.gateway.read_approvals import visible_approval
-from qwed.gateway.separate_approvers import separation_refusal
 
 #: How an approval stands after a vote, as it is told.
 _ANSWERS: Final = {

@@ -10,11 +10,11 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.habits import Deed, differences
 from qwed.domain.risk import Risk
+from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.records import Activity, SearchQuery
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope
-from qwed.gateway.read_approvals import visible_approval
 
 #: How far back "usually" reaches.
 PAST: Final = 500

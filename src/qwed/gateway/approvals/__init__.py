@@ -1,0 +1,1 @@
+"""People answer what waits for them."""
