@@ -39,7 +39,7 @@ from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verif
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.waiting import run
 from qwed.gateway.kernel.wire import encode_json
-from qwed.gateway.manage_webhooks import (
+from qwed.gateway.notices.manage_webhooks import (
     create_webhook,
     drop_webhook,
     list_deliveries,

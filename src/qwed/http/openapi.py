@@ -16,7 +16,7 @@ from qwed.gateway.evidence.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.evidence.report_outcome import SettleBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
-from qwed.gateway.manage_webhooks import WebhookBody
+from qwed.gateway.notices.manage_webhooks import WebhookBody
 from qwed.gateway.reporting.read_activity import DEFAULT_LIMIT, MAX_LIMIT
 from qwed.gateway.reporting.read_provenance import MatchBody
 from qwed.gateway.reporting.search_activity import PARAMETERS as SEARCH_PARAMETERS
