@@ -84,7 +84,7 @@ def _action(kind: str, text: str | None, parameters: dict[str, Any]) -> dict[str
 
 def _ask_engine(kind: str, action: dict[str, Any], *, as_json: bool) -> int:
     from qwed.engines import Engines  # noqa: PLC0415 - only where an engine is asked
-    from qwed.gateway.registries import finding_wire  # noqa: PLC0415
+    from qwed.gateway.policy.registries import finding_wire  # noqa: PLC0415
 
     if kind not in KNOWN_KINDS:
         raise click.UsageError(_unknown_kind(kind))

@@ -17,13 +17,13 @@ from qwed.gateway.evidence.report_outcome import SettleBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
 from qwed.gateway.notices.manage_webhooks import WebhookBody
+from qwed.gateway.policy.workflows import WorkflowBody
 from qwed.gateway.reporting.read_activity import DEFAULT_LIMIT, MAX_LIMIT
 from qwed.gateway.reporting.read_provenance import MatchBody
 from qwed.gateway.reporting.search_activity import PARAMETERS as SEARCH_PARAMETERS
 from qwed.gateway.trust.behaviours import SpecBody
 from qwed.gateway.trust.change_trust import TrustBody
 from qwed.gateway.trust.trust_scores import AssertionBody, ReinstateBody, SeedBody
-from qwed.gateway.workflows import WorkflowBody
 from qwed.http.answer_schemas import ANSWERS, SCHEMAS
 from qwed.http.reading import MAX_IDEMPOTENCY_KEY
 from qwed.http.sessions import SignInBody

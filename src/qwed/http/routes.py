@@ -16,7 +16,6 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.times import iso
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
-from qwed.gateway import registries, workflows
 from qwed.gateway.agents import manage_agents, manage_keys
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
@@ -37,6 +36,7 @@ from qwed.gateway.kernel.requests import convert, read_tool, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 from qwed.gateway.notices import manage_webhooks
+from qwed.gateway.policy import registries, workflows
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import Report, compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit

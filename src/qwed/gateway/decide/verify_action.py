@@ -38,7 +38,7 @@ from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import VerifyRequest
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import visible_agent
-from qwed.gateway.workflows import may_be_placed, placed, under_human_rules
+from qwed.gateway.policy.workflows import may_be_placed, placed, under_human_rules
 
 #: What a type comes to that no registry knows any more and a person was asked about before.
 UNKNOWN_TOOL: Final = ActionRule(TOOL_CONTROL, Risk.CRITICAL)

@@ -1,0 +1,1 @@
+"""What has a meaning here: registries and workflows."""
