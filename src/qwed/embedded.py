@@ -28,8 +28,7 @@ from qwed.gateway.agents.manage_keys import create_key, list_keys, revoke_key
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals.answer_approval import approve, deny, redeem
 from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
-from qwed.gateway.decide.verify_action import verify_action
-from qwed.gateway.decide.verify_tool import verify_tool
+from qwed.gateway.decide.doors import verify_action, verify_tool
 from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
 from qwed.gateway.evidence.redact_token import redact_token
 from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome

@@ -23,8 +23,8 @@ from qwed import bootstrap
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk
-from qwed.gateway.issuers import read_issuers
-from qwed.gateway.ports import AgentChanged, LeaseLost, SigningFailed, StoreUnavailable
+from qwed.gateway.kernel.issuers import read_issuers
+from qwed.gateway.kernel.ports import AgentChanged, LeaseLost, SigningFailed, StoreUnavailable
 from qwed.http.app import create_app
 from qwed.http.logs import EventLog
 from qwed.policy import load_policy

@@ -1,97 +1,39 @@
-"""The numbered checks of the agent protocol (section 3), and how far a recorded decision came."""
+"""The numbered checks of the agent protocol (section 3): what each asks, and the codes of its refusals."""
 
-import enum
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from qwed.domain.codes import Code
-from qwed.domain.decisions import Decision
 
 
-class CheckRow(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True):
     number: int
-    title: str
+    question: str
     codes: tuple[Code, ...] = ()
 
 
-CHECKS: Final = (
-    CheckRow(1, "The credential is valid"),
-    CheckRow(2, "The agent is registered and the caller's"),
-    CheckRow(3, "The agent is not suspended", (Code.AGENT_SUSPENDED,)),
-    CheckRow(4, "Conversation and step are named", (Code.CONTEXT_MISSING,)),
-    CheckRow(5, "The step is an integer of at least 1", (Code.STEP_INVALID,)),
-    CheckRow(6, "The conversation is not too long", (Code.LOOP_LENGTH,)),
-    CheckRow(7, "The parameters are deterministic JSON", (Code.STATE_PARAMETERS,)),
-    CheckRow(8, "The step is new and in order", (Code.LOOP_REPLAY,)),
-    CheckRow(9, "The action does not repeat itself", (Code.LOOP_REPEAT,)),
-    CheckRow(10, "The state fields are complete", (Code.STATE_INCOMPLETE,)),
-    CheckRow(11, "The state hash is well formed", (Code.STATE_HASH,)),
-    CheckRow(12, "The state comes from a known source", (Code.STATE_SOURCE,)),
-    CheckRow(13, "Action and state make progress", (Code.LOOP_NO_PROGRESS,)),
-    CheckRow(14, "The budget allows it", (Code.BUDGET_COST, Code.BUDGET_REQUESTS, Code.BUDGET_TOKENS)),
-    CheckRow(15, "The action type is registered", (Code.ACTION_UNKNOWN,)),
-    CheckRow(16, "The agent may use the engine or tool", (Code.TOOL_NOT_ALLOWED,)),
-    CheckRow(17, "The engine's verification", (Code.VERIFICATION_FAILED,)),
-    CheckRow(18, "Trust reaches the risk", (Code.TRUST_INSUFFICIENT,)),
-    CheckRow(19, "A person is asked", (Code.APPROVAL_REQUIRED,)),
-    CheckRow(20, "Recorded, and attested where due", (Code.ATTESTATION_UNSIGNED,)),
+_ALL: Final = (
+    Check(1, "Is the credential valid?", (Code.AGENT_TOKEN,)),
+    Check(2, "Is the agent registered, and the caller's?", (Code.AGENT_UNKNOWN,)),
+    Check(3, "Is the agent active?", (Code.AGENT_SUSPENDED,)),
+    Check(4, "Are conversation and step named?", (Code.CONTEXT_MISSING,)),
+    Check(5, "Is the step an integer of at least 1?", (Code.STEP_INVALID,)),
+    Check(6, "Is the conversation short enough?", (Code.LOOP_LENGTH,)),
+    Check(7, "Are the parameters deterministic JSON?", (Code.STATE_PARAMETERS,)),
+    Check(8, "Is the step new and in order?", (Code.LOOP_REPLAY,)),
+    Check(9, "Is the action no repetition?", (Code.LOOP_REPEAT,)),
+    Check(10, "Are the state fields complete?", (Code.STATE_INCOMPLETE,)),
+    Check(11, "Is the state hash well formed?", (Code.STATE_HASH,)),
+    Check(12, "Is the state from a known source?", (Code.STATE_SOURCE,)),
+    Check(13, "Do action and state make progress?", (Code.LOOP_NO_PROGRESS,)),
+    Check(14, "Does the budget allow it?", (Code.BUDGET_COST, Code.BUDGET_REQUESTS, Code.BUDGET_TOKENS)),
+    Check(15, "Is the action type registered?", (Code.ACTION_UNKNOWN,)),
+    Check(16, "May the agent use the engine or tool?", (Code.TOOL_NOT_ALLOWED,)),
+    Check(17, "Does the engine's proof stand?", (Code.VERIFICATION_FAILED,)),
+    Check(18, "Does trust reach the risk?", (Code.TRUST_INSUFFICIENT, Code.APPROVAL_REQUIRED)),
+    Check(19, "Is it signed where that is due?", (Code.ATTESTATION_UNSIGNED,)),
+    Check(20, "Is it recorded?"),
 )
-_BY_CODE: Final[Mapping[str, int]] = {code: row.number for row in CHECKS for code in row.codes}
-#: What only a conversation has; a tool call may come without one.
-_OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
-#: What is looked at again when a grant is used: nothing else can have changed since it was given.
-_OF_A_GRANT: Final = frozenset({1, 2, 3, 14, 20})
-ENGINE_CHECK: Final = 17
-
-
-class CheckState(enum.StrEnum):
-    PASSED = "passed"
-    #: Here the decision was made.
-    DECIDED = "decided"
-    NOT_REACHED = "not_reached"
-    NOT_APPLICABLE = "not_applicable"
-
-
-class Ran(msgspec.Struct, frozen=True):
-    """What a record says of its decision, as far as the checks are concerned."""
-
-    decision: str
-    error_code: str | None
-    has_conversation: bool
-    was_examined: bool
-    used_a_grant: bool = False
-
-
-def checks_of(ran: Ran) -> list[tuple[CheckRow, CheckState]]:
-    """Every check with how it went; none for an entry that is no decision."""
-    if ran.decision not in tuple(Decision):
-        return []
-    decided = _deciding_number(ran)
-    return [(row, _state(row.number, decided, ran)) for row in CHECKS]
-
-
-def _deciding_number(ran: Ran) -> int:
-    if ran.decision in (Decision.APPROVED, Decision.CORRECTED):
-        return 20
-    if ran.decision == Decision.PENDING:
-        return 19
-    number = _BY_CODE.get(ran.error_code or "", 20)
-    if ran.was_examined and not ran.used_a_grant and number < ENGINE_CHECK:
-        # An earlier check that was looked at once more while recording: another took the step, the agent
-        # was suspended meanwhile, too many approvals are open.
-        return 20
-    return number
-
-
-def _state(number: int, decided: int, ran: Ran) -> CheckState:
-    if number == decided:
-        return CheckState.DECIDED
-    if number > decided:
-        return CheckState.NOT_REACHED
-    if ran.used_a_grant and number not in _OF_A_GRANT:
-        return CheckState.NOT_APPLICABLE
-    if number == 19 or (number in _OF_A_CONVERSATION and not ran.has_conversation):
-        return CheckState.NOT_APPLICABLE
-    return CheckState.PASSED
+CHECKS: Final[Mapping[int, Check]] = {check.number: check for check in _ALL}

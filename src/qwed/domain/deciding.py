@@ -1,21 +1,11 @@
-"""From proof, risk, trust and threshold to a decision: section 4, on one screen."""
+"""From proof, risk and trust to a verdict: section 4, on one screen."""
 
-import msgspec
-
-from qwed.domain.codes import Code, Refusal
+from qwed.domain.codes import Code
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Finding, Status
 from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel, cell
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    decision: Decision
-    refusal: Refusal | None = None
-
-
-_APPROVED = Verdict(Decision.APPROVED)
-_CORRECTED = Verdict(Decision.CORRECTED)
+from qwed.domain.verdicts import APPROVED, CORRECTED, Verdict, ask, deny
 
 
 def decide(
@@ -31,27 +21,34 @@ def decide(
     The threshold can only tighten: it turns APPROVED into PENDING, never anything into APPROVED.
     """
     if finding.status is Status.FAILED:
-        return _denied(Code.VERIFICATION_FAILED, finding.reason or "the engine disproved the action")
+        return disprove(finding)
+    verdict = weigh(finding, risk, trust, denied_cells_pend=denied_cells_pend)
+    return verdict if verdict is not APPROVED else hold_to_threshold(risk, threshold)
+
+
+def disprove(finding: Finding) -> Verdict:
+    return deny(Code.VERIFICATION_FAILED, finding.reason or "the engine disproved the action")
+
+
+def weigh(finding: Finding, risk: Risk, trust: TrustLevel, *, denied_cells_pend: bool) -> Verdict:
+    """A finding that did not fail, against what this level of trust may do at this risk."""
     allowed = cell(trust, risk)
     if allowed is Decision.DENIED:
         message = f"trust level {trust} ({trust.name.lower()}) may not act at {risk.wire} risk"
-        return _pending(message) if denied_cells_pend else _denied(Code.TRUST_INSUFFICIENT, message)
+        return ask(message) if denied_cells_pend else deny(Code.TRUST_INSUFFICIENT, message)
     if finding.status is Status.UNCERTAIN:
-        return _pending(f"the engine could not decide: {finding.reason}")
+        return ask(f"the engine could not decide: {finding.reason}")
     if finding.status is Status.CORRECTED:
         if risk is Risk.LOW and allowed is Decision.APPROVED:
-            return _CORRECTED
-        return _pending("the corrected action needs a person's approval")
+            return CORRECTED
+        return ask("the corrected action needs a person's approval")
     if allowed is Decision.PENDING:
-        return _pending(f"{risk.wire} risk at trust level {trust} needs a person's approval")
-    if threshold is not None and risk > threshold:
-        return _pending(f"{risk.wire} risk is above the requested threshold {threshold.wire}")
-    return _APPROVED
+        return ask(f"{risk.wire} risk at trust level {trust} needs a person's approval")
+    return APPROVED
 
 
-def _denied(code: Code, message: str) -> Verdict:
-    return Verdict(Decision.DENIED, Refusal(code, message))
-
-
-def _pending(message: str) -> Verdict:
-    return Verdict(Decision.PENDING, Refusal(Code.APPROVAL_REQUIRED, message))
+def hold_to_threshold(risk: Risk, threshold: Risk | None) -> Verdict:
+    """The risk above which this very request wants a person."""
+    if threshold is None or risk <= threshold:
+        return APPROVED
+    return ask(f"{risk.wire} risk is above the requested threshold {threshold.wire}")

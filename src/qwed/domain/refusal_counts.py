@@ -20,7 +20,7 @@ HOUR_MINUTES: Final = 60
 SETTLE_MS: Final = 5_000
 #: The codes of checks 3 to 12, and of what is asked between them: tokens, a workflow's place, the profile.
 COUNTED_CODES: Final = frozenset(
-    {code for row in CHECKS if 3 <= row.number <= 12 for code in row.codes}
+    {code for check in CHECKS.values() if 3 <= check.number <= 12 for code in check.codes}
     | {Code.ECT_REFUSED, Code.WORKFLOW_REFUSED, Code.PROFILE_UNMET, Code.TRUST_NOT_MET}
 )
 

@@ -22,8 +22,7 @@ from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals import answer_approval
 from qwed.gateway.approvals.compare_approval import compare_approval
 from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
-from qwed.gateway.decide.verify_action import denied_unrecorded, verify_action
-from qwed.gateway.decide.verify_tool import verify_tool
+from qwed.gateway.decide.doors import deny_unrecorded, verify_action, verify_tool
 from qwed.gateway.evidence import ledger_queries
 from qwed.gateway.evidence.check_attestation import check_attestation
 from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
@@ -125,12 +124,12 @@ class Api:
             if error.refusal.code is not Code.AUTH_MISSING:
                 raise
             message = "no valid credential for this agent: send its token, or an API key of its principal"
-            return denied_unrecorded(Code.AGENT_TOKEN, message)
+            return deny_unrecorded(Code.AGENT_TOKEN, message)
         caller = acting.caller
         if caller.agent_id is not None and caller.agent_id != agent_id:
             await self._gatekeeper.failure(request)
             await charge_foreign_token(self._services, caller, agent_id)
-            return denied_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
+            return deny_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
         require_own_or_scope(caller, Scope.VERIFY)
         _check_agent_id(acting.body, agent_id)
         return acting

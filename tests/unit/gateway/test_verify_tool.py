@@ -293,3 +293,27 @@ def test_an_open_approval_for_each_of_a_hundred_calls_and_no_more(world):
     assert last["error"]["details"]["scope"] == "approvals"
     world.clock.advance(15 * 60_000)
     assert call(world, agent, "send_money")["decision"] == "PENDING"
+
+
+def test_what_the_store_refuses_at_the_last_moment_is_not_called_approved(world):
+    """The lease runs out while the engine works, and another request takes the step."""
+    agent = world.register()
+    context = {"conversation_id": "c", "step_number": 1}
+    path = f"/agents/{agent['agent_id']}/tools/get_weather"
+    prove, others = world.prover.prove, []
+
+    async def outlast_the_lease(engine, action, client):
+        world.prover.prove = prove
+        world.clock.advance(60_000)
+        async with world.client(None) as another:
+            body = {"parameters": {"city": "Bern"}, "context": context}
+            headers = {"Authorization": f"Bearer {agent['agent_token']}"}
+            others.append((await another.post(path, json=body, headers=headers)).json())
+        return await prove(engine, action, client)
+
+    world.prover.prove = outlast_the_lease
+    late = world.call("POST", path, json={"parameters": {"city": "Ulm"}, "context": context}).json()
+
+    assert (late["decision"], late["approved"]) == ("DENIED", False)
+    assert late["blocked_reason"] == late["error"]["message"]
+    assert others[0]["approved"] is True

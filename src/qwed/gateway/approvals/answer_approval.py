@@ -5,16 +5,12 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.actions import Action, action_hash
-from qwed.domain.admission import UNSETTLED
 from qwed.domain.agents import Agent, AgentStatus
 from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote, answered, redeemed
-from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.contexts import StepContext
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
-from qwed.domain.findings import Finding, Status
 from qwed.domain.money import NanoUsd, nano_of, usd_of
 from qwed.domain.parameters import parameters_problem
 from qwed.domain.policy import ZERO_USD
@@ -23,32 +19,15 @@ from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.approvals.separate_approvers import separation_refusal
-from qwed.gateway.decide.proposals import (
-    Conclusion,
-    Examined,
-    Place,
-    Proposal,
-    conclude,
-    evidence_for_people,
-    propose,
-)
-from qwed.gateway.decide.verify_action import (
-    UNKNOWN_TOOL,
-    decision_of,
-    enter,
-    permission_refusal,
-    rule_for,
-    suspended,
-    unknown_action,
-    weigh,
-)
+from qwed.gateway.decide.doors import redeem_grant, weigh_edit
+from qwed.gateway.decide.record import evidence_for_people
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.records import Activity, Record
-from qwed.gateway.kernel.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
+from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, convert, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
@@ -126,45 +105,24 @@ async def _edited(services: Services, caller: Caller, agent: Agent, approval: Ap
         raise refuse(
             Code.APPROVAL_MISMATCH, "somebody approved the action as it stands; it can't be edited now"
         )
-    proposal, conclusion = await _propose_instead(services, caller, agent, approval, _read_action(raw))
-    examined, gate = conclusion.examined, conclusion.gate
-    if examined is None or conclusion.decision is Decision.DENIED:
-        assert conclusion.refusal is not None
-        raise _unacceptable(conclusion.refusal)
-    granted = examined.finding.corrected or proposal.action
+    case = await weigh_edit(services, caller, agent, approval, _read_action(raw))
+    examined, asked = case.examined, case.verdict.asked
+    if examined is None or case.verdict.decision is Decision.DENIED:
+        assert case.refusal is not None
+        raise _unacceptable(case.refusal)
+    granted = examined.finding.corrected or case.action
     return msgspec.structs.replace(
         approval,
         action=shown(granted.to_wire()),
         action_hash=action_hash(granted),
         risk=examined.risk,
-        evidence=evidence_for_people(proposal, conclusion),
+        evidence=evidence_for_people(case, shown),
         policy_version=services.policy.version,
         edited_by=caller.name,
-        role=approval.role if gate is None else gate.role,
+        role=next(iter(asked.roles), approval.role),
         cost_nano=_cost_instead(services, approval, granted),
-        profile=conclusion.profile,
+        profile=case.profile,
     )
-
-
-async def _propose_instead(
-    services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action
-) -> tuple[Proposal, Conclusion]:
-    """All that a proposed action passes, at the place and under the profile of the one it replaces."""
-    context: dict[str, Any] = {"conversation_id": approval.conversation_id, "step_number": approval.step}
-    if approval.place is not None:
-        context["workflow_id"], context["node_id"] = approval.place
-    proposal = propose(
-        services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
-        now_ms=services.clock.now_ms(),
-    )  # fmt: skip
-    proposal, assured, refused = await enter(msgspec.structs.replace(proposal, replaces=approval))
-    if refused is not None:
-        return proposal, refused
-    rule = rule_for(services.policy, agent, action.type)
-    refusal = unknown_action(action.type) if rule is None else permission_refusal(agent, rule, action.type)
-    if rule is None or refusal is not None:
-        return proposal, Conclusion(Decision.DENIED, refusal)
-    return proposal, await weigh(proposal, rule, assured)
 
 
 def _cost_instead(services: Services, approval: Approval, action: Action) -> int:
@@ -292,7 +250,7 @@ async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any)
     used = redeemed(approval, action_hash(action), services.policy.version, now_ms)
     if isinstance(used, Refusal):
         raise RequestError(used)
-    return await _charge_and_conclude(services, caller, agent, used, action, now_ms)
+    return await redeem_grant(services, caller, agent, used, action)
 
 
 async def _grant(services: Services, caller: Caller, approval_id: str) -> Approval:
@@ -302,66 +260,3 @@ async def _grant(services: Services, caller: Caller, approval_id: str) -> Approv
     except RequestError:
         await charge_forged_grant(services, caller, approval_id)
         raise
-
-
-async def _charge_and_conclude(
-    services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action, now_ms: int
-) -> Answer:
-    context = {"conversation_id": approval.conversation_id, "step_number": approval.step}
-    proposal = propose(
-        services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
-        now_ms=now_ms, require_attestation=True,
-    )  # fmt: skip
-    charge = Charge(NanoUsd(approval.cost_nano), approval.tokens)
-    place = Place(*approval.place) if approval.place is not None else None
-    proposal = msgspec.structs.replace(proposal, charge=charge, place=place)
-    refusal = await _refused_since(services, agent, proposal)
-    if refusal is not None:
-        return await conclude(proposal, Conclusion(Decision.DENIED, refusal))
-    held = await services.store.hold(agent, proposal.charge, now_ms)
-    if isinstance(held, Refusal):
-        return await conclude(proposal, Conclusion(decision_of(held), held))
-    try:
-        conclusion = Conclusion(
-            Decision.APPROVED,
-            None,
-            _granted(approval),
-            _context_of(approval),
-            held,
-            redeemed=approval,
-        )
-        return await conclude(proposal, conclusion)
-    finally:
-        await services.store.release(held)
-
-
-async def _refused_since(services: Services, agent: Agent, proposal: Proposal) -> Refusal | None:
-    """What came after the grant and is stronger: a suspension, a block, an outcome nobody knows."""
-    refusal = suspended(agent)
-    if refusal is None:
-        rule = rule_for(services.policy, agent, proposal.action.type)
-        refusal = permission_refusal(agent, rule or UNKNOWN_TOOL, proposal.action.type)
-    # Nobody knows whether this very action has happened already.
-    for fingerprint in (proposal.fingerprints.current, proposal.fingerprints.older):
-        if refusal is None and await services.store.is_unsettled(agent.agent_id, fingerprint):
-            refusal = UNSETTLED
-    return refusal
-
-
-def _context_of(approval: Approval) -> StepContext | None:
-    if approval.conversation_id is None or approval.step is None:
-        return None
-    return StepContext(approval.conversation_id, approval.step)
-
-
-def _granted(approval: Approval) -> Examined:
-    """A person's word stands where a proof would: the evidence names who gave it."""
-    finding = Finding(
-        Status.VERIFIED,
-        approval.risk,
-        "human",
-        "approved by a person",
-        {"approval_id": approval.approval_id, "approved_by": [vote.by for vote in approval.votes]},
-        checks_passed=("approved",),
-    )
-    return Examined(finding, approval.risk, 0.0)

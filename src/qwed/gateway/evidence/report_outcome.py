@@ -16,7 +16,7 @@ from qwed.domain.outcomes import Outcome, Result
 from qwed.domain.times import day_of
 from qwed.domain.webhooks import Event
 from qwed.domain.workflows import Completion
-from qwed.gateway.decide.proposals import Place
+from qwed.gateway.decide.case import Place
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown

@@ -6,12 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.agents import AgentId
-from qwed.domain.checks import CheckState, Ran, checks_of
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.policy import Policy
 from qwed.domain.times import iso
+from qwed.gateway.decide.account import tell_account
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import GATEWAY, NOTED
 from qwed.gateway.kernel.masking import sought_name, sought_type
@@ -96,7 +96,7 @@ async def show_activity(services: Services, caller: Caller, activity_id: str) ->
     body: dict[str, Any] = {
         "activity": entry_with_outcome(activity.payload, outcome),
         "agents": await names_of(services, {activity.agent_id}),
-        "checks": _checks(activity, entry if isinstance(entry, dict) else {}),
+        "checks": tell_account(entry if isinstance(entry, dict) else {}),
     }
     approval_id = entry.get("approval_id") if isinstance(entry, dict) else None
     approval = await services.store.approval(approval_id) if isinstance(approval_id, str) else None
@@ -111,27 +111,3 @@ def _is_visible(caller: Caller, activity: Activity) -> bool:
     if caller.is_operator:
         return True
     return activity.principal_id == caller.principal_id and activity.agent_id != GATEWAY
-
-
-def _checks(activity: Activity, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    verification = entry.get("verification")
-    examined = verification if isinstance(verification, dict) else {}
-    ran = Ran(
-        activity.decision,
-        activity.error_code,
-        has_conversation=activity.conversation_id is not None,
-        was_examined=bool(examined),
-        used_a_grant=examined.get("engine") == "human",
-    )
-    return [
-        {"number": row.number, "check": row.title, "state": state, **_said(state, entry)}
-        for row, state in checks_of(ran)
-    ]
-
-
-def _said(state: CheckState, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The refusal stands beside the check that made it."""
-    error = entry.get("error")
-    if state is not CheckState.DECIDED or not isinstance(error, dict):
-        return {}
-    return {"code": error.get("code"), "message": error.get("message")}

@@ -1,0 +1,158 @@
+"""What the walk did, row by row: written with the decision, and told from there."""
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from qwed.domain.checks import CHECKS
+from qwed.domain.codes import Code
+from qwed.domain.decisions import Decision
+from qwed.gateway.decide.answer import Show
+from qwed.gateway.decide.case import Case, Door
+from qwed.gateway.decide.table import RECORDED, SIGNED, TABLE, Row
+
+Json = Mapping[str, Any]
+
+VERSION: Final = 1
+#: What only a conversation has; a tool call may come without one.
+_OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
+
+
+class RowState(enum.StrEnum):
+    PASSED = "passed"
+    #: It made the verdict stricter, and another row speaks.
+    TIGHTENED = "tightened"
+    #: Its verdict is the decision.
+    DECIDED = "decided"
+    NOT_REACHED = "not_reached"
+    #: It had nothing to look at.
+    NOT_APPLICABLE = "not_applicable"
+
+
+def write_account(case: Case, show: Show) -> dict[str, Any]:
+    """Only what is not plain: rows that said nothing are known from the table."""
+    account: dict[str, Any] = {"version": VERSION, "door": case.door.value}
+    facts = [name for name, is_there in _facts_of(case) if is_there]
+    if facts:
+        account["facts"] = facts
+    if case.tightened:
+        account["rows"] = [
+            {"row": said.row, "decision": said.verdict.decision.value, **_wording(case, said.verdict, show)}
+            for said in case.tightened
+        ]
+    return account
+
+
+def _facts_of(case: Case) -> Iterator[tuple[str, bool]]:
+    yield "tokens", bool(case.presented)
+    yield "place", isinstance(case.context, Mapping) and not case.context.keys().isdisjoint(_PLACE)
+    yield "profile", case.assured is not None
+    yield "score", bool(case.policy.assurance.level_scores)
+    yield "threshold", case.threshold is not None
+    yield "advisory", case.is_advisory
+
+
+_PLACE: Final = frozenset({"workflow_id", "node_id"})
+
+
+def _wording(case: Case, verdict: Any, show: Show) -> dict[str, Any]:
+    """What the row that speaks says stands in the entry already."""
+    refusal = verdict.refusal
+    if refusal is None or refusal is case.refusal:
+        return {}
+    return {"code": refusal.code.value, "message": show(refusal.message)}
+
+
+def tell_account(entry: Json) -> list[dict[str, Any]]:
+    """Every check with how it went; none for an entry that is no decision, or older than accounts."""
+    account = entry.get("account")
+    if not isinstance(account, Mapping) or account.get("version") != VERSION:
+        return []
+    facts = frozenset(account.get("facts", ()))
+    said = {row["row"]: row for row in account.get("rows", ())}
+    rows = TABLE[Door(account["door"])]
+    told = [_tell_check(1, RowState.PASSED), _tell_check(2, RowState.PASSED)]
+    is_over = False
+    for row in rows:
+        told.extend(_tell_row(row, said.get(row.name), entry, facts, is_over=is_over))
+        is_over = is_over or _ends(row, said.get(row.name))
+    for number, name in ((19, SIGNED), (20, RECORDED)):
+        state = RowState.DECIDED if name in said else RowState.PASSED
+        told.append(_tell_check(number, state, said.get(name), entry))
+    return told
+
+
+def _ends(row: Row, said: Json | None) -> bool:
+    return said is not None and (row.is_gate or said["decision"] == Decision.DENIED)
+
+
+def _tell_row(
+    row: Row,
+    said: Json | None,
+    entry: Json,
+    facts: frozenset[str],
+    *,
+    is_over: bool,
+) -> list[dict[str, Any]]:
+    if said is not None:
+        return _tell_said(row, said, entry, facts)
+    if is_over:
+        state = RowState.NOT_REACHED
+    else:
+        state = RowState.PASSED if not row.needs or row.needs in facts else RowState.NOT_APPLICABLE
+    if not row.numbers:
+        return [_tell(None, row.question, state)]
+    return [_tell_check(number, _in_conversation(number, state, facts)) for number in row.numbers]
+
+
+def _tell_said(row: Row, said: Json, entry: Json, facts: frozenset[str]) -> list[dict[str, Any]]:
+    """Of a row with several checks, the code tells which one spoke."""
+    state = RowState.TIGHTENED if "code" in said else RowState.DECIDED
+    if not row.numbers:
+        return [_tell(None, row.question, state, said, entry)]
+    spoke = _number_of(row, str(said.get("code") or entry.get("error_code") or ""))
+    return [
+        _tell_check(number, state, said, entry)
+        if number == spoke
+        else _tell_check(
+            number,
+            _in_conversation(number, RowState.PASSED if number < spoke else RowState.NOT_REACHED, facts),
+        )
+        for number in row.numbers
+    ]
+
+
+def _number_of(row: Row, code: str) -> int:
+    named = (number for number in row.numbers if code in tuple(map(Code, CHECKS[number].codes)))
+    return next(named, row.numbers[-1])
+
+
+def _in_conversation(number: int, state: RowState, facts: frozenset[str]) -> RowState:
+    is_idle = "advisory" in facts and number in _OF_A_CONVERSATION and state is RowState.PASSED
+    return RowState.NOT_APPLICABLE if is_idle else state
+
+
+def _tell_check(
+    number: int,
+    state: RowState,
+    said: Json | None = None,
+    entry: Json | None = None,
+) -> dict[str, Any]:
+    return _tell(number, CHECKS[number].question, state, said, entry)
+
+
+def _tell(
+    number: int | None,
+    question: str,
+    state: RowState,
+    said: Json | None = None,
+    entry: Json | None = None,
+) -> dict[str, Any]:
+    """The refusal stands beside the check that made it."""
+    told: dict[str, Any] = {"number": number, "check": question, "state": state}
+    if said is None:
+        return told
+    told["decision"] = said["decision"]
+    error = (entry or {}).get("error")
+    source: Json = said if "code" in said else error if isinstance(error, Mapping) else {}
+    return {**told, "code": source.get("code"), "message": source.get("message")}

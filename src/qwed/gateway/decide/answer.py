@@ -1,0 +1,172 @@
+"""What the caller is told of a case, and how what it said is shown."""
+
+from collections.abc import Callable
+from typing import Any
+
+from qwed.domain.approvals import Approval
+from qwed.domain.budgets import FREE, remaining
+from qwed.domain.codes import CODES
+from qwed.domain.decisions import Decision
+from qwed.domain.times import iso, parse_iso
+from qwed.gateway.decide import table
+from qwed.gateway.decide.case import Case, Door, Examined
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.masking import is_harmless, rename, shown
+from qwed.gateway.kernel.services import Services
+
+Show = Callable[[Any], Any]
+
+#: The names under which the tool door tells of the rows it walked, in their order.
+_TOLD_ROWS = (
+    (table.ADMITTED, "budget"),
+    (table.NOT_BLOCKED, "not_blocked"),
+    (table.KNOWN_TOOL, "known_tool"),
+    (table.PERMITTED, "allowed_engine"),
+)
+
+
+def choose_masking(case: Case) -> Show:
+    """Mostly as it is. Findings and refusals quote what the agent said, so they are masked where that is; a
+    type that looks like a secret goes by another name wherever it is quoted."""
+    kept, name = case.kept_type, case.action.type
+    if kept != name:
+        return lambda value: shown(rename(value, name, kept))
+    return show_as_is if is_harmless((case.action.to_wire(), case.context)) else shown
+
+
+def show_as_is(value: Any) -> Any:
+    return value
+
+
+async def answer_of(
+    services: Services,
+    case: Case,
+    approval: Approval | None,
+    verification: dict[str, Any] | None,
+    show: Show,
+) -> Answer:
+    decision, refusal = case.verdict.decision, case.refusal
+    body: dict[str, Any] = {
+        "decision": decision.value,
+        "activity_id": case.activity_id,
+        "policy_version": case.policy.version,
+    }
+    if case.examined is not None:
+        body["verification"] = verification
+        corrected = case.examined.finding.corrected
+        # Of what waits, this is what a person is asked about, and what the grant will be for.
+        if corrected is not None and decision in (Decision.CORRECTED, Decision.PENDING):
+            body["corrected_action"] = corrected.to_wire()
+    if approval is not None:
+        body["approval"] = {
+            "id": approval.approval_id,
+            "status": approval.status.value,
+            "expires_at": iso(approval.expires_ms),
+            "url": f"/approvals/{approval.approval_id}",
+        }
+    if case.attestation is not None:
+        body["attestation"] = case.attestation[1]
+    if case.token is not None:
+        body["execution_context"] = case.token
+    body["budget_remaining"] = await _remaining(services, case)
+    if refusal is not None:
+        body["error"] = show(refusal.to_wire())
+    if case.door is Door.TOOL:
+        body.update(show(_tool_members(case)))
+    status = CODES[refusal.code].status if refusal is not None else 200
+    return Answer(body, status, _retry_after(case), case.log)
+
+
+async def _remaining(services: Services, case: Case) -> dict[str, Any]:
+    admission = case.admission
+    if admission is None:
+        spending = await services.store.spending(case.agent, case.now_ms)
+        return remaining(case.agent.budget, spending)
+    return remaining(case.agent.budget, admission.spending, FREE if case.lets_act else admission.charge)
+
+
+def _retry_after(case: Case) -> int | None:
+    if case.verdict.decision is not Decision.BUDGET_EXCEEDED or case.refusal is None:
+        return None
+    reset_at = (case.refusal.details or {}).get("reset_at")
+    # Without a reset, waiting does not help: the request itself is too large.
+    if not isinstance(reset_at, str):
+        return 0
+    return max(1, -(-(parse_iso(reset_at) - case.now_ms) // 1000))
+
+
+def show_verification(examined: Examined | None, show: Show) -> dict[str, Any] | None:
+    """An engine decodes and joins what the agent wrote: what it found is looked at for itself."""
+    if examined is None:
+        return None
+    found = _verification(examined)
+    is_plain = is_harmless((examined.finding.reason, examined.finding.evidence))
+    masked: dict[str, Any] = show(found) if is_plain else shown(show(found))
+    return masked
+
+
+def _verification(examined: Examined) -> dict[str, Any]:
+    finding = examined.finding
+    verification: dict[str, Any] = {
+        "status": finding.status.value,
+        "engine": finding.engine,
+        "risk_level": examined.risk.wire,
+        "checks_passed": finding.checks_passed,
+        "checks_failed": finding.checks_failed,
+    }
+    if finding.reason:
+        verification["reason"] = finding.reason
+    if finding.failure is not None:
+        verification["failure"] = finding.failure.value
+    if finding.evidence:
+        verification["evidence"] = finding.evidence
+    return verification
+
+
+# --- the tool door ----------------------------------------------------------------------------------
+
+
+def _tool_members(case: Case) -> dict[str, Any]:
+    assessment, refusal, decision = case.assessment, case.refusal, case.verdict.decision
+    assert assessment is not None
+    is_approved = decision is Decision.APPROVED
+    members: dict[str, Any] = {
+        "tool_name": assessment.tool_name,
+        "approved": is_approved,
+        "risk_score": assessment.risk_score,
+        "risk_assessment": {
+            **assessment["risk_assessment"],
+            "requires_approval": decision is Decision.PENDING,
+        },
+        "policy_checks": [{"policy": name, "passed": passed} for name, passed in _tell_rows(case)],
+    }
+    if not is_approved:
+        members["blocked_reason"] = refusal.message if refusal else "not approved"
+    if case.is_advisory:
+        # Without a conversation nothing stops a repeat: the answer says what it is worth.
+        members["advisory"] = True
+    return members
+
+
+def _tell_rows(case: Case) -> list[tuple[str, bool]]:
+    """The rows from the budget on, as far as the walk came."""
+    if case.admission is None:
+        return []
+    refused = {tightened.row for tightened in case.tightened}
+    told: list[tuple[str, bool]] = []
+    for row, name in _TOLD_ROWS:
+        told.append((name, row.name not in refused))
+        if row.name in refused:
+            return told
+    if case.examined is not None:
+        told.append(("parameters", case.examined.finding.failure is None))
+        told.append(("trust", not _is_denied_by_walk(case)))
+    return told
+
+
+def _is_denied_by_walk(case: Case) -> bool:
+    late = (table.SIGNED, table.RECORDED)
+    return any(
+        tightened.verdict.decision is Decision.DENIED and tightened.row not in late
+        for tightened in case.tightened
+    )

@@ -1,0 +1,199 @@
+"""One proposed action, and everything that is known of it.
+
+A `Case` holds values only. The rows of the table add facts to it; nothing is ever changed, and nothing else
+travels beside it.
+"""
+
+import enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.assurance.explanations import Thresholds
+from qwed.assurance.in_force import InForce
+from qwed.domain.actions import Action
+from qwed.domain.agents import Agent
+from qwed.domain.approvals import Approval
+from qwed.domain.budgets import Charge
+from qwed.domain.codes import Refusal
+from qwed.domain.contexts import StepContext
+from qwed.domain.credentials import Caller
+from qwed.domain.findings import Finding
+from qwed.domain.fingerprints import Fingerprints, identify
+from qwed.domain.money import nano_of
+from qwed.domain.parameters import parameters_problem
+from qwed.domain.policy import ActionRule, Policy, Profile
+from qwed.domain.registry import SQL
+from qwed.domain.risk import Risk
+from qwed.domain.tools import ToolAssessment
+from qwed.domain.verdicts import APPROVED, Verdict
+from qwed.gateway.decide.execution_context import NOTHING_PRESENTED, ExecutionContext
+from qwed.gateway.kernel.masking import keep_type
+from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.requests import NO_USAGE, Usage
+from qwed.gateway.kernel.services import Services
+
+
+class Door(enum.StrEnum):
+    """How an action came in: proposed, called as a tool, granted by a person, or edited by one."""
+
+    ACTION = "action"
+    TOOL = "tool"
+    GRANT = "grant"
+    EDIT = "edit"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in a workflow an action is taken, and what the node and all before it ask for."""
+
+    workflow_id: str
+    node_id: str
+    profile: Profile | None = None
+    thresholds: Thresholds = Thresholds()
+    is_critical: bool = False
+
+
+class Examined(msgspec.Struct, frozen=True):
+    """What the engine found, and the risk that follows for this action."""
+
+    finding: Finding
+    risk: Risk
+    latency_ms: float
+
+
+class Tightened(msgspec.Struct, frozen=True):
+    """What a row of the table said against the action."""
+
+    row: str
+    verdict: Verdict
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """First what was asked, then the facts in the order in which rows add them."""
+
+    door: Door
+    policy: Policy
+    agent: Agent
+    caller: Caller
+    action: Action
+    #: The action's type as it is stored and shown.
+    kept_type: str
+    context: Any
+    now_ms: int
+    charge: Charge
+    #: Both are empty where the parameters are not JSON (check 7 refuses).
+    action_hash: str
+    fingerprints: Fingerprints
+    parameters_problem: Refusal | None
+    threshold: Risk | None = None
+    require_attestation: bool = False
+    idempotency: bytes | None = None
+    #: Execution context tokens, as they came.
+    presented: tuple[str, ...] = ()
+    #: A tool call without a conversation: nothing stops a repeat.
+    is_advisory: bool = False
+    #: The grant that this action wants to use, or the approval whose action it shall replace.
+    approval: Approval | None = None
+
+    execution: ExecutionContext = NOTHING_PRESENTED
+    #: The agent brought a token whose signature is wrong; and what the log says of it.
+    is_forged: bool = False
+    log: dict[str, str] | None = None
+    place: Place | None = None
+    assured: InForce | None = None
+    step: StepContext | None = None
+    admission: Admission | None = None
+    assessment: ToolAssessment | None = None
+    rule: ActionRule | None = None
+    examined: Examined | None = None
+    #: The grant that the record uses up.
+    redeemed: Approval | None = None
+
+    verdict: Verdict = APPROVED
+    #: Every row that said something against it, in the order of the table.
+    tightened: tuple[Tightened, ...] = ()
+
+    activity_id: str = ""
+    #: The nodes that led here, and what is signed about it.
+    par: tuple[str, ...] = ()
+    attestation: tuple[str, str] | None = None
+    token: str | None = None
+
+    @property
+    def lets_act(self) -> bool:
+        return self.verdict.decision.lets_act
+
+    @property
+    def refusal(self) -> Refusal | None:
+        return self.verdict.refusal
+
+    @property
+    def profile(self) -> Profile | None:
+        return None if self.assured is None else self.assured.profile
+
+    @property
+    def replaces(self) -> Approval | None:
+        """The approval whose action this one shall replace: tokens and checkpoint came with that one."""
+        return self.approval if self.door is Door.EDIT else None
+
+    @property
+    def wid(self) -> str | None:
+        """The workflow it belongs to, by its place or by the tokens that came along."""
+        return self.execution.wid if self.place is None else self.place.workflow_id
+
+    def add(self, **facts: Any) -> "Case":
+        return msgspec.structs.replace(self, **facts)
+
+
+class Ruling(NamedTuple):
+    """A fact, and what it says against the action."""
+
+    case: Case
+    verdict: Verdict
+
+
+#: What a row answers: nothing new, a new fact, something against the action, or both.
+RowAnswer = Case | Verdict | Ruling
+
+
+def open_case(
+    services: Services,
+    door: Door,
+    caller: Caller,
+    agent: Agent,
+    action: Action,
+    *,
+    parameters: Any,
+    context: Any,
+    usage: Usage = NO_USAGE,
+    charge: Charge | None = None,
+    now_ms: int | None = None,
+    **rest: Any,
+) -> Case:
+    """What is known from the request alone."""
+    policy = services.policy
+    problem = None if parameters == {} else parameters_problem(parameters)
+    is_sql = policy.engine_of(action.type) == SQL
+    exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_sql)
+    return Case(
+        door=door,
+        policy=policy,
+        agent=agent,
+        caller=caller,
+        action=action,
+        kept_type=keep_type(policy, action.type),
+        context=context,
+        now_ms=services.clock.now_ms() if now_ms is None else now_ms,
+        charge=_charge(services, action.type, usage) if charge is None else charge,
+        action_hash=exact,
+        fingerprints=fingerprints,
+        parameters_problem=problem,
+        **rest,
+    )
+
+
+def _charge(services: Services, action_type: str, usage: Usage) -> Charge:
+    known = services.charges.get(action_type) if usage is NO_USAGE else None
+    if known is not None:
+        return known
+    return Charge(nano_of(services.policy.cost_of(action_type, usage.cost_usd)), usage.tokens)

@@ -1,0 +1,135 @@
+"""The end of every recorded walk: sign, record, tell, answer. Nothing is answered before it is durable."""
+
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.approvals import Approval
+from qwed.domain.codes import Code, Refusal
+from qwed.domain.decisions import Decision
+from qwed.domain.deliveries import Delivery
+from qwed.domain.findings import Status
+from qwed.domain.refusal_counts import COUNTED_CODES
+from qwed.domain.times import iso
+from qwed.domain.verdicts import Verdict
+from qwed.domain.webhooks import Event
+from qwed.gateway.decide.answer import Show, answer_of, choose_masking, show_verification
+from qwed.gateway.decide.case import Case
+from qwed.gateway.decide.execution_context import NOTHING_PRESENTED
+from qwed.gateway.decide.record import count_as, open_approval, record_of
+from qwed.gateway.decide.refused_often import count_refusal
+from qwed.gateway.decide.run import tighten
+from qwed.gateway.decide.sign import sign
+from qwed.gateway.decide.table import RECORDED, RECORDED_PRECEDENCE
+from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.degrade_trust import commit_deed
+from qwed.gateway.kernel.notifications import News, approval_news, deliveries_of
+from qwed.gateway.kernel.ports import AgentChanged, LeaseLost, StoreUnavailable
+from qwed.gateway.kernel.services import Services
+
+#: What the store refuses is recorded as refused; what it refuses once more is not answered.
+MAX_ROUNDS: Final = 2
+
+
+async def finish(services: Services, case: Case) -> Answer:
+    for _ in range(MAX_ROUNDS):
+        if case.refusal is not None and _is_counted(case):
+            await count_refusal(services, case.agent, case.refusal, case.now_ms)
+        case = sign(services, case)
+        answer, late = await _record(services, case)
+        if late is None:
+            return answer
+        case = _take_late(case, late)
+    raise StoreUnavailable("the decision was refused by the store twice")
+
+
+def _is_counted(case: Case) -> bool:
+    """Refused before anything was held or examined. What is forged is recorded, however often it comes."""
+    return (
+        case.refusal is not None
+        and case.refusal.code in COUNTED_CODES
+        and case.admission is None
+        and case.examined is None
+        and not case.is_forged
+    )
+
+
+async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | None]:
+    """The answer, once it is durable; or what the store has against it."""
+    show = choose_masking(case)
+    approval = open_approval(services, case, show)
+    verification = show_verification(case.examined, show)
+    answer = await answer_of(services, case, approval, verification, show)
+    record = record_of(case, approval, verification, answer, show)
+    told = await _tell(services, case, approval, verification, show)
+    if told:
+        record = msgspec.structs.replace(record, deliveries=told)
+    try:
+        refusal = await commit_deed(services, record, count_as(case), case.admission)
+    except LeaseLost as lost:
+        return answer, Verdict(Decision.DENIED, Refusal(Code.LOOP_REPLAY, str(lost)))
+    except AgentChanged as changed:
+        return answer, Verdict(Decision.DENIED, Refusal(Code.AGENT_SUSPENDED, str(changed)))
+    if refusal is not None:
+        is_denied = refusal.code is Code.ECT_REFUSED or case.redeemed is not None
+        return answer, Verdict(Decision.DENIED if is_denied else Decision.BUDGET_EXCEEDED, refusal)
+    _publish(services, case, approval)
+    return answer, None
+
+
+def _take_late(case: Case, late: Verdict) -> Case:
+    """The store's refusal is one more fact: it uses no step, opens nothing and redeems nothing."""
+    case = tighten(case.add(redeemed=None), RECORDED, late, RECORDED_PRECEDENCE)
+    is_token = late.refusal is not None and late.refusal.code is Code.ECT_REFUSED
+    return case.add(execution=NOTHING_PRESENTED) if is_token else case
+
+
+async def _tell(
+    services: Services,
+    case: Case,
+    approval: Approval | None,
+    verification: dict[str, Any] | None,
+    show: Show,
+) -> tuple[Delivery, ...]:
+    """People hear of what waits for them, and of every FAILED."""
+    if approval is not None:
+        news = approval_news(Event.APPROVAL_REQUESTED, approval, case.activity_id, case.now_ms)
+        return await deliveries_of(services, news)
+    if case.examined is None or case.examined.finding.status is not Status.FAILED:
+        return ()
+    data = {
+        "decision": {
+            "decision": case.verdict.decision.value,
+            "action": show(case.action.to_wire()),
+            "error": None if case.refusal is None else show(case.refusal.to_wire()),
+            "verification": verification,
+        }
+    }
+    agent = case.agent
+    news = News(
+        Event.DECISION_FAILED, agent.agent_id, agent.principal_id, case.activity_id, case.now_ms, data
+    )
+    return await deliveries_of(services, news)
+
+
+def _publish(services: Services, case: Case, approval: Approval | None) -> None:
+    if not services.events.is_heard:
+        return
+    common = {
+        "agent_id": case.agent.agent_id,
+        "principal_id": case.agent.principal_id,
+        "activity_id": case.activity_id,
+        "timestamp": iso(case.now_ms),
+    }
+    services.events.publish(
+        {
+            "type": "decision",
+            **common,
+            "action_type": case.kept_type,
+            "decision": case.verdict.decision.value,
+            "error_code": case.refusal.code.value if case.refusal else None,
+            "failed": case.examined is not None and case.examined.finding.status is Status.FAILED,
+        }
+    )
+    if approval is not None:
+        services.events.publish({"type": "approval", **common, "approval": approval.to_wire(case.now_ms)})

@@ -1,0 +1,93 @@
+"""The decision: every check, once, in its order. The four doors are tuples of the same rows.
+
+A gate adds a fact or refuses, which ends the walk. A judge may make the verdict stricter; the walk goes on
+unless it is DENIED. Of two equally strict verdicts, that of the lower precedence gives code and message.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from qwed.domain.verdicts import LAST
+from qwed.gateway.decide import gates, judges
+from qwed.gateway.decide.case import Case, Door, RowAnswer
+from qwed.gateway.decide.facts import Facts
+
+RowCheck = Callable[[Case, Facts], RowAnswer | Awaitable[RowAnswer]]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """`numbers` are those of the specification; other rows say their `question` themselves. `needs` names the
+    fact without which it has nothing to look at."""
+
+    name: str
+    check: RowCheck
+    numbers: tuple[int, ...] = ()
+    question: str = ""
+    needs: str = ""
+    precedence: int = LAST
+    is_gate: bool = True
+    awaits: bool = False
+
+
+def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "") -> Row:
+    awaits = inspect.iscoroutinefunction(check)
+    return Row(check.__name__, check, numbers, asks, needs, awaits=awaits)
+
+
+def _judge(check: RowCheck, precedence: int, *numbers: int, asks: str = "", needs: str = "") -> Row:
+    awaits = inspect.iscoroutinefunction(check)
+    return Row(check.__name__, check, numbers, asks, needs, precedence, is_gate=False, awaits=awaits)
+
+
+# 1 and 2 are answered before there is a case: by whom it is asked, and whose agent it is.
+ACTIVE: Final = _gate(gates.is_active, 3)
+TOKENS: Final = _gate(gates.accept_tokens, asks="Are the tokens accepted that came along?", needs="tokens")
+PLACE: Final = _gate(
+    gates.find_place, asks="May the agent act at its node of the workflow now?", needs="place"
+)
+PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assurance profile?", needs="profile")
+STEP: Final = _gate(gates.read_step, 4, 5)
+ADMITTED: Final = _gate(gates.admit, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+NOT_BLOCKED: Final = _gate(gates.is_not_blocked, asks="Is the tool open to this agent?")
+KNOWN_TOOL: Final = _gate(gates.is_known_tool, 15)
+KNOWN_ACTION: Final = _gate(gates.find_rule, 15)
+GRANTED_ACTION: Final = _gate(gates.find_granted_rule, asks="What is the action registered as now?")
+PERMITTED: Final = _gate(gates.is_permitted, 16)
+PROVEN: Final = _gate(gates.prove, 17)
+SETTLED: Final = _gate(gates.is_settled, asks="Is the outcome of this very action known?")
+HELD: Final = _gate(gates.admit, 14)
+GRANT: Final = _gate(gates.use_grant, asks="What did a person grant?")
+
+TRUSTED: Final = _judge(judges.is_trusted, 1, 18)
+SCORE: Final = _judge(judges.has_score, 3, asks="Does conduct bear the trust level out?", needs="score")
+DANGER: Final = _judge(judges.is_no_danger, 4, asks="Is it a tool for which nobody has to be asked?")
+SUITS_PROFILE: Final = _judge(
+    judges.suits_profile, 5, asks="Is the assurance profile content?", needs="profile"
+)
+SUITS_WORKFLOW: Final = _judge(
+    judges.suits_workflow, 0, asks="Are the workflow's rules content?", needs="place"
+)
+THRESHOLDS: Final = _judge(
+    judges.meets_thresholds, 6, asks="Does the trust score meet the thresholds?", needs="profile"
+)
+REQUESTED: Final = _judge(
+    judges.is_below_threshold, 2, asks="Is the risk within what the request allows?", needs="threshold"
+)
+
+_ENTRY: Final = (ACTIVE, TOKENS, PLACE, PROFILE)
+_JUDGES: Final = (TRUSTED, SCORE, DANGER, SUITS_PROFILE, SUITS_WORKFLOW, THRESHOLDS, REQUESTED)
+
+TABLE: Final[Mapping[Door, tuple[Row, ...]]] = {
+    Door.ACTION: (*_ENTRY, STEP, ADMITTED, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
+    Door.TOOL: (*_ENTRY, STEP, ADMITTED, NOT_BLOCKED, KNOWN_TOOL, PERMITTED, PROVEN, *_JUDGES),
+    Door.GRANT: (ACTIVE, GRANTED_ACTION, PERMITTED, SETTLED, HELD, GRANT),
+    # Tokens, step and budget are those of the action that it replaces.
+    Door.EDIT: (ACTIVE, PLACE, PROFILE, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
+}
+#: 19 and 20, after every walk that is recorded; what the store refuses is said before everything else.
+SIGNED: Final = "sign"
+RECORDED: Final = "record"
+RECORDED_PRECEDENCE: Final = -1
