@@ -1,4 +1,4 @@
-"""`tighten` is the one way in which verdicts are combined: these laws are what makes the order of rows free."""
+"""`tighten` is the one way in which verdicts are combined: these laws make the order of rows free."""
 
 from hypothesis import given
 from hypothesis import strategies as st

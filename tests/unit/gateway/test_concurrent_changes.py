@@ -20,7 +20,7 @@ from qwed.engines.fair_queue import Client
 from qwed.gateway.agents.authenticate import Presented, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals.answer_approval import approve, redeem
-from qwed.gateway.decide.doors import verify_action, verify_tool
+from qwed.gateway.decide.doors import verify_action
 from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.kernel.requests import read_verify
 from qwed.gateway.kernel.waiting import SingleFlight, run
