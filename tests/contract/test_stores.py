@@ -1711,6 +1711,22 @@ def test_what_waits_for_one_webhook_makes_no_claim_of_another_dearer(shelf, tmp_
     assert steps() <= before + 10
 
 
+def test_what_decisions_share_is_kept_once_under_its_hash(shelf):
+    run(shelf.store.keep_shared("digest", b"first"))
+    run(shelf.store.keep_shared("digest", b"second"))
+
+    assert run(shelf.store.shared("digest")) == b"first"
+    assert run(shelf.store.shared("another")) is None
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_what_decisions_share_is_there_after_a_restart(shelf):
+    run(shelf.store.keep_shared("digest", b"first"))
+    shelf.reopen()
+
+    assert run(shelf.store.shared("digest")) == b"first"
+
+
 def test_a_session_that_was_ended_is_ended_and_no_other(shelf):
     run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))
     run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))

@@ -44,7 +44,7 @@ ROUND: tuple[Scenario, ...] = (
 ON_DISK = 6
 
 
-def play(number: int, salt: str = "") -> list[Any]:
+def play(number: int, salt: str = "", at_end: Callable[[World], None] | None = None) -> list[Any]:
     """The lines of one world. `salt` changes ids and nothing that may be seen."""
     chance = random.Random(f"oracle {number}")
     on_disk = number % ON_DISK == ON_DISK - 1
@@ -56,6 +56,8 @@ def play(number: int, salt: str = "") -> list[Any]:
 
     try:
         world = ROUND[number % len(ROUND)](open_world, chance)
+        if at_end is not None:
+            at_end(world)
         return world.lines
     finally:
         for world in opened:

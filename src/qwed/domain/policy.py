@@ -302,6 +302,15 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
         wire: dict[str, Any] = _wire(self)
         return wire
 
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> "Policy":
+        """The policy that `to_wire` wrote. Raises `ValueError` for anything else."""
+        actions = {
+            name: {**rule, "risk": None if rule["risk"] is None else Risk.from_wire(rule["risk"])}
+            for name, rule in wire["actions"].items()
+        }
+        return msgspec.convert({**wire, "actions": actions}, cls)
+
 
 def _wire(value: Any) -> Any:
     match value:

@@ -291,6 +291,12 @@ class HotStore:
     async def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return await self._access.read(self._tables.scored_peers, after, limit)
 
+    async def keep_shared(self, digest: str, body: bytes) -> None:
+        await self._access.change(self._tables.keep_shared, digest, body)
+
+    async def shared(self, digest: str) -> bytes | None:
+        return await self._access.read(self._tables.shared, digest)
+
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         await self._access.change(self._tables.end_session, session_id, expires_ms)
 

@@ -92,6 +92,7 @@ class MemoryTables:
         self._hours: dict[tuple[str, int, str, str], tuple[int, int]] = {}
         self._approvals: dict[str, Approval] = {}
         self._outcomes: dict[str, Outcome] = {}
+        self._shared: dict[str, bytes] = {}
         self._remembered: dict[tuple[str, bytes], Remembered] = {}
         self._crossings: defaultdict[tuple[str, bytes], dict[str, int]] = defaultdict(dict)
         self._webhooks: dict[str, Webhook] = {}
@@ -219,6 +220,12 @@ class MemoryTables:
 
     def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return [peer for peer in sorted(self._scores) if peer > (after or "")][:limit]
+
+    def keep_shared(self, digest: str, body: bytes) -> None:
+        self._shared.setdefault(digest, body)
+
+    def shared(self, digest: str) -> bytes | None:
+        return self._shared.get(digest)
 
     def end_session(self, session_id: bytes, expires_ms: int) -> None:
         self._ended_sessions.add(session_id)

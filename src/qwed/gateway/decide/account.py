@@ -7,13 +7,16 @@ from typing import Any, Final
 from qwed.domain.checks import CHECKS
 from qwed.domain.codes import Code
 from qwed.domain.decisions import Decision
-from qwed.gateway.decide.answer import Show
+from qwed.gateway.decide.answer import Show, show_as_is
 from qwed.gateway.decide.case import Case, Door
 from qwed.gateway.decide.table import RECORDED, SIGNED, TABLE, Row
+from qwed.gateway.kernel.masking import is_long
 
 Json = Mapping[str, Any]
 
 VERSION: Final = 1
+#: The entry does not show all of what was asked.
+MASKED: Final = "masked"
 #: What only a conversation has; a tool call may come without one.
 _OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
 
@@ -31,8 +34,12 @@ class RowState(enum.StrEnum):
 
 def write_account(case: Case, show: Show) -> dict[str, Any]:
     """Only what is not plain: rows that said nothing are known from the table."""
-    account: dict[str, Any] = {"version": VERSION, "door": case.door.value}
+    account: dict[str, Any] = {"version": VERSION, "door": case.door.value, "agent": case.agent_digest}
     facts = [name for name, is_there in _facts_of(case) if is_there]
+    if show is not show_as_is or _is_cut(case):
+        facts.append(MASKED)
+    if case.threshold is not None:
+        account["threshold"] = case.threshold.wire
     if facts:
         account["facts"] = facts
     if case.tightened:
@@ -50,6 +57,13 @@ def _facts_of(case: Case) -> Iterator[tuple[str, bool]]:
     yield "score", bool(case.policy.assurance.level_scores)
     yield "threshold", case.threshold is not None
     yield "advisory", case.is_advisory
+
+
+def _is_cut(case: Case) -> bool:
+    """Whether the entry keeps only the beginning of what was asked."""
+    if case.examined is not None or case.refusal is None:
+        return False
+    return is_long(case.action.to_wire()) or is_long(case.context)
 
 
 _PLACE: Final = frozenset({"workflow_id", "node_id"})
@@ -107,7 +121,8 @@ def _tell_row(
 
 def _tell_said(row: Row, said: Json, entry: Json, facts: frozenset[str]) -> list[dict[str, Any]]:
     """Of a row with several checks, the code tells which one spoke."""
-    state = RowState.TIGHTENED if "code" in said else RowState.DECIDED
+    speaks = "code" not in said and said["decision"] == entry["decision"]
+    state = RowState.DECIDED if speaks else RowState.TIGHTENED
     if not row.numbers:
         return [_tell(None, row.question, state, said, entry)]
     spoke = _number_of(row, str(said.get("code") or entry.get("error_code") or ""))
@@ -154,5 +169,8 @@ def _tell(
         return told
     told["decision"] = said["decision"]
     error = (entry or {}).get("error")
-    source: Json = said if "code" in said else error if isinstance(error, Mapping) else {}
-    return {**told, "code": source.get("code"), "message": source.get("message")}
+    if "code" in said:
+        return {**told, "code": said["code"], "message": said["message"]}
+    if state is RowState.DECIDED and isinstance(error, Mapping):
+        return {**told, "code": error.get("code"), "message": error.get("message")}
+    return told

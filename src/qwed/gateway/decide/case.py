@@ -113,6 +113,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     #: Every row that said something against it, in the order of the table.
     tightened: tuple[Tightened, ...] = ()
 
+    #: The agent as it was, by its content; see `shared_facts`.
+    agent_digest: str = ""
     activity_id: str = ""
     #: The nodes that led here, and what is signed about it.
     par: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ MAX_ROUNDS: Final = 2
 
 
 async def finish(services: Services, case: Case) -> Answer:
+    case = case.add(agent_digest=await services.shared_facts.keep(services.store, case.agent, case.policy))
     for _ in range(MAX_ROUNDS):
         if case.refusal is not None and _is_counted(case):
             await count_refusal(services, case.agent, case.refusal, case.now_ms)

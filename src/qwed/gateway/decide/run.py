@@ -14,10 +14,12 @@ from qwed.gateway.decide.table import TABLE, Row
 T = TypeVar("T")
 
 
-async def decide(case: Case, facts: Facts, end: Callable[[Case], Awaitable[T]]) -> T:
+async def decide(
+    case: Case, facts: Facts, end: Callable[[Case], Awaitable[T]], rows: tuple[Row, ...] | None = None
+) -> T:
     """The rows of the case's door, then `end`. Whatever goes wrong, what was held is given back."""
     try:
-        for row in TABLE[case.door]:
+        for row in TABLE[case.door] if rows is None else rows:
             answer = row.check(case, facts)
             if row.awaits:
                 answer = await cast(Awaitable[RowAnswer], answer)

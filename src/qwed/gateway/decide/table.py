@@ -30,16 +30,22 @@ class Row(msgspec.Struct, frozen=True):
     precedence: int = LAST
     is_gate: bool = True
     awaits: bool = False
+    #: Its answer comes from outside the case; a record holds it.
+    reads_world: bool = False
+
+
+#: What the tokens ask for, and what a person granted, is known from outside too.
+_READ_WORLD: Final = (gates.find_profile, gates.use_grant)
 
 
 def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "") -> Row:
-    awaits = inspect.iscoroutinefunction(check)
-    return Row(check.__name__, check, numbers, asks, needs, awaits=awaits)
+    awaits, reads = inspect.iscoroutinefunction(check), check in _READ_WORLD
+    return Row(check.__name__, check, numbers, asks, needs, awaits=awaits, reads_world=awaits or reads)
 
 
 def _judge(check: RowCheck, precedence: int, *numbers: int, asks: str = "", needs: str = "") -> Row:
-    awaits = inspect.iscoroutinefunction(check)
-    return Row(check.__name__, check, numbers, asks, needs, precedence, is_gate=False, awaits=awaits)
+    row = _gate(check, *numbers, asks=asks, needs=needs)
+    return msgspec.structs.replace(row, precedence=precedence, is_gate=False)
 
 
 # 1 and 2 are answered before there is a case: by whom it is asked, and whose agent it is.

@@ -99,6 +99,11 @@ def shown(value: Any, depth: int = 0) -> Any:
     return _number(value)
 
 
+def is_long(value: Any) -> bool:
+    """Whether a refusal that no engine looked at would keep less than all of it."""
+    return len(encode_json(value)) > MAX_REFUSED
+
+
 def shorten(shown_value: Any) -> Any:
     """What such a refusal keeps: all of it where it is short, else how it begins, and its hash."""
     text = encode_json(shown_value)

@@ -10,6 +10,7 @@ from qwed.gateway.kernel.assurance_config import Assurance
 from qwed.gateway.kernel.events import EventHub
 from qwed.gateway.kernel.issuers import Issuers
 from qwed.gateway.kernel.ports import Clock, Ids, Prover, Signer, Store
+from qwed.gateway.kernel.shared_facts import SharedFacts
 from qwed.gateway.kernel.shared_state import Commons
 from qwed.gateway.kernel.turns import Turns
 from qwed.gateway.kernel.waiting import SingleFlight
@@ -35,6 +36,8 @@ class Services(msgspec.Struct, frozen=True):
     assurance: Assurance = msgspec.field(default_factory=Assurance)
     #: Requests under one idempotency key that arrive while the first is still at work.
     repeats: SingleFlight = msgspec.field(default_factory=SingleFlight)
+    #: What decisions name by its hash, so that they can be made again.
+    shared_facts: SharedFacts = msgspec.field(default_factory=SharedFacts)
     #: Changes of one agent, principal or kind of thing, one after the other.
     turns: Turns = msgspec.field(default_factory=Turns)
 

@@ -88,7 +88,15 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 #: Tables that go over as they are, column by column.
-_PLAIN: Final = ("ledger", "tiles", "checkpoints", "remembered", "ended_sessions", "deliveries")
+_PLAIN: Final = (
+    "ledger",
+    "tiles",
+    "checkpoints",
+    "remembered",
+    "ended_sessions",
+    "deliveries",
+    "shared_facts",
+)
 #: Rows that decide, and what becomes of their columns: they are committed anew, as they stand there.
 _COMMITTED: Final[Mapping[str, Callable[[Columns], Columns]]] = {
     "agents": _agent,

@@ -194,6 +194,12 @@ SELECT append_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 -- name: forget_remembered
 DELETE FROM remembered WHERE expires_ms < $1
 
+-- name: keep_shared
+INSERT INTO shared_facts VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- name: shared
+SELECT body FROM shared_facts WHERE digest = $1
+
 -- name: end_session
 INSERT INTO ended_sessions VALUES ($1, $2) ON CONFLICT DO NOTHING
 

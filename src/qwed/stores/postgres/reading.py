@@ -200,6 +200,15 @@ async def keep_scores(connection: Connection, changes: Sequence[ScoreChange]) ->
     await connection.executemany(SQL["keep_score"], rows)
 
 
+async def keep_shared(connection: Connection, digest: str, body: bytes) -> None:
+    await connection.execute(SQL["keep_shared"], digest, body)
+
+
+async def shared(connection: Connection, digest: str) -> bytes | None:
+    found: bytes | None = await connection.fetchval(SQL["shared"], digest)
+    return found
+
+
 async def end_session(connection: Connection, session_id: bytes, expires_ms: int) -> None:
     await connection.execute(SQL["end_session"], session_id, expires_ms)
 

@@ -446,6 +446,12 @@ class PostgresStore:
     async def scored_peers(self, after: str | None, limit: int) -> list[str]:
         return await self._read(reading.scored_peers, after, limit)
 
+    async def keep_shared(self, digest: str, body: bytes) -> None:
+        await self._read(reading.keep_shared, digest, body)
+
+    async def shared(self, digest: str) -> bytes | None:
+        return await self._read(reading.shared, digest)
+
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         await self._read(reading.end_session, session_id, expires_ms)
 

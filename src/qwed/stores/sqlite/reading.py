@@ -171,6 +171,10 @@ class Reading(Rows):
         )
         return [row[0] for row in rows]
 
+    def shared(self, digest: str) -> bytes | None:
+        row = self._row("SELECT body FROM shared_facts WHERE digest = ?", digest)
+        return None if row is None else row[0]
+
     def is_session_ended(self, session_id: bytes) -> bool:
         return self._row("SELECT 1 FROM ended_sessions WHERE session_id = ?", session_id) is not None
 

@@ -184,6 +184,10 @@ class Writing:
                     row,
                 )
 
+    def keep_shared(self, digest: str, body: bytes) -> None:
+        with unavailable(), self._transaction() as run:
+            run("INSERT INTO shared_facts VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, body))
+
     def end_session(self, session_id: bytes, expires_ms: int) -> None:
         with unavailable(), self._transaction() as run:
             run(
