@@ -112,7 +112,7 @@ class Actor:
         return self.world.call("POST", target, {"outcome": outcome, **more}, by=by or self.name)
 
     def settle(self, activity_id: str, outcome: str = "success", by: str = "operator", **more: Any) -> Answer:
-        target = f"{self.path}/activity/{activity_id}/settle"
+        target = f"{self.path}/activity/{activity_id}/outcome/settle"
         return self.world.call("POST", target, {"outcome": outcome, **more}, by=by)
 
     # --- tokens --------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ class Gateway:
     def __init__(
         self,
         policy: str,
-        chance: random.Random,
+        ids: "Ids",
+        clock: FakeClock,
         *,
         database: Path | None = None,
         is_real: bool = False,
@@ -52,10 +53,8 @@ class Gateway:
         state_required: bool = False,
         issuers: str | None = None,
     ) -> None:
-        self.clock = FakeClock()
-        ids = _Ids(chance)
         with (
-            mock.patch.object(bootstrap, "SystemClock", lambda: self.clock),
+            mock.patch.object(bootstrap, "SystemClock", lambda: clock),
             mock.patch.object(bootstrap, "RandomIds", lambda: ids),
         ):
             self._built = bootstrap.build(
@@ -235,7 +234,7 @@ class _Ear:
         self._heard.append(msgspec.json.decode(msgspec.json.encode(event)))
 
 
-class _Ids:
+class Ids:
     """Unique and in the order in which they were drawn; the rest of each is random."""
 
     def __init__(self, chance: random.Random) -> None:

@@ -25,6 +25,7 @@ _IDS = re.compile(
 #: Members whose values hang on salts, on keys, or on all entries before.
 _VARIABLE = frozenset(
     {
+        "apae.previous_spec_hash",
         "apae.spec_hash",
         "commitment",
         "previous",

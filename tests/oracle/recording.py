@@ -15,7 +15,7 @@ def write(path: Path, worlds: Iterable[tuple[int, list[str]]]) -> int:
     """How many requests it holds."""
     made = 0
     path.parent.mkdir(parents=True, exist_ok=True)
-    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
+    with lzma.open(path, "wt", encoding="utf-8", preset=6) as file:
         file.write(json.dumps({"format": FORMAT}) + "\n")
         for _, lines in worlds:
             made += sum(is_request(line) for line in lines)

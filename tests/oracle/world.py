@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.adapter import Gateway
+from tests.oracle.adapter import Gateway, Ids
 from tests.oracle.labels import Labels
+from tests.support.fakes import FakeClock
 
 OPERATOR = "qwed_live_" + "operator-of-the-oracle".ljust(43, "0")
 OBSERVER = "observer"
@@ -56,9 +57,10 @@ class World:
         self.number, self.chance, self.lines = number, chance, list[Any]()
         self._folder = Path(tempfile.mkdtemp(prefix="qwed-oracle-")) if on_disk else None
         database = None if self._folder is None else self._folder / "qwed.db"
-        ids = random.Random(f"{number} {salt}")
-        self.gateway = Gateway(policy, ids, database=database, operator_key=OPERATOR, **how)
-        self.clock = self.gateway.clock
+        self._how = {"database": database, "operator_key": OPERATOR, **how}
+        self.clock = FakeClock()
+        self._ids = Ids(random.Random(f"{number} {salt}"))
+        self.gateway = Gateway(policy, self._ids, self.clock, **self._how)
         self.credentials: dict[str, str | None] = {"operator": OPERATOR, "nobody": None}
         self._labels = Labels()
         self._meanwhile: list[Any] = []
@@ -73,6 +75,13 @@ class World:
         self.gateway.close()
         if self._folder is not None:
             shutil.rmtree(self._folder)
+
+    def reopen(self, policy: str) -> None:
+        """The same store under another policy; in memory there is none to open again."""
+        if self._folder is not None:
+            self.gateway.close()
+            self.gateway = Gateway(policy, self._ids, self.clock, **self._how)
+            self._note({"reopened": policy})
 
     # --- asking --------------------------------------------------------------------------------
 

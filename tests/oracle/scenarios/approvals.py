@@ -78,7 +78,30 @@ class People:
         for _ in range(count):
             self.chance.choice(stories)()
         self.world.call("GET", "/approvals?status=open&limit=2")
+        self.leave(self.chance.choice((self.departed, self.policy_changed)))
         look_around(self.world, self.actor)
+
+    def leave(self, last: Callable[[list[tuple[str, Any]]], None]) -> None:
+        made = [self.asked() for _ in range(3)]
+        for approval_id, _ in made[:2]:
+            self.grant(approval_id)
+        last(made)
+        for approval_id, action in made:
+            vote(self.world, approval_id, "ada", note="x" * 5_000)
+            vote(self.world, approval_id, "bob")
+            self.actor.redeem(approval_id, action)
+
+    def departed(self, made: list[tuple[str, Any]]) -> None:
+        self.world.call("DELETE", self.actor.path)
+
+    def policy_changed(self, made: list[tuple[str, Any]]) -> None:
+        """What was granted under one policy is used under another."""
+        kinds = (
+            "trust: {denied_cells: pending}",
+            "actions: {calculate: {enabled: false}}",
+            "prices: {math: 0.4}",
+        )
+        self.world.reopen(self.chance.choice(kinds))
 
     # --- what happens --------------------------------------------------------------------------
 
@@ -135,11 +158,16 @@ class People:
         if self.chance.random() < 0.2:
             vote(self.world, approval_id, "bob")
         first, second, third = self.voters()
+        is_suspended = self.chance.random() < 0.1
+        if is_suspended:
+            self.world.call("POST", f"{self.actor.path}/suspend", {"reason": "before the edit"})
         vote(self.world, approval_id, first, action=edit)
         shown = self.world.call("GET", f"/approvals/{approval_id}", by=second)
         digest = shown.get("action_hash") if self.chance.random() < 0.7 else "0" * 64
         vote(self.world, approval_id, second, action_hash=digest)
         vote(self.world, approval_id, third)
+        if is_suspended:
+            self.world.call("POST", f"{self.actor.path}/reactivate", {})
         self.world.call("GET", f"/approvals/{approval_id}/comparison")
         self.actor.redeem(approval_id, action)
         self.actor.redeem(approval_id, shown.get("action") or edit)
@@ -218,14 +246,16 @@ class People:
     def unsettled(self) -> None:
         approval_id, action = self.asked()
         self.grant(approval_id)
+        twin = self.actor.verify(action, self.actor.context("twin"))
+        if twin.decision == "PENDING":
+            self.grant(twin.body["approval"]["id"])
         if self.actor.redeem(approval_id, action).decision != "APPROVED":
             return
         used = self.actor.approved[-1]
         self.actor.report(used, "unknown", error="it timed out")
-        answer = self.actor.verify(action, self.actor.context("again"))
-        if answer.decision == "PENDING":
-            self.grant(answer.body["approval"]["id"])
-            self.actor.redeem(answer.body["approval"]["id"], action)
+        self.actor.verify(action, self.actor.context("again"))
+        if twin.decision == "PENDING":
+            self.actor.redeem(twin.body["approval"]["id"], action)
         self.actor.settle(
             used, self.chance.choice(("success", "unknown", "failure")), self.chance.choice(("ada", "agent"))
         )

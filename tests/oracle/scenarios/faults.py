@@ -40,6 +40,7 @@ class Trouble:
                 self.changed_before_commit,
                 self.lease_runs_out,
                 self.step_taken,
+                self.step_in_flight,
                 self.budget_gone,
                 self.grant_used,
                 self.too_many_open,
@@ -151,6 +152,19 @@ class Trouble:
         self._ask("the lease runs out and the step is taken")
         self.actor.steps["t"] = self.actor.steps.get("t", 0) + self.chance.choice((0, 1))
 
+    def step_in_flight(self) -> None:
+        """Somebody asks for a step of the same conversation while this one is at work."""
+
+        def ask(world: World) -> tuple[Any, ...]:
+            step = self.actor.steps.get("t", 0) + world.chance.choice((1, 2))
+            body = {"action": self._action(), "context": self.actor.context("t", step)}
+            return ("POST", f"{self.actor.path}/verify", body)
+
+        self.world.while_proving(ask)
+        self.actor.verify(
+            self._action(), self.actor.context("t"), note="another step while this one is at work"
+        )
+
     def budget_gone(self) -> None:
         def spend(world: World) -> tuple[Any, ...]:
             return (
@@ -222,12 +236,7 @@ class Trouble:
         if answer.decision != "PENDING":
             return
         approval_id, action = self.actor.asked[-1]
-        if self.chance.random() < 0.5:
-            self.world.gateway.fail_commit("store_unavailable")
-        else:
-            self.world.while_committing(
-                lambda world: ("POST", f"/approvals/{approval_id}/deny", {}, "operator")
-            )
+        self.world.gateway.fail_commit("store_unavailable")
         edited = {"type": "calculate", "query": f"VERIFIED HIGH {self.numbers}"}
         body = self.chance.choice(({}, {"action": edited}))
         self.world.call("POST", f"/approvals/{approval_id}/approve", body, by="ada", note="a vote fails")

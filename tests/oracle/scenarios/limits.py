@@ -25,7 +25,7 @@ LOOPS = (
 
 
 def play(open_world: Callable[..., World], chance: random.Random) -> World:
-    kind = chance.choice((budgets, budgets, ceilings, loops, loops, idempotency, counted))
+    kind = chance.choice((budgets, budgets, ceilings, loops, loops, cycles, idempotency, counted, malformed))
     return kind(open_world, chance)
 
 
@@ -93,6 +93,78 @@ def loops(open_world: Callable[..., World], chance: random.Random) -> World:
             )
         else:
             actor.verify(action, actor.context(conversation, step, **state))
+    look_around(world, actor)
+    return world
+
+
+def cycles(open_world: Callable[..., World], chance: random.Random) -> World:
+    """A few actions round and round, with and without a state; and one action in fresh conversations."""
+    world = open_world(f"loops: {chance.choice(LOOPS)}")
+    actor = Actor(world, "agent", type="trusted", trust_level=3)
+    for number in range(3):
+        period = chance.randrange(2, 4)
+        state = chance.choice(({}, {"pre_action_state_hash": "ab" * 32, "state_source": "git_tree"}))
+        for step in range(14):
+            if state and chance.random() < 0.05:
+                state = {**state, "pre_action_state_hash": "cd" * 32}
+            actor.verify(_sum(step % period, "MEDIUM"), actor.context(f"c{number}", **state))
+    for number in range(5):
+        actor.verify(_sum("again", chance.choice(("MEDIUM", "LOW"))), actor.context(f"fresh {number}"))
+    look_around(world, actor)
+    return world
+
+
+RAW = (
+    b"",
+    b"[",
+    b"5",
+    b"{}",
+    b"null",
+    b'{"action":{"type":"calculate","parameters":{"x":NaN}}}',
+    b'{"action":{"type":"calculate"},"action":{"type":"calculate"}}',
+    b'{"action":{"type":7}}',
+    b'{"action":{"type":"calculate","more":1}}',
+    b'{"action":{"query":"2+2"}}',
+    b'{"action":' + b"[" * 80 + b"]" * 80 + b"}",
+    b'{"action":{"type":"calculate","action_type":"verify"}}',
+    b'{"action":{"type":"calculate","query":"\\ud800"}}',
+    b'{"action":{"type":"calculate"},"context":{"conversation_id":"c","step_number":1,"x":1e999}}',
+    b"\xff\xfe",
+    b'{"action":{"type":"calculate"},"agent_id":"agent_0000000000000000"}',
+    b'{"action":{"type":"' + b"x" * 2000 + b'"}}',
+    b'{"action":{"type":"calculate"},"options":{"risk_threshold":"none"}}',
+    b'{"action":null,"context":[]}',
+    b'{"action":{"type":"calculate","parameters":{"n":123456789012345678901234567890}},'
+    b'"context":{"conversation_id":"raw","step_number":1}}',
+)
+REGISTRATIONS: tuple[Any, ...] = (
+    {},
+    [],
+    {"name": "x"},
+    {"name": "", "type": "autonomous", "principal_id": "acme"},
+    {"name": "x", "type": "odd", "principal_id": "acme"},
+    {"name": "x", "type": "autonomous"},
+    {"name": "x", "type": "autonomous", "principal_id": " "},
+    {"name": "x" * 400, "type": "autonomous", "principal_id": "a"},
+    {"name": "x", "type": "trusted", "principal_id": "acme", "trust_level": 7},
+    {"agent": {"name": "x", "type": "supervised", "principal_id": "acme"}, "trust_level": "autonomous"},
+    {"name": "x", "type": "autonomous", "principal_id": "acme", "budget": {"max_daily_cost_usd": -1}},
+    {"name": "x", "type": "autonomous", "principal_id": "acme", "permissions": {"allowed_engines": ["odd"]}},
+)
+
+
+def malformed(open_world: Callable[..., World], chance: random.Random) -> World:
+    """Bodies that can't be read, at both doors; and registrations."""
+    world = open_world("{}")
+    actor = Actor(world, "agent")
+    for raw in chance.sample(RAW, 12):
+        by = chance.choice((actor.name, actor.name, "nobody", "operator"))
+        world.call("POST", f"{actor.path}/verify", raw, by=by)
+    for raw in chance.sample(RAW, 5):
+        tool = chance.choice(("get_weather", "send_money", "teleport"))
+        world.call("POST", f"{actor.path}/tools/{tool}", raw, by=actor.name)
+    for body in chance.sample(REGISTRATIONS, 7):
+        world.call("POST", "/agents/register", body)
     look_around(world, actor)
     return world
 

@@ -19,6 +19,7 @@ SWITCHES = {
         "{trust_scoring: true}",
         "{trust_scoring: true, min_score: 0.4}",
         "{checkpoints: false}",
+        "{data_provenance: true}",
     ),
     "standard": ("{}", "{trust_thresholds: false}", "{data_provenance: true}", "{min_score: 0.6}"),
     "regulated": ("{}", "{strict_checkpoints: true}", "{min_confidence: low}"),

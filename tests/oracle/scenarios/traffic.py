@@ -35,6 +35,7 @@ PERMISSIONS: tuple[dict[str, Any], ...] = (
     {"allowed_tools": ["teleport", "Drop-Table"], "blocked_tools": list(actions.BLOCKED)},
     {"allowed_engines": ["math"], "blocked_tools": ["send-email"]},
     {"allowed_engines": []},
+    {"allowed_engines": ["fact"], "allowed_tools": ["calculate", "execute_sql"]},
 )
 BUDGETS: tuple[dict[str, Any] | None, ...] = (
     None,
@@ -147,7 +148,7 @@ class Traffic:
             actions.DANGEROUS,
             actions.OWN,
             actions.BLOCKED,
-            ("calculate", "teleport", "Drop-Table"),
+            ("calculate", "execute_sql", "teleport", "Drop-Table"),
         )
         tool = chance.choice(chance.choices(kinds, (10, 3, 4, 2, 2))[0])
         parameters = chance.choice(
