@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup walk soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo ".ci/run           tier 1, before every change lands: make check on a busy machine and in a lone clone, frameworks"
 	@echo "make nightly      tier 2: every test in larger sizes, faults again and again, a short soak, 200 000 rows"
 	@echo "make long         tier 3: the full figures, hours of them; kept in docs/benchmarks/long-DATE.txt"
+	@echo "make walk         print the path of one decision through the code"
 	@echo "make bench        measure, and print one report"
 	@echo "make soak         ten minutes of mixed traffic on two workers: does anything grow?"
 	@echo "make bench-peers  measure QWED beside the packages one would pick instead"
@@ -66,6 +67,9 @@ nightly long: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench --json .bench/bench.json
+
+walk: $(READY)
+	@$(BIN)/python -m bench.walk
 
 soak: $(READY)
 	$(BIN)/python -m bench.soak_run

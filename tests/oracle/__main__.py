@@ -18,7 +18,7 @@ def main() -> int:
     commands = parser.add_subparsers(required=True)
     record = commands.add_parser("record", help="play worlds and keep what came of them")
     record.add_argument(
-        "--count", type=int, default=20_000, help="play worlds until so many requests were made"
+        "--count", type=int, default=21_000, help="play worlds until so many requests were made"
     )
     record.add_argument("--out", type=Path, default=recording.DEFAULT)
     record.add_argument("--salt", default="", help="draw other ids: the recording must be the same")

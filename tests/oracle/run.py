@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.oracle.scenarios import (
     approvals,
+    corners,
     faults,
     limits,
     matrix,
@@ -40,6 +41,14 @@ ROUND: tuple[Scenario, ...] = (
     real.play,
     limits.play,
 )
+#: What comes after the first worlds.
+LAST: tuple[Scenario, ...] = (
+    corners.cycles,
+    corners.trusted_nodes,
+    corners.fresh_conversations,
+    corners.odd_requests,
+)
+FIRST_OF_LAST = 251
 #: One world in so many is on a file.
 ON_DISK = 6
 
@@ -55,13 +64,19 @@ def play(number: int, salt: str = "", at_end: Callable[[World], None] | None = N
         return opened[-1]
 
     try:
-        world = ROUND[number % len(ROUND)](open_world, chance)
+        world = _scenario(number)(open_world, chance)
         if at_end is not None:
             at_end(world)
         return world.lines
     finally:
         for world in opened:
             world.close()
+
+
+def _scenario(number: int) -> Scenario:
+    return (
+        ROUND[number % len(ROUND)] if number < FIRST_OF_LAST else LAST[(number - FIRST_OF_LAST) % len(LAST)]
+    )
 
 
 def play_as_text(number: int, salt: str = "") -> list[str]:

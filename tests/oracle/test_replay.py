@@ -26,7 +26,7 @@ def replay_world(world, counts, differences):
             for item in items:
                 if item.activity is not None:
                     entry = msgspec.json.decode(item.activity.payload)
-                    found = await replay(store, entry)
+                    found = await replay(entry, store.shared)
                     counts[_word_for(found)] += 1
                     if found.differs:
                         differences.append((found.differs, entry))
@@ -66,7 +66,7 @@ def test_what_the_record_does_not_bear_out_is_found_and_what_it_lacks_is_named()
 
     def look(world):
         def again(**changes):
-            return world.gateway.run(replay(world.gateway.store, {**entry, **changes}))
+            return world.gateway.run(replay({**entry, **changes}, world.gateway.store.shared))
 
         entry = one_decision(world, "APPROVED")
         account = entry["account"]

@@ -2,17 +2,18 @@
 
 import sqlite3
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import click
 
 from qwed.bootstrap import signing_key_path
 from qwed.cli.ect import CannotRun, read_jwks, token_text
 from qwed.cli.groups import CommandGroup
+from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
+from qwed.cli.replay import replay_ledger
 from qwed.cli.shared import print_json
 from qwed.domain.times import iso
 from qwed.ect.jwk import InvalidKey, PublicKey
@@ -25,17 +26,11 @@ from qwed.ledger import export as exports
 from qwed.ledger.audit import Kind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
-from qwed.ledger.states import Waiting
-from qwed.settings import MEMORY, PostgresUrl, Settings, read_settings
-from qwed.stores import DatabaseUnusable
+from qwed.settings import PostgresUrl, Settings
 from qwed.stores.sqlite.counters import Counted, verify_counters
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
 
-_DATABASE = click.option(
-    "--database", metavar="PATH", help="The store [qwed.db]; a running gateway may own it."
-)
 _JWKS = click.option("--jwks", metavar="FILE", help="The gateway's /.well-known/jwks.json [the key file].")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
 
 
 @click.group(cls=CommandGroup)
@@ -44,14 +39,14 @@ def ledger() -> None:
 
 
 @ledger.command()
-@_DATABASE
+@DATABASE_OPTION
 @click.option(
     "--export", "exported", metavar="FILE", help="An export instead of a store (- is standard input)."
 )
 @_JWKS
 @click.option("--witness-jwks", metavar="FILE", help="The last checkpoint must be cosigned by one of these.")
 @click.option("--known", multiple=True, metavar="TOKEN", help="A checkpoint kept elsewhere, to agree with.")
-@_JSON
+@JSON_OPTION
 def verify(
     database: str | None,
     exported: str | None,
@@ -68,7 +63,7 @@ def verify(
         checkpoints = _known(known, keys)
         with _opened(exported) as lines:
             return _told_export(exports.verify(lines, keys, witnesses, checkpoints), as_json)
-    store = _store(database)
+    store = find_store(database)
     path = store.path
     keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
     try:
@@ -121,12 +116,12 @@ def _told_rows(found: Followed) -> Iterator[str]:
 
 
 @ledger.command()
-@_DATABASE
+@DATABASE_OPTION
 @click.option("--out", metavar="FILE", help="Where to write it [standard output].")
 @click.option("--without-payloads", is_flag=True, help="The entries and signatures alone.")
 def export(database: str | None, out: str | None, without_payloads: bool) -> int:
     """Write the whole ledger as lines that anyone verifies with the public keys alone."""
-    path = _store(database).path
+    path = find_store(database).path
     lines = export_ledger(path, payloads=not without_payloads)
     try:
         if out is None:
@@ -143,11 +138,11 @@ def export(database: str | None, out: str | None, without_payloads: bool) -> int
 
 
 @ledger.command()
-@_DATABASE
-@_JSON
+@DATABASE_OPTION
+@JSON_OPTION
 def checkpoint(database: str | None, as_json: bool) -> int:
     """The newest signed checkpoint: keep it elsewhere, and a shortened ledger is noticed."""
-    path = _store(database).path
+    path = find_store(database).path
     with _Reading(path) as stored:
         signed = stored.checkpoint()
     if signed is None:
@@ -161,11 +156,11 @@ def checkpoint(database: str | None, as_json: bool) -> int:
 
 @ledger.command()
 @click.argument("subject")
-@_DATABASE
-@_JSON
+@DATABASE_OPTION
+@JSON_OPTION
 def prove(subject: str, database: str | None, as_json: bool) -> int:
     """Prove that the entry about SUBJECT (an activity's id, a token's jti, or a number) is in the ledger."""
-    path = _store(database).path
+    path = find_store(database).path
     with _Reading(path) as stored:
         seq = int(subject) if subject.isdecimal() else stored.position(subject)
         signed = stored.checkpoint()
@@ -206,7 +201,7 @@ def prove(subject: str, database: str | None, as_json: bool) -> int:
 @click.option("--witness", default="witness", metavar="NAME", help="The witness's name [witness].")
 @click.option("--remembered", metavar="PATH", help="Where the last one signed is kept [beside the key].")
 @click.option("--proof", multiple=True, metavar="HEX", help="Consistency with the last one signed, in order.")
-@_JSON
+@JSON_OPTION
 def witness(
     token: str,
     jwks: str,
@@ -255,37 +250,6 @@ def _told_counters(counted: Counted) -> Iterator[str]:
     yield f"{counted.checked} counters (budgets, rates, steps) follow from the activities"
     if counted.not_checked:
         yield f"{counted.not_checked} counters not checked: the activities they follow from are gone"
-
-
-class _Store(NamedTuple):
-    """A store's file (or a copy of its ledger), and which entries about its rows still wait."""
-
-    settings: Settings
-    path: Path
-    waiting: Sequence[Waiting] = ()
-    is_copy: bool = False
-
-
-def _store(database: str | None) -> _Store:
-    settings = read_settings(options={"database": database})
-    if isinstance(settings.database, PostgresUrl):
-        return _Store(settings, *_copied(settings.database), is_copy=True)
-    path = Path(settings.database)
-    if settings.database == MEMORY or not path.exists():
-        raise CannotRun(f"there is no store at {settings.database}")
-    return _Store(settings, path)
-
-
-def _copied(database: PostgresUrl) -> tuple[Path, Sequence[Waiting]]:
-    """The ledger of a database server, in a file that lasts as long as the command."""
-    from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
-
-    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="qwed-ledger-"))
-    path = Path(folder) / "ledger.db"
-    try:
-        return path, snapshot(database.reveal(), path)
-    except DatabaseUnusable as error:
-        raise CannotRun(str(error)) from None
 
 
 def _keys(path: str) -> Mapping[str, PublicKey]:
@@ -368,3 +332,6 @@ class _Reading:
         self._connection.close()
         if isinstance(error, sqlite3.Error | StoreUnavailable):
             raise CannotRun(f"{self._path} can't be read: {error}") from None
+
+
+ledger.add_command(replay_ledger)

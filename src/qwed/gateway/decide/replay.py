@@ -6,7 +6,7 @@ world (tokens, admission, the engine, scores) the record holds the answer. Nothi
 
 import enum
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -40,10 +40,10 @@ from qwed.gateway.decide.table import (
     TABLE,
     Row,
 )
-from qwed.gateway.kernel.ports import Store
 from qwed.gateway.kernel.shared_facts import AgentFacts, read_agent_facts
 
 Json = Mapping[str, Any]
+SharedLookup = Callable[[str], Awaitable[bytes | None]]
 
 
 class NotReplayable(enum.StrEnum):
@@ -65,8 +65,8 @@ class Replayed(msgspec.Struct, frozen=True):
     differs: tuple[str, ...] = ()
 
 
-async def replay(store: Store, entry: Json) -> Replayed:
-    """One recorded decision, made again. Raises `StoreUnavailable`."""
+async def replay(entry: Json, shared: SharedLookup) -> Replayed:
+    """One recorded decision, made again. `shared` finds what is kept under a hash."""
     account = entry.get("account")
     if entry.get("redacted"):
         return Replayed(reason=NotReplayable.ERASED)
@@ -76,7 +76,7 @@ async def replay(store: Store, entry: Json) -> Replayed:
         return Replayed(reason=NotReplayable.OLDER_FORMAT)
     if "[masked" in str(entry["action_type"]) or " #" in str(entry["action_type"]):
         return Replayed(reason=NotReplayable.MASKED)
-    agent, policy = await store.shared(account["agent"]), await store.shared(entry["policy_version"])
+    agent, policy = await shared(account["agent"]), await shared(entry["policy_version"])
     if agent is None or policy is None:
         return Replayed(reason=NotReplayable.PAST_RETENTION)
     case = await decide_again(entry, read_agent_facts(agent), _read_policy(policy))

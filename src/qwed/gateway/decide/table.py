@@ -58,7 +58,7 @@ PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assuranc
 STEP: Final = _gate(gates.read_step, 4, 5)
 ADMITTED: Final = _gate(gates.admit, 6, 7, 8, 9, 10, 11, 12, 13, 14)
 NOT_BLOCKED: Final = _gate(gates.is_not_blocked, asks="Is the tool open to this agent?")
-KNOWN_TOOL: Final = _gate(gates.is_known_tool, 15)
+KNOWN_TOOL: Final = _gate(gates.is_known_tool, 15, asks="Is the tool registered, and no look-alike?")
 KNOWN_ACTION: Final = _gate(gates.find_rule, 15)
 GRANTED_ACTION: Final = _gate(gates.find_granted_rule, asks="What is the action registered as now?")
 PERMITTED: Final = _gate(gates.is_permitted, 16)
@@ -85,6 +85,11 @@ REQUESTED: Final = _judge(
 
 _ENTRY: Final = (ACTIVE, TOKENS, PLACE, PROFILE)
 _JUDGES: Final = (TRUSTED, SCORE, DANGER, SUITS_PROFILE, SUITS_WORKFLOW, THRESHOLDS, REQUESTED)
+#: Every row once, in the order in which a page shows them.
+ROWS: Final = (
+    *(*_ENTRY, STEP, ADMITTED, NOT_BLOCKED, KNOWN_TOOL, KNOWN_ACTION, GRANTED_ACTION, PERMITTED, PROVEN),
+    *(SETTLED, HELD, GRANT, *_JUDGES),
+)
 
 TABLE: Final[Mapping[Door, tuple[Row, ...]]] = {
     Door.ACTION: (*_ENTRY, STEP, ADMITTED, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),

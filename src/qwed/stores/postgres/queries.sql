@@ -200,6 +200,9 @@ INSERT INTO shared_facts VALUES ($1, $2) ON CONFLICT DO NOTHING
 -- name: shared
 SELECT body FROM shared_facts WHERE digest = $1
 
+-- name: all_shared
+SELECT digest, body FROM shared_facts
+
 -- name: end_session
 INSERT INTO ended_sessions VALUES ($1, $2) ON CONFLICT DO NOTHING
 

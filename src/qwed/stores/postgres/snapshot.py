@@ -75,6 +75,9 @@ async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
     for row in await connection.fetch(SQL["all_tiles"]):
         if (row["idx"] + 1) << row["level"] <= size:
             file.execute("INSERT INTO tiles VALUES (?, ?, ?)", tuple(row))
+    file.execute("CREATE TABLE shared_facts (digest TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID")
+    shared = await connection.fetch(SQL["all_shared"])
+    file.executemany("INSERT INTO shared_facts VALUES (?, ?)", map(tuple, shared))
 
 
 async def _copy_rows(connection: Connection, file: sqlite3.Connection, table: str) -> None:
