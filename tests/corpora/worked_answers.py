@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905
 """Worked answers to word problems, true ones and the same with one claimed value changed.
 
 A template is text with slots. `{a}` is a number that was drawn, `{w:a}` the same in words, `{=a*b}` a value that is
@@ -128,7 +129,8 @@ def _parts(template: str, words: Words, source: random.Random) -> list["str | _C
     found: list[str | _Claim] = []
     for index, piece in enumerate(_SLOT.split(text.strip())):
         found.append(_filled(piece, numbers, given) if index % 2 else piece)
-    found.append(source.choice((" ", "\n", "\n")))
+    # A line without a full stop is a line of its own.
+    found.append(source.choice((" ", "\n")) if text.strip().endswith(".") else "\n")
     return found
 
 
@@ -167,7 +169,7 @@ def _hold(conditions: str, numbers: dict[str, Fraction]) -> bool:
 
 def _value(expression: str, numbers: dict[str, Fraction]) -> Fraction:
     # The expressions are those of the templates in these two files.
-    value = eval(expression, {"__builtins__": {}}, dict(numbers))  # noqa: S307
+    value = eval(expression, {"__builtins__": {}}, dict(numbers))
     return Fraction(value)
 
 
@@ -256,7 +258,7 @@ RATIONALES: Final = (
     "Time taken = {m}/{a} = {=m/a} hours, i.e. {m/a} hrs. :: m%a==0",
     "Number of ways = {a} × {b} × {c} = {=a*b*c}.\nOption E",
     "LCM = {a*b}. Hence {a*b} / {a} = {=b}",
-    "= {m} - {a} = {=m-a}",
+    "Gain = {m} - {a}\n= {=m-a}",
     "2({a} + {b}) = {=2*(a+b)} m",
     "{a}² = {=a*a} and {b}^2 = {=b*b}",
     "square root of {a*a} = {=a}",

@@ -48,6 +48,10 @@ def examine(text: str, variables: Variables) -> Examined:
     return Examined(outcomes, unread)
 
 
+def _open(part: str) -> Outcome:
+    return Outcome(Status.UNCERTAIN, f"{part[:80]!r} is not understood")
+
+
 def _special(text: str) -> Outcome | None:
     """Claims that are not relations between two sides."""
     solution = equations.read(text)
@@ -66,9 +70,10 @@ def _examined(
     text: str, variables: Variables
 ) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
     reading = reader.read(text, frozenset(variables))
+    unclear = [_open(part) for part in reading.open]
     if len(reading.statements) == 1:
         only = _judged(reading.statements[0], variables)
-        return [only.outcome], [(reading.statements[0], only.chain)], reading.unread
+        return [only.outcome, *unclear], [(reading.statements[0], only.chain)], reading.unread
     given = _definitions(reading.statements, variables)
     known = {**variables, **{name: value for name, (_, value) in given.items()}}
     outcomes: list[Outcome] = []
@@ -77,10 +82,12 @@ def _examined(
         if any(index == place for place, _ in given.values()):
             continue
         one = _judged(statement, known)
+        if (reading.unread or statement.dropped_words) and not given.keys().isdisjoint(statement.tokens):
+            one = _Judged(_without_blame(one.outcome), one.chain)
         defined_later = {name for name, (place, _) in given.items() if place > index}
         outcomes.append(_without_repair(one.outcome) if defined_later else one.outcome)
         judged.append((statement, one.chain))
-    return outcomes, judged, reading.unread
+    return [*outcomes, *unclear], judged, reading.unread
 
 
 def _definitions(statements: list[Statement], variables: Variables) -> dict[str, tuple[int, Node]]:
@@ -107,6 +114,13 @@ def _without_repair(outcome: Outcome) -> Outcome:
     if outcome.status is not Status.CORRECTED:
         return outcome
     return msgspec.structs.replace(outcome, status=Status.FAILED, repair=None)
+
+
+def _without_blame(outcome: Outcome) -> Outcome:
+    """Among words, a letter may stand for one thing here and for another there."""
+    if outcome.status not in (Status.CORRECTED, Status.FAILED):
+        return outcome
+    return Outcome(Status.UNCERTAIN, "a letter may stand for different things", outcome.evidence)
 
 
 def _defined(chain: Chain | None) -> str | None:
@@ -173,7 +187,7 @@ def _under(
     if variables:
         sides = tuple(substitute(side, dict(variables)) for side in chain.sides)
         chain = msgspec.structs.replace(chain, sides=sides)
-    return _Judged(judge(chain, parser.has_units), chain), parser.ambiguous
+    return _Judged(judge(chain, parser.has_units, statement.dropped_words), chain), parser.ambiguous
 
 
 def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
@@ -189,34 +203,35 @@ def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
 
 def corrected_text(text: str, variables: Variables) -> str | None:
     """The text with every wrong result put right; None unless it then verifies."""
-    text = plain(text)
+    original, text = text, plain(text)
     solution = equations.read(text)
     if solution is not None:
-        return _with_solutions(text, solution)
+        return _with_solutions(original, text, solution)
     predicate = predicates.read(text)
     if predicate is not None:
-        return _spliced(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
+        return _spliced(original, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
     for _ in range(_MAX_REPAIRS):
         outcomes, judged, _ = _examined(text, variables)
         wrong = [index for index, outcome in enumerate(outcomes) if outcome.repair is not None]
         if not wrong:
             is_right = all(outcome.status is Status.VERIFIED for outcome in outcomes)
-            return text if is_right else None
+            return original if is_right else None
         edits = [_edit(text, *judged[index], outcomes[index].repair) for index in wrong]
         # From the end, so that the places before stay where they are.
         for span, new in sorted(edits, reverse=True):
-            text = _spliced(text, span, new)
+            # The plain text has every character in the place of the original: only the value changes.
+            text, original = _spliced(text, span, new), _spliced(original, span, new)
     return None
 
 
-def _with_solutions(text: str, claim: SolutionClaim) -> str | None:
+def _with_solutions(original: str, text: str, claim: SolutionClaim) -> str | None:
     found = equations.judge_solutions(claim).evidence.get("solutions")
     if found is None:
         return None
     changed = _spliced(text, claim.values_span, found)
     again = equations.read(changed)
     is_right = again is not None and equations.judge_solutions(again).status is Status.VERIFIED
-    return changed if is_right else None
+    return _spliced(original, claim.values_span, found) if is_right else None
 
 
 def _edit(text: str, statement: Statement, chain: Chain | None, repair: Repair | None) -> tuple[Span, str]:

@@ -81,6 +81,7 @@ _NEED_OPERAND: Final = tuple((sign,) for sign in ("+", "-", "*", "/", "^", "mod"
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _SIGNS: Final = frozenset("+-−*×·/÷^(=")
+_CURRENCY_WORDS: Final = {"rs.": "₹", "rs": "₹", "inr": "₹", "usd": "$", "eur": "€", "gbp": "£"}
 _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
 
 
@@ -304,6 +305,14 @@ class _Rewriter:
             return None
         return 2 + (words[at + 2] in ("place", "places")), places
 
+    def currency_word(self) -> bool:
+        """Rs. 500, USD 20: the sign of the currency."""
+        sign = _CURRENCY_WORDS.get(self.words[self.at])
+        if sign is None or not (is_number(self.words[self.at + 1]) or self.words[self.at + 1] == "("):
+            return False
+        self.take(1, (sign,))
+        return True
+
     def times_sign(self) -> bool:
         """An x between two numbers multiplies; a decimal comma or a lone x does not."""
         if self.words[self.at] not in ("x", "X") or not self.values:
@@ -362,6 +371,7 @@ _RULES: Final = (
     _Rewriter.rounding,
     _Rewriter.phrase,
     _Rewriter.number_words,
+    _Rewriter.currency_word,
     _Rewriter.times_sign,
     _Rewriter.degrees,
     _Rewriter.unit_word,
