@@ -29,19 +29,37 @@ def equations_in(line: Line, text: str) -> Sentence:
         return _OPEN
     found: list[Statement] = []
     named: list[str] = []
+    is_open = False
     clause = 0
     for start, end in _runs(tokens):
         if not any(lexeme in RELATIONS for lexeme in tokens[start:end]):
             continue
         equation = _equation(line, start, end, clause, text)
         if equation is None:
-            return _OPEN
+            if _is_denied(tokens, start):
+                return _OPEN
+            is_open = True
+            equation = _tail(line, start, end)
         if isinstance(equation, str):
             named.append(equation)  # an empty one names a formula in words
-        else:
+        elif equation is not None:
             found.append(equation)
         clause = end
-    return Sentence(found, is_open=not found and not named and _relates_numbers(tokens), named=named)
+    nothing = not found and not named and _relates_numbers(tokens)
+    return Sentence(found, is_open=is_open or nothing, named=named)
+
+
+def _is_denied(tokens: list[str], start: int) -> bool:
+    return any(word in NEGATIONS for word in tokens[max(0, start - 3) : start])
+
+
+def _tail(line: Line, start: int, end: int) -> Statement | None:
+    """What follows the first sign of a run that is not understood: its own claim, where it is one."""
+    tokens = line.tokens
+    at = next(at for at in range(start, end) if tokens[at] in RELATIONS) + 1
+    if not _is_harmless(tokens[end]) or not any(lexeme in RELATIONS for lexeme in tokens[at:end]):
+        return None
+    return _computation(line.part(at, end), "")
 
 
 def _relates_numbers(tokens: list[str]) -> bool:
@@ -52,7 +70,7 @@ def _relates_numbers(tokens: list[str]) -> bool:
 def _equation(line: Line, start: int, end: int, clause: int, text: str) -> Statement | str | None:
     """The statement that a run is, or the number that it gives a name to; None when that is unclear."""
     tokens = line.tokens
-    if any(word in NEGATIONS for word in tokens[max(0, start - 3) : start]):
+    if _is_denied(tokens, start):
         return None
     names_result = tokens[start] in RELATIONS
     if names_result and not _is_spoken(line, start, text) and not _is_name(tokens, clause, start):
@@ -180,6 +198,8 @@ def _trimmed(line: Line, start: int, end: int, text: str) -> Span | None:
     if start < end and tokens[start] in ("-", "–", "−") and _is_dash(line.spans, start, text):
         start += 1
     start = _after_unmatched(tokens, start, end)
+    if _is_bracketed(tokens, start, end):
+        start, end = start + 1, end - 1
     if start < end and tokens[start] in RELATIONS:
         start += 1
     if start < end and not _begins_side(tokens[start]):
@@ -194,6 +214,18 @@ def _trimmed(line: Line, start: int, end: int, text: str) -> Span | None:
         if end == start or not _ends_side(tokens[end - 1]):
             return None
     return start, end
+
+
+def _is_bracketed(tokens: list[str], start: int, end: int) -> bool:
+    """Whether one pair of brackets holds the whole equation: (3 + 4 = 7)."""
+    if end - start < 3 or tokens[start] != "(" or tokens[end - 1] != ")":
+        return False
+    depth = 0
+    for at in range(start, end):
+        depth += (tokens[at] == "(") - (tokens[at] == ")")
+        if tokens[at] in RELATIONS and depth == 1:
+            return True
+    return False
 
 
 def _closes_nothing(tokens: list[str], start: int, end: int) -> bool:

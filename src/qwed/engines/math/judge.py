@@ -12,10 +12,10 @@ from qwed.engines.math.comparison import Link, Stated, compare, stated, written_
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
 from qwed.engines.math.looseness import is_loose
-from qwed.engines.math.nodes import Literal, Node, Product, Symbol, symbols, walk
+from qwed.engines.math.nodes import Literal, Negation, Node, Product, Symbol, symbols, walk
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
 from qwed.engines.math.ratios import Ratio
-from qwed.engines.math.units import without_units
+from qwed.engines.math.units import bare, without_units
 from qwed.engines.math.values import SHOWN_PLACES, bounds_text, exact_text, fixed
 
 
@@ -69,6 +69,9 @@ def _with_units(chain: Chain, in_prose: bool) -> Outcome:
         if outcome.status is not Status.CORRECTED and outcome.status is not Status.FAILED:
             return outcome
         wrong.append(outcome)
+    numbers = bare(chain.sides)
+    if numbers and _judged(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
+        return Outcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
     if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
         return wrong[0]
     return msgspec.structs.replace(wrong[0], status=Status.FAILED, repair=None)
@@ -247,8 +250,8 @@ def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Frac
     """The claimed value is the one after the last sign, or the stated side of two. None where neither is."""
     target, source = index + 1, link.left
     number = stated(sides[target])
-    if number is None and len(sides) == 2:
-        target, source, number = 0, link.right, stated(sides[0])
+    if number is None and len(sides) == 2 and (first := stated(sides[0])) is not None:
+        target, source, number = 0, link.right, first
     if target and target < len(sides) - 1:
         return None
     if number is None:
@@ -260,12 +263,11 @@ def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Frac
 
 def _is_fraction(node: Node) -> bool:
     """1/2, a value that is written as a quotient."""
-    return (
-        isinstance(node, Product) and node.inverse == (False, True) and all(map(_is_whole, node.factors))
-    )
+    return isinstance(node, Product) and node.inverse == (False, True) and all(map(_is_whole, node.factors))
 
 
 def _is_whole(node: Node) -> bool:
+    node = node.operand if isinstance(node, Negation) else node
     return isinstance(node, Literal) and not node.has_point
 
 

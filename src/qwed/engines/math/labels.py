@@ -46,7 +46,7 @@ def _unit_letters(tokens: list[str], spans: list[Span]) -> frozenset[int]:
     letters = [at for at, lexeme in enumerate(tokens) if len(lexeme) == 1 and lexeme.isalpha()]
     for at in letters:
         is_spaced = at > 0 and is_number(tokens[at - 1]) and spans[at - 1][1] < spans[at][0]
-        if tokens[at] not in _UNIT_LETTERS or not is_spaced or tokens[at + 1] in ("^", "**", "(", "²"):
+        if tokens[at] not in _UNIT_LETTERS or not is_spaced or tokens[at + 1] == "(":
             return frozenset()
     return frozenset(letters)
 
@@ -63,11 +63,12 @@ def _kept(tokens: list[str], unit_letters: frozenset[int], names: frozenset[int]
         if not (is_number(before) or before in ENDS_VALUE or before[:1] == UNIT_MARK):
             continue
         if at in unit_letters:
-            at += 1
+            at = _after_power(tokens, at + 1)
             continue
         end = _label_end(tokens, at, has_variables)
         if end > at and names.isdisjoint(range(at, end)) and (not tokens[end] or tokens[end] in _AFTER_LABEL):
-            at = end
+            # "= 24 apples!" is no factorial.
+            at = end + (tokens[end] == "!")
     return kept
 
 
@@ -89,9 +90,19 @@ def _label_step(tokens: list[str], at: int, end: int, has_variables: bool) -> in
         closing = tokens.index(")", end)
         inside = tokens[end + 1 : closing]
         return closing + 1 - end if inside and all(map(_is_word, inside)) else 0
+    if tokens[end].isupper() and tokens[end + 1] == "-" and len(tokens[end + 2]) > 2:
+        # T-shirts
+        return 3 if _is_label(tokens[end + 2]) else 0
     if has_variables and is_letter_product(tokens[end]):
         return 0
-    return 1 if _is_label(tokens[end]) else 0
+    return _after_power(tokens, end + 1) - end if _is_label(tokens[end]) else 0
+
+
+def _after_power(tokens: list[str], at: int) -> int:
+    """Past the power of a unit: cm², m^2."""
+    if tokens[at] in ("²", "³"):
+        return at + 1
+    return at + 2 if tokens[at] == "^" and tokens[at + 1] in ("2", "3") else at
 
 
 def _is_word(lexeme: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from qwed.engines.math import exact
 from qwed.engines.math.comparison import compare, stated
-from qwed.engines.math.nodes import Literal, Node, Percent, Product, Quantity, Sum, Symbol, walk
+from qwed.engines.math.nodes import Call, Literal, Node, Percent, Product, Quantity, Sum, Symbol, walk
 from qwed.engines.math.problems import MathProblem
 
 _HALF: Final = Fraction(1, 2)
@@ -21,11 +21,11 @@ def is_loose(sides: tuple[Node, ...], relations: tuple[str, ...], in_prose: bool
     """Whether the chain holds in a manner of writing that is in use."""
     if not _EQUALITIES.issuperset(relations):
         return False
+    # "Let e be the number of eggs: e = 12" speaks of no constant.
+    if in_prose and isinstance(sides[0], Symbol):
+        return True
     try:
-        if len(sides) > 2 and _carries_on(sides):
-            return True
-        # "Let e be the number of eggs: e = 12" speaks of no constant.
-        if in_prose and isinstance(sides[0], Symbol):
+        if len(sides) > 2 and _carries_on(sides, in_prose):
             return True
         is_about = in_prose or "≈" in relations
         return all(_holds_loosely(left, right, is_about) for left, right in pairwise(sides))
@@ -33,10 +33,10 @@ def is_loose(sides: tuple[Node, ...], relations: tuple[str, ...], in_prose: bool
         return False
 
 
-def _carries_on(sides: tuple[Node, ...]) -> bool:
+def _carries_on(sides: tuple[Node, ...], in_prose: bool) -> bool:
     """5 + 3 = 8 * 2 = 16: each step begins with the result of the one before."""
     return all(
-        (first := _leading(after)) is not None and compare(before, "=", first).holds
+        (first := _leading(after)) is not None and _holds_loosely(before, first, in_prose)
         for before, after in pairwise(sides)
     )
 
@@ -59,6 +59,9 @@ def _leading(node: Node) -> Node | None:
 def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
     if compare(left, "=", right).holds:
         return True
+    if in_prose and isinstance(right, Call) and right.name == "factorial":
+        # "That makes 3 + 4 = 7!"
+        return compare(left, "=", right.arguments[0]).holds
     number = stated(right)
     if number is None:
         return False
@@ -69,7 +72,7 @@ def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
     if not in_prose:
         return False
     return (
-        _is_rounded(value, shown * number.factor, number.literal)
+        _is_rounded(value / number.factor, shown, number.literal)
         or _has_rounded_parts(left, value, shown * number.factor)
         or _begins_later(left, right)
     )
@@ -93,20 +96,17 @@ def _has_rounded_parts(left: Node, value: Fraction, shown: Fraction) -> bool:
     money = {id(part.operand) for part in walk(left) if isinstance(part, Quantity)}
     error = Fraction(0)
     for part in walk(left):
-        if isinstance(part, Literal) and part.has_point and part.numerator and id(part) not in money:
+        if isinstance(part, Literal) and part.has_point and part.numerator % 10 and id(part) not in money:
             error += _HALF / abs(part.numerator)
-    return bool(error) and abs(value - shown) <= error * max(abs(value), abs(shown)) * 2
+    return bool(error) and abs(value - shown) <= error * max(abs(value), abs(shown))
 
 
 def _begins_later(left: Node, right: Node) -> bool:
     """Day 1 - 5 * 3 = 15: the first number may belong to the words."""
     if not isinstance(left, Sum):
         return False
-    return any(
-        compare(_rest(left, start), "=", right).holds
-        for start in range(1, len(left.terms))
-        if left.negative[start]
-    )
+    rests = [_rest(left, start) for start in range(1, len(left.terms)) if left.negative[start]]
+    return any(stated(rest) is None and compare(rest, "=", right).holds for rest in rests)
 
 
 def _rest(node: Sum, start: int) -> Node:

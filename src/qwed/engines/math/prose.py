@@ -314,8 +314,8 @@ class _Rewriter:
         return True
 
     def times_sign(self) -> bool:
-        """An x between two numbers multiplies; a decimal comma or a lone x does not."""
-        if self.words[self.at] not in ("x", "X") or not self.values:
+        """An x between two numbers multiplies, and so does the @ of a price; a lone x does not."""
+        if self.words[self.at] not in ("x", "X", "@") or not self.values:
             return False
         before, after = self.values[-1], self.words[self.at + 1]
         is_label = len(before) > 1 and before.isalpha() and before not in SEPARATORS
@@ -337,7 +337,8 @@ class _Rewriter:
         """A unit of known size right after a number; `per hour` and `/hour` divide by one of it."""
         word = self.words[self.at]
         unit = _MONEY_WORDS.get(word) or UNIT_WORDS.get(word)
-        if unit is None or not self.values:
+        # Areas and volumes have no sizes here: "cm²" is left as a word.
+        if unit is None or not self.values or self.words[self.at + 1] in ("²", "³", "^"):
             return False
         before = self.values[-1]
         if before in ("/", "per") and len(self.values) > 1 and _is_measured(self.values[-2]):

@@ -151,6 +151,15 @@ def without_units(sides: tuple[Node, ...]) -> list[Unitless]:
     return found
 
 
+def bare(sides: tuple[Node, ...]) -> tuple[Node, ...] | None:
+    """The numbers alone; None where numbers of different units are added."""
+    for side in sides:
+        for part in walk(side):
+            if isinstance(part, Sum) and len({quantity.unit for quantity in _quantities(part)}) > 1:
+                return None
+    return tuple(map(_strip, sides))
+
+
 def _quantities(side: Node) -> list[Quantity]:
     return [part for part in walk(side) if isinstance(part, Quantity)]
 
