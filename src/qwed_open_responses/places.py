@@ -53,7 +53,7 @@ _ADDRESS = lazy_pattern(
     r"|smb|ssh|data|javascript|vbscript)"
     r":[^\s\"'<>`]{1,2000}"
 )
-_BARE_HOST = lazy_pattern(r"^\s*[\w.\[\]:@%-]+(?:/\S*)?\s*$")
+_BARE_HOST = lazy_pattern(r"^\s*(?://)?[\w.\[\]:@%-]+(?:/\S*)?\s*$")
 _METADATA: Final = frozenset({"metadata-address", "metadata-host"})
 _HARMLESS_RULES: Final = frozenset({"credentials", "not-allowed", "port", "punycode", "plain-http"})
 
@@ -62,7 +62,8 @@ def find_address(value: str, slot: Slot) -> str | None:
     """Why an address may not be used, or None."""
     candidates = [match.group().rstrip(".,;)]}") for match in _ADDRESS.finditer(value[:200_000])]
     if not candidates and slot is Slot.URL and _BARE_HOST.match(value):
-        candidates = ["http://" + value.strip().lstrip("/")]
+        # A word alone is the name of something; what is written as a host is one.
+        candidates = [value.strip()]
     if len(candidates) > MAX_ADDRESSES:
         return f"more than {MAX_ADDRESSES} addresses, too many to check" if slot is Slot.URL else None
     # What people read and search for may name a development server, never the address of credentials.

@@ -153,7 +153,9 @@ def entailment(dice: random.Random) -> Case:
     names = set().union(names_of(goal), *map(names_of, premises))
     models = [world for world in worlds(names) if all(truth(premise, world) for premise in premises)]
     holding = [truth(goal, world) for world in models]
-    if all(holding):
+    if not models:
+        answer = (UNCERTAIN, "contradictory_premises")
+    elif all(holding):
         answer = (VERIFIED, "entailed")
     elif not any(holding):
         answer = (FAILED, "contradicted")
@@ -415,7 +417,9 @@ def first_order(dice: random.Random) -> Case:
     subject, predicate = dice.sample(kinds, 2)
     premises.append(f"{subject}(felix)")
     known = closure[subject]
-    if _is_impossible(exclusions, known) or predicate in known:
+    if _is_impossible(exclusions, known):
+        answer = (UNCERTAIN, "contradictory_premises")
+    elif predicate in known:
         answer = (VERIFIED, "entailed")
     elif _is_impossible(exclusions, known | closure[predicate]):
         answer = (FAILED, "contradicted")

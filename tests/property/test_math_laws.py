@@ -65,7 +65,11 @@ def test_a_relation_is_verified_exactly_when_it_holds(left, right, sign):
     holds = {"=": a == b, "<": a < b, ">": a > b, "<=": a <= b, ">=": a >= b, "≠": a != b}[sign]
     is_rounded = "rounded" in finding.reason
 
-    assert finding.status is (Status.VERIFIED if holds or is_rounded else Status.CORRECTED)
+    if holds or is_rounded:
+        assert finding.status is Status.VERIFIED
+    else:
+        # Of two computations nobody knows which is the claimed value.
+        assert finding.status in (Status.CORRECTED, Status.FAILED)
 
 
 @settings(max_examples=200, deadline=None)

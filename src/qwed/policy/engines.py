@@ -103,7 +103,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "sensitive": Rule(list_of(text), ()),
     },
     "urls": {
-        "schemes": Rule(list_of(_SCHEME), ("https", "http")),
+        "schemes": Rule(list_of(_SCHEME), ("https", "http", "wss", "ws")),
         "allow": Rule(URL_PATTERNS, ()),
         "deny": Rule(URL_PATTERNS, ()),
         "private": Rule(URL_PATTERNS, ()),

@@ -204,12 +204,36 @@ def test_a_quantifier_without_a_separator_reaches_as_far_as_its_variable():
     assert "(forall ((x Individual)) (=> (P x) (Q x)))" in wide.evidence["smtlib"]
 
 
-def test_contradictory_premises_entail_anything_and_the_finding_says_so():
-    finding = ask("q", premises=["p", "r", "not p"])
+@pytest.mark.parametrize(
+    ("goal", "premises", "core"),
+    [
+        ("q", ["p", "r", "not p"], [0, 2]),
+        ("p", ["p", "r", "not p"], [0, 2]),
+        ("Mortal(zeus)", ["∀x (Human(x) → Mortal(x))", "Human(zeus)", "∀x ¬Mortal(x)"], [0, 1, 2]),
+        ("x > 100", ["x: int", "x > 5", "y = 1", "x < 3"], None),
+        ("q", ["p <-> not p"], [0]),
+    ],
+)
+def test_from_contradictory_premises_nothing_is_proven_and_a_minimal_core_is_named(goal, premises, core):
+    finding = ask(goal, premises=premises)
 
-    assert finding.status is Status.VERIFIED
+    assert finding.status is Status.UNCERTAIN
+    assert finding.evidence["answer"] == "contradictory_premises"
     assert finding.evidence["premises_consistent"] is False
-    assert [entry["index"] for entry in finding.evidence["core"]] == [0, 2]
+    assert finding.evidence["core_is_minimal"]
+    assert core is None or [entry["index"] for entry in finding.evidence["core"]] == core
+
+
+def test_under_contradictory_premises_two_formulas_are_not_called_equivalent():
+    finding = ask("q", question="equivalent", other="r", premises=["p", "not p"])
+
+    assert finding.status is Status.UNCERTAIN
+
+
+def test_premises_written_in_the_text_are_held_to_the_same():
+    assert ask("p, ¬p ⊢ q").status is Status.UNCERTAIN
+    assert ask("p, p → q ⊢ q").status is Status.VERIFIED
+    assert ask("(p ∧ ¬p) → q", question="valid").status is Status.VERIFIED
 
 
 def test_a_core_is_minimal():

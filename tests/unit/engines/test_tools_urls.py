@@ -26,6 +26,43 @@ def test_no_ordinary_url_is_refused() -> None:
     assert refused == []
 
 
+_NAMES = ("page", "to", "next", "link", "u", "image", "target", "source", "load", "out", "continue", "feed")
+_VALUES = ("2", "0", "42", "2024", "65536", "20240115", "1.5", "2024.1", "10.5", "a1b2c3", "c0ffee", "face1")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("value", _VALUES)
+def test_a_number_in_a_query_is_no_address(name: str, value: str) -> None:
+    assert inspect_url(f"https://example.com/list?{name}={value}&size=10") == []
+
+
+@pytest.mark.parametrize("name", ["url", "callback_url", "webhook", "image_url", "proxy", "redirect_uri"])
+@pytest.mark.parametrize("value", ["2130706433", "0x7f.1", "127.1", "169.254.169.254", "2852039166/latest"])
+def test_where_only_a_url_stands_a_number_is_an_address(name: str, value: str) -> None:
+    is_native = name == "redirect_uri" and not value.startswith(("169", "285"))
+
+    assert (rules_broken(f"https://example.com/fetch?{name}={value}") == {"redirect"}) is not is_native
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize(
+    "value", ["//10.0.0.1", "http%3A%2F%2F10.0.0.1", "127.0.0.1", "[::1]", "0x7f.1", "/%2f127.0.0.1/"]
+)
+def test_a_written_address_in_a_query_is_refused_under_every_name_of_a_redirect(
+    name: str, value: str
+) -> None:
+    assert rules_broken(f"https://example.com/go?{name}={value}") == {"redirect"}
+
+
+def test_a_small_number_and_a_word_are_no_hosts_and_a_websocket_has_a_scheme() -> None:
+    assert [inspect_url(text) for text in ("2", "42", "handleButtonClick", "onClick", "main_server")] == [
+        []
+    ] * 5
+    assert inspect_url("wss://stream.example.com/feed") == []
+    assert rules_broken("wss://10.0.0.1/feed") == {"private-address"}
+    assert rules_broken("2130706433") == {"obscure-address", "loopback-address"}
+
+
 def test_nothing_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a name was looked up")

@@ -161,7 +161,7 @@ def test_calls_inside_calls_are_looked_at() -> None:
         ({"expression": "2+2*3", "result": 9}, "2+2*3 = 8, not 9"),
         ({"original_price": 100, "discount_percent": 20, "final_price": 85}, "100 − 20% = 80, not 85"),
         ({"text": "so 1 + 2 + 3 = 7."}, "1 + 2 + 3 = 6, not 7"),
-        ({"text": "1,000 + 2,500 = 3,600"}, "= 3500, not 3600"),
+        ({"text": "1,000 + 2,500 = 3,600"}, "= 3,500, not 3,600"),
         ({"text": "25% of 500 is 130"}, "25% of 500 is 125, not 130"),
         ({"text": "2 + 2 = 4 = 5"}, "not 5"),
         (
@@ -331,3 +331,24 @@ def test_a_rule_that_is_not_understood_is_refused(rules: Any) -> None:
         ArgumentGuard(rules=rules)
     with pytest.raises(ValueError, match="needs"):
         ArgumentGuard()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"callback": "handleButtonClick"},
+        {"server": "production"},
+        {"link": "5"},
+        {"url": "wss://stream.example.com"},
+    ],
+)
+def test_a_word_or_a_number_in_a_slot_for_addresses_is_no_host(arguments: dict[str, Any]) -> None:
+    assert call(ToolGuard(), "create_button", arguments) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"callback": "localhost:80"}, {"host": "metadata"}, {"url": "2130706433"}, {"link": "//127.1/"}],
+)
+def test_a_host_without_a_scheme_is_still_one(arguments: dict[str, Any]) -> None:
+    assert "hostile address" in (call(ToolGuard(), "create_button", arguments) or "")

@@ -68,11 +68,14 @@ def _entailed(reading: Reading, decider: Decider) -> Answer:
     premises = [each.term for each in reading.premises]
     against = _decide(decider, reading.problem, [*premises, _negation(reading.goals)])
     if isinstance(against, Unsatisfiable):
-        return _proven(reading, decider, premises)
+        reason = "it follows: its denial contradicts the premises"
+        return _from_premises(reading, decider, Answer(Status.VERIFIED, "entailed", reason))
     for_it = _decide(decider, reading.problem, [*premises, *(each.term for each in reading.goals)])
     if isinstance(for_it, Unsatisfiable):
         reason = "the premises rule the conclusion out"
-        return Answer(Status.FAILED, "contradicted", reason, _model(against, "counterexample"))
+        found = Answer(Status.FAILED, "contradicted", reason, _model(against, "counterexample"))
+        # A model of the premises without the conclusion shows that they can hold.
+        return found if isinstance(against, Satisfiable) else _from_premises(reading, decider, found)
     if isinstance(against, Unknown):
         return _undecided(against)
     if isinstance(for_it, Unknown):
@@ -84,16 +87,23 @@ def _entailed(reading: Reading, decider: Decider) -> Answer:
     return Answer(Status.FAILED if claimed else Status.UNCERTAIN, "undetermined", reason, evidence)
 
 
-def _proven(reading: Reading, decider: Decider, premises: Sequence[Sexpr]) -> Answer:
-    together = _decide(decider, reading.problem, premises) if premises else None
+def _from_premises(reading: Reading, decider: Decider, found: Answer) -> Answer:
+    """The answer, unless the premises contradict each other: from such premises everything follows."""
+    if not reading.premises:
+        return found
+    together = _decide(decider, reading.problem, [each.term for each in reading.premises])
     if isinstance(together, Unsatisfiable):
         core = _core(decider, reading.problem, reading.premises)
-        reason = "the premises contradict each other, so that anything follows"
-        return Answer(Status.VERIFIED, "entailed", reason, {"premises_consistent": False, **core})
-    evidence = (
-        {} if together is None else {"premises_consistent": isinstance(together, Satisfiable) or "unknown"}
+        reason = "the premises contradict each other, so that anything would follow"
+        evidence = {"limit": "premises", "premises_consistent": False, **core}
+        return Answer(Status.UNCERTAIN, "contradictory_premises", reason, evidence)
+    is_known = isinstance(together, Satisfiable)
+    return Answer(
+        found.status,
+        found.word,
+        found.reason,
+        {**found.evidence, "premises_consistent": is_known or "unknown"},
     )
-    return Answer(Status.VERIFIED, "entailed", "it follows: its denial contradicts the premises", evidence)
 
 
 def _equivalent(reading: Reading, decider: Decider) -> Answer:
@@ -102,7 +112,8 @@ def _equivalent(reading: Reading, decider: Decider) -> Answer:
     outcome = _decide(decider, reading.problem, [*premises, difference])
     match outcome:
         case Unsatisfiable():
-            return Answer(Status.VERIFIED, "equivalent", "both sides always agree")
+            found = Answer(Status.VERIFIED, "equivalent", "both sides always agree")
+            return _from_premises(reading, decider, found) if premises else found
         case Satisfiable():
             evidence = _model(outcome, "counterexample")
             return Answer(Status.FAILED, "not_equivalent", "there is a case in which they differ", evidence)

@@ -173,6 +173,16 @@ def _percent_as_unit(number: Stated, other: Node, value: Interval) -> str | None
     return how and f"{how}, with % as the unit of the 100"
 
 
+def written_factor(number: Stated, other: Node) -> Fraction | None:
+    """By what the written number is multiplied to be a result of the other side; None where unclear."""
+    if not number.is_percent or any(isinstance(part, Percent) for part in walk(other)):
+        return number.factor
+    if _has_factor_hundred(other):
+        return number.factor / _HUNDREDTH
+    # 30/200 = 15% is a part of a whole; 20 + 25 = 45% counts in percent.
+    return number.factor if isinstance(other, Product) else None
+
+
 def _has_factor_hundred(node: Node) -> bool:
     """A factor 100, or a sum that starts from a whole of 100."""
     if isinstance(node, Sum):

@@ -10,7 +10,13 @@ from qwed.domain.registry import MATH
 from qwed.domain.risk import Risk
 from qwed.engines.effort import is_short
 from qwed.engines.math import inputs
-from qwed.engines.math.examination import Examined, corrected_text, examine
+from qwed.engines.math.examination import (
+    Examined,
+    corrected_numbers,
+    corrected_text,
+    examine,
+    examine_numbers,
+)
 from qwed.engines.math.inputs import Inputs, Path, Source
 from qwed.engines.math.judge import Outcome
 from qwed.engines.math.problems import Malformed, MathProblem
@@ -62,6 +68,26 @@ class MathEngine:
             return name_unread(_problem(problem), action, inputs.READ_SLOTS)
         except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
             return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
+
+    def verify_numbers(self, text: str) -> Finding:
+        """Arithmetic alone, in any text: loads no library, grows no number, and leaves the rest open."""
+        try:
+            return _verify_numbers(text)
+        except MathProblem as problem:
+            return uncertain(MATH, Risk.LOW, str(problem))
+        except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
+            return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
+
+
+def _verify_numbers(text: str) -> Finding:
+    examined = examine_numbers(text)
+    finding = _finding(_combined(examined.outcomes), [examined], examined.outcomes)
+    if finding.status is not Status.CORRECTED:
+        return finding
+    right = corrected_numbers(text)
+    if right is None:
+        return _finding(Status.FAILED, [examined], examined.outcomes)
+    return _finding(Status.CORRECTED, [examined], examined.outcomes, Action("verify_math", right))
 
 
 def _problem(problem: MathProblem) -> Finding:

@@ -1,13 +1,13 @@
 """One text: its statements judged under the readings its notation allows, and its correction."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import combinations
 from typing import Final
 
 import msgspec
 
-from qwed.domain.findings import Status
+from qwed.domain.findings import Failure, Status
 from qwed.engines.math import equations, predicates, reader
 from qwed.engines.math.comparison import Stated, stated
 from qwed.engines.math.equations import SolutionClaim
@@ -15,6 +15,7 @@ from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, Reading
 from qwed.engines.math.judge import Outcome, Repair, judge
 from qwed.engines.math.nodes import Node, Symbol, substitute, symbols
+from qwed.engines.math.numeric import is_numeric
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import Malformed, MathProblem
 from qwed.engines.math.reader import Span, Statement
@@ -29,6 +30,8 @@ _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 
 Variables = Mapping[str, Node]
+# Which chains are worth judging here.
+Accepts = Callable[[Chain], bool]
 
 
 class Examined(msgspec.Struct, frozen=True):
@@ -44,8 +47,22 @@ def examine(text: str, variables: Variables) -> Examined:
         special = _special(text)
         if special is not None:
             return Examined([special], [])
-    outcomes, _, unread = _examined(text, variables)
+    outcomes, _, unread = _examined(text, variables, _every)
     return Examined(outcomes, unread)
+
+
+def examine_numbers(text: str) -> Examined:
+    """The same for arithmetic alone: whatever would need algebra is left open."""
+    outcomes, _, unread = _examined(plain(text), {}, is_numeric)
+    return Examined(outcomes, unread)
+
+
+def _every(_: Chain) -> bool:
+    return True
+
+
+def _open(part: str) -> Outcome:
+    return Outcome(Status.UNCERTAIN, f"{part[:80]!r} is not understood")
 
 
 def _special(text: str) -> Outcome | None:
@@ -63,12 +80,13 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 def _examined(
-    text: str, variables: Variables
+    text: str, variables: Variables, accepts: Accepts
 ) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
     reading = reader.read(text, frozenset(variables))
+    unclear = [_open(part) for part in reading.open]
     if len(reading.statements) == 1:
-        only = _judged(reading.statements[0], variables)
-        return [only.outcome], [(reading.statements[0], only.chain)], reading.unread
+        only = _judged(reading.statements[0], variables, accepts)
+        return [only.outcome, *unclear], [(reading.statements[0], only.chain)], reading.unread
     given = _definitions(reading.statements, variables)
     known = {**variables, **{name: value for name, (_, value) in given.items()}}
     outcomes: list[Outcome] = []
@@ -76,11 +94,13 @@ def _examined(
     for index, statement in enumerate(reading.statements):
         if any(index == place for place, _ in given.values()):
             continue
-        one = _judged(statement, known)
+        one = _judged(statement, known, accepts)
+        if (reading.unread or statement.dropped_words) and not given.keys().isdisjoint(statement.tokens):
+            one = _Judged(_without_blame(one.outcome), one.chain)
         defined_later = {name for name, (place, _) in given.items() if place > index}
         outcomes.append(_without_repair(one.outcome) if defined_later else one.outcome)
         judged.append((statement, one.chain))
-    return outcomes, judged, reading.unread
+    return [*outcomes, *unclear], judged, reading.unread
 
 
 def _definitions(statements: list[Statement], variables: Variables) -> dict[str, tuple[int, Node]]:
@@ -109,6 +129,13 @@ def _without_repair(outcome: Outcome) -> Outcome:
     return msgspec.structs.replace(outcome, status=Status.FAILED, repair=None)
 
 
+def _without_blame(outcome: Outcome) -> Outcome:
+    """Among words, a letter may stand for one thing here and for another there."""
+    if outcome.status not in (Status.CORRECTED, Status.FAILED):
+        return outcome
+    return Outcome(Status.UNCERTAIN, "a letter may stand for different things", outcome.evidence)
+
+
 def _defined(chain: Chain | None) -> str | None:
     """The variable that `x = 5` gives a value to."""
     if chain is None or chain.relations != ("=",):
@@ -120,13 +147,13 @@ def _defined(chain: Chain | None) -> str | None:
 # -- readings --------------------------------------------------------------------------------------
 
 
-def _judged(statement: Statement, variables: Variables) -> _Judged:
-    first, ambiguous = _under(statement, variables, DEFAULT)
+def _judged(statement: Statement, variables: Variables, accepts: Accepts) -> _Judged:
+    first, ambiguous = _under(statement, variables, DEFAULT, accepts)
     if not ambiguous:
         return first
     kinds = sorted(ambiguous)[:_MAX_AMBIGUITIES]
     choices = [frozenset(some) for count in range(1, len(kinds) + 1) for some in combinations(kinds, count)]
-    others = [(choice, _under(statement, variables, choice)[0]) for choice in choices]
+    others = [(choice, _under(statement, variables, choice, accepts)[0]) for choice in choices]
     if first.chain is not None and not first.chain.relations:
         return _agreed(first, [other for _, other in others])
     if ambiguous <= _EITHER | _DOUBTFUL:
@@ -163,7 +190,7 @@ def _any_verified(first: _Judged, others: list[tuple[frozenset[Reading], _Judged
 
 
 def _under(
-    statement: Statement, variables: Variables, readings: frozenset[Reading]
+    statement: Statement, variables: Variables, readings: frozenset[Reading], accepts: Accepts
 ) -> tuple[_Judged, set[Reading]]:
     parser = Parser(statement.tokens, readings, frozenset(variables))
     try:
@@ -173,7 +200,23 @@ def _under(
     if variables:
         sides = tuple(substitute(side, dict(variables)) for side in chain.sides)
         chain = msgspec.structs.replace(chain, sides=sides)
-    return _Judged(judge(chain, parser.has_units), chain), parser.ambiguous
+    outcome = _outcome(chain, parser.has_units, statement.dropped_words, accepts)
+    return _Judged(outcome, chain), parser.ambiguous
+
+
+def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) -> Outcome:
+    if accepts(chain):
+        outcome = judge(chain, has_units, in_prose)
+    else:
+        outcome = Outcome(Status.UNCERTAIN, "more than arithmetic")
+    if outcome.status is not Status.UNCERTAIN or len(chain.sides) < 3:
+        return outcome
+    # 2(l + b) = 2 * 11 = 23: whatever the first side means, the rest is wrong.
+    rest = Chain(chain.sides[1:], chain.relations[1:], chain.bounds[1:])
+    later = _outcome(rest, has_units, in_prose, accepts)
+    if later.failure is not Failure.INCORRECT:
+        return outcome
+    return msgspec.structs.replace(later, status=Status.FAILED, repair=None)
 
 
 def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
@@ -189,34 +232,44 @@ def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
 
 def corrected_text(text: str, variables: Variables) -> str | None:
     """The text with every wrong result put right; None unless it then verifies."""
-    text = plain(text)
-    solution = equations.read(text)
+    changed = plain(text)
+    solution = equations.read(changed)
     if solution is not None:
-        return _with_solutions(text, solution)
-    predicate = predicates.read(text)
+        return _with_solutions(text, changed, solution)
+    predicate = predicates.read(changed)
     if predicate is not None:
         return _spliced(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
+    return _repaired(text, variables, _every)
+
+
+def corrected_numbers(text: str) -> str | None:
+    return _repaired(text, {}, is_numeric)
+
+
+def _repaired(original: str, variables: Variables, accepts: Accepts) -> str | None:
+    text = plain(original)
     for _ in range(_MAX_REPAIRS):
-        outcomes, judged, _ = _examined(text, variables)
+        outcomes, judged, _ = _examined(text, variables, accepts)
         wrong = [index for index, outcome in enumerate(outcomes) if outcome.repair is not None]
         if not wrong:
             is_right = all(outcome.status is Status.VERIFIED for outcome in outcomes)
-            return text if is_right else None
+            return original if is_right else None
         edits = [_edit(text, *judged[index], outcomes[index].repair) for index in wrong]
         # From the end, so that the places before stay where they are.
         for span, new in sorted(edits, reverse=True):
-            text = _spliced(text, span, new)
+            # The plain text has every character in the place of the original: only the value changes.
+            text, original = _spliced(text, span, new), _spliced(original, span, new)
     return None
 
 
-def _with_solutions(text: str, claim: SolutionClaim) -> str | None:
+def _with_solutions(original: str, text: str, claim: SolutionClaim) -> str | None:
     found = equations.judge_solutions(claim).evidence.get("solutions")
     if found is None:
         return None
     changed = _spliced(text, claim.values_span, found)
     again = equations.read(changed)
     is_right = again is not None and equations.judge_solutions(again).status is Status.VERIFIED
-    return changed if is_right else None
+    return _spliced(original, claim.values_span, found) if is_right else None
 
 
 def _edit(text: str, statement: Statement, chain: Chain | None, repair: Repair | None) -> tuple[Span, str]:

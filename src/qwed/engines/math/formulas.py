@@ -333,6 +333,16 @@ class FormulaParser(ABC):
     def postfix(self, node: Node) -> Node:
         while True:
             lexeme = self.tokens[self.at]
+            if (
+                lexeme in CURRENCIES
+                and type(node) is Literal
+                and not self.begins_operand(self.tokens[self.at + 1])
+            ):
+                # 200€, as most of Europe writes it.
+                self.at += 1
+                self.has_units = True
+                node = Quantity(node, CURRENCIES[lexeme])
+                continue
             if lexeme not in _POSTFIX and (lexeme[:1] != UNIT_MARK or lexeme[:2] == ROUND_MARK):
                 return node
             if lexeme == "%":

@@ -8,13 +8,14 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.comparison import Link, Stated, compare, stated
+from qwed.engines.math.comparison import Link, Stated, compare, stated, written_factor
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
-from qwed.engines.math.nodes import Node, Product, Symbol, symbols, walk
+from qwed.engines.math.looseness import is_loose
+from qwed.engines.math.nodes import Literal, Negation, Node, Product, Symbol, symbols, walk
 from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
 from qwed.engines.math.ratios import Ratio
-from qwed.engines.math.units import without_units
+from qwed.engines.math.units import bare, without_units
 from qwed.engines.math.values import SHOWN_PLACES, bounds_text, exact_text, fixed
 
 
@@ -40,12 +41,12 @@ _LONGEST_SHOWN: Final = 200
 _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 
 
-def judge(chain: Chain, has_units: bool) -> Outcome:
-    """Never raises: a problem is an outcome."""
+def judge(chain: Chain, has_units: bool, in_prose: bool = False) -> Outcome:
+    """Never raises: a problem is an outcome. Words around it allow readings that a bare formula does not."""
     try:
         if has_units:
-            return _with_units(chain)
-        return _judged(chain.sides, chain.relations, _ONE)
+            return _with_units(chain, in_prose)
+        return _judged(chain.sides, chain.relations, _ONE, in_prose)
     except Malformed as problem:
         return Outcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
     except Undefined as problem:
@@ -54,17 +55,36 @@ def judge(chain: Chain, has_units: bool) -> Outcome:
         return Outcome(Status.UNCERTAIN, str(problem))
 
 
-def _with_units(chain: Chain) -> Outcome:
-    plain = without_units(chain.sides)
-    outcome = _judged(plain.sides, chain.relations, plain.size)
-    if plain.agrees:
+def _with_units(chain: Chain, in_prose: bool) -> Outcome:
+    """Right in one way that the units may be meant is right; wrong is what is wrong in all of them."""
+    wrong: list[Outcome] = []
+    for plain in without_units(chain.sides):
+        outcome = _judged(plain.sides, chain.relations, plain.size, in_prose)
+        if not plain.agrees:
+            evidence = {
+                **outcome.evidence,
+                "units": "of the two sides differ; only the numbers were compared",
+            }
+            outcome = msgspec.structs.replace(outcome, evidence=evidence)
+        if outcome.status is not Status.CORRECTED and outcome.status is not Status.FAILED:
+            return outcome
+        wrong.append(outcome)
+    numbers = bare(chain.sides)
+    if numbers and _judged(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
+        return Outcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
+    if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
+        return wrong[0]
+    return msgspec.structs.replace(wrong[0], status=Status.FAILED, repair=None)
+
+
+def _judged(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction, in_prose: bool) -> Outcome:
+    if len(sides) == 1:
+        return _value_of(sides[0], size)
+    outcome = _links(sides, relations, size)
+    is_wrong = outcome.status in (Status.CORRECTED, Status.FAILED)
+    if not is_wrong or not is_loose(sides, relations, in_prose):
         return outcome
-    evidence = {**outcome.evidence, "units": "of the two sides differ; only the numbers were compared"}
-    return msgspec.structs.replace(outcome, evidence=evidence)
-
-
-def _judged(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> Outcome:
-    return _value_of(sides[0], size) if len(sides) == 1 else _links(sides, relations, size)
+    return Outcome(Status.UNCERTAIN, "it may be meant in another way than it is written", outcome.evidence)
 
 
 # -- a bare expression -----------------------------------------------------------------------------
@@ -218,21 +238,37 @@ def _wrong(
     else:
         order = (link.left.low > link.right.high) - (link.left.high < link.right.low)
         repair = Repair(index, relation=_TRUE_RELATION[order])
-    return Outcome(Status.CORRECTED, reason, {"relations": notes}, Failure.INCORRECT, repair)
+    status = Status.FAILED if repair is None else Status.CORRECTED
+    return Outcome(status, reason, {"relations": notes}, Failure.INCORRECT, repair)
 
 
 def _brief(value: Any) -> str:
     return str(value if isinstance(value, str) else value[0])[:40]
 
 
-def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Fraction) -> Repair:
-    """The stated side gets the computed value; of two computed sides the right one."""
+def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Fraction) -> Repair | None:
+    """The claimed value is the one after the last sign, or the stated side of two. None where neither is."""
     target, source = index + 1, link.left
     number = stated(sides[target])
-    if number is None and index == 0 and stated(sides[0]) is not None:
-        target, source, number = 0, link.right, stated(sides[0])
-    value = _representative(source, number)
-    return Repair(target, value=value / (number.factor if number else size))
+    if number is None and len(sides) == 2 and (first := stated(sides[0])) is not None:
+        target, source, number = 0, link.right, first
+    if target and target < len(sides) - 1:
+        return None
+    if number is None:
+        is_value = source.is_point and _is_fraction(sides[target])
+        return Repair(target, value=source.low / size) if is_value else None
+    factor = written_factor(number, sides[1 - target] if len(sides) == 2 else sides[index])
+    return None if factor is None else Repair(target, value=_representative(source, number) / factor)
+
+
+def _is_fraction(node: Node) -> bool:
+    """1/2, a value that is written as a quotient."""
+    return isinstance(node, Product) and node.inverse == (False, True) and all(map(_is_whole, node.factors))
+
+
+def _is_whole(node: Node) -> bool:
+    node = node.operand if isinstance(node, Negation) else node
+    return isinstance(node, Literal) and not node.has_point
 
 
 def _representative(interval: Interval, number: Stated | None) -> Fraction:

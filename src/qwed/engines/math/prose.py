@@ -81,6 +81,7 @@ _NEED_OPERAND: Final = tuple((sign,) for sign in ("+", "-", "*", "/", "^", "mod"
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _SIGNS: Final = frozenset("+-−*×·/÷^(=")
+_CURRENCY_WORDS: Final = {"rs.": "₹", "rs": "₹", "inr": "₹", "usd": "$", "eur": "€", "gbp": "£"}
 _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
 
 
@@ -304,9 +305,17 @@ class _Rewriter:
             return None
         return 2 + (words[at + 2] in ("place", "places")), places
 
+    def currency_word(self) -> bool:
+        """Rs. 500, USD 20: the sign of the currency."""
+        sign = _CURRENCY_WORDS.get(self.words[self.at])
+        if sign is None or not (is_number(self.words[self.at + 1]) or self.words[self.at + 1] == "("):
+            return False
+        self.take(1, (sign,))
+        return True
+
     def times_sign(self) -> bool:
-        """An x between two numbers multiplies; a decimal comma or a lone x does not."""
-        if self.words[self.at] not in ("x", "X") or not self.values:
+        """An x between two numbers multiplies, and so does the @ of a price; a lone x does not."""
+        if self.words[self.at] not in ("x", "X", "@") or not self.values:
             return False
         before, after = self.values[-1], self.words[self.at + 1]
         is_label = len(before) > 1 and before.isalpha() and before not in SEPARATORS
@@ -328,7 +337,8 @@ class _Rewriter:
         """A unit of known size right after a number; `per hour` and `/hour` divide by one of it."""
         word = self.words[self.at]
         unit = _MONEY_WORDS.get(word) or UNIT_WORDS.get(word)
-        if unit is None or not self.values:
+        # Areas and volumes have no sizes here: "cm²" is left as a word.
+        if unit is None or not self.values or self.words[self.at + 1] in ("²", "³", "^"):
             return False
         before = self.values[-1]
         if before in ("/", "per") and len(self.values) > 1 and _is_measured(self.values[-2]):
@@ -362,6 +372,7 @@ _RULES: Final = (
     _Rewriter.rounding,
     _Rewriter.phrase,
     _Rewriter.number_words,
+    _Rewriter.currency_word,
     _Rewriter.times_sign,
     _Rewriter.degrees,
     _Rewriter.unit_word,

@@ -19,7 +19,7 @@ _WHOLE: Final = (
     r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?![0-9])|[0-9]+(?:_[0-9]+)*"
 )
 _NUMBER: Final = rf"(?:(?:{_WHOLE})(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:\.\.\.|…)?"
-_WORD: Final = r"\\?[A-Za-z]+(?:_[A-Za-z]+)*(?:['’][A-Za-z]+)?"
+_WORD: Final = r"[Rr]s\.(?=\s?[0-9(])|\\?[A-Za-z]+(?:_[A-Za-z]+)*(?:['’][A-Za-z]+)?"
 _SIGNS: Final = r"[ \t]!=|\*\*|//|<<|>>|<=|>=|==|!=|<>|=>|->|:=|\.\.\.|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|\S"
 _TOKEN: Final = re.compile(rf"{_NUMBER}|{_WORD}|{_SIGNS}")
 
@@ -39,10 +39,15 @@ _ORNAMENT: Final = re.compile(
 )
 
 
+# **15** in a text that is marked up.
+_BOLD: Final = re.compile(r"(?<![0-9a-z)*])\*\*([^*\n]{1,60})\*\*(?![0-9a-z(*])")
+
+
 def is_plain(text: str) -> bool:
     """Surely nothing in it that `plain` would change; cheap to ask."""
-    ends = text[:1] + text[-1:]
-    return text.isascii() and "\\" not in text and not _AT_ENDS.intersection(ends) and ")" not in text[:6]
+    if not text.isascii() or "\\" in text or "**" in text:
+        return False
+    return not _AT_ENDS.intersection(text[:1] + text[-1:]) and ")" not in text[:6]
 
 
 _AT_ENDS: Final = frozenset("$\"'`*")
@@ -52,6 +57,7 @@ def plain(text: str) -> str:
     """The text without typographic variants, ornaments and delimiters, every character in its place."""
     text = text.translate(_FULL_WIDTH)
     text = _ORNAMENT.sub(lambda match: " " * len(match.group()), text)
+    text = _BOLD.sub(lambda match: f"  {match.group(1)}  ", text)
     text = _LATEX_SPACING.sub("  ", text).replace("\\%", " %").replace("\\$", " $")
     inline = _LATEX_INLINE.fullmatch(text)
     if inline is not None and "$" in text:

@@ -7,6 +7,7 @@ import msgspec
 
 from qwed.engines.math.nodes import (
     Call,
+    Literal,
     Negation,
     Node,
     Percent,
@@ -121,23 +122,76 @@ class Unitless(msgspec.Struct, frozen=True):
     agrees: bool = True
 
 
-def without_units(sides: tuple[Node, ...]) -> Unitless:
-    """Where each dimension is written in one unit only, the numbers mean the same without it, also in the
+def without_units(sides: tuple[Node, ...]) -> list[Unitless]:
+    """The sides as plain numbers, in each way that they may be meant; the usual one first.
+
+    Where each dimension is written in one unit only, the numbers mean the same without it, also in the
     loose way of "5 hours * 10 dollars = 50 dollars". Otherwise everything is converted to base units,
     which needs dimensions that agree. Unlike things are neither added nor set equal.
     """
-    units = {part.unit.lstrip("/") for side in sides for part in walk(side) if isinstance(part, Quantity)}
     dimensions = [_dimension(side) for side in sides]
     named = [dimension for dimension in dimensions if dimension]
     agrees = all(dimension == named[0] for dimension in named)
     if not agrees and _are_unlike(sides, dimensions):
         raise Undecided("the sides have different units")
-    if len({UNITS[unit][0] for unit in units}) == len(units):
-        return Unitless(tuple(map(_strip, sides)), Fraction(1), agrees)
+    stripped = Unitless(tuple(map(_strip, sides)), Fraction(1), agrees)
+    if _has_one_unit_each(sides):
+        return [stripped]
+    loose = msgspec.structs.replace(stripped, agrees=False)
+    # "4*2 = 8 hours per day" computes with bare numbers and names the unit of the result.
+    if not any(map(_quantities, sides[:-1])):
+        return [loose]
     opaque = any(isinstance(part, Power | Call | Rows) for side in sides for part in walk(side))
-    if opaque or any(dimension != dimensions[0] for dimension in dimensions):
+    converts = not opaque and all(dimension == dimensions[0] for dimension in dimensions)
+    found = [Unitless(tuple(map(_to_base, sides)), _size_of(sides[-1]))] if converts else []
+    if _converts_by_factor(sides) or _counts_at_a_rate(sides):
+        found.append(loose)
+    if not found:
         raise Undecided("the sides have different units")
-    return Unitless(tuple(map(_to_base, sides)), _size_of(sides[-1]))
+    return found
+
+
+def bare(sides: tuple[Node, ...]) -> tuple[Node, ...] | None:
+    """The numbers alone; None where numbers of different units are added."""
+    for side in sides:
+        for part in walk(side):
+            if isinstance(part, Sum) and len({quantity.unit for quantity in _quantities(part)}) > 1:
+                return None
+    return tuple(map(_strip, sides))
+
+
+def _quantities(side: Node) -> list[Quantity]:
+    return [part for part in walk(side) if isinstance(part, Quantity)]
+
+
+def _has_one_unit_each(sides: tuple[Node, ...]) -> bool:
+    units = {part.unit.lstrip("/") for side in sides for part in _quantities(side)}
+    return len({UNITS[unit][0] for unit in units}) == len(units)
+
+
+def _converts_by_factor(sides: tuple[Node, ...]) -> bool:
+    """Whether a bare factor is the ratio of the two units: 10 hours * 60 = 600 minutes."""
+    if len(sides) != 2 or not isinstance(sides[0], Product):
+        return False
+    before, after = _quantities(sides[0]), _quantities(sides[1])
+    if len(before) != 1 or len(after) != 1:
+        return False
+    ratio = _size(before[0].unit) / _size(after[0].unit)
+    pairs = zip(sides[0].factors, sides[0].inverse, strict=True)
+    return ratio in [_whole(factor) ** (-1 if inverse else 1) for factor, inverse in pairs if _whole(factor)]
+
+
+def _counts_at_a_rate(sides: tuple[Node, ...]) -> bool:
+    """Whether products of rates give a bare number: 6 fish a day * 7 days/week = 42."""
+    if any(isinstance(part, Sum) for side in sides for part in walk(side)) or _quantities(sides[-1]):
+        return False
+    return all(
+        any(part.unit.startswith("/") for part in _quantities(side)) for side in sides if _quantities(side)
+    )
+
+
+def _whole(node: Node) -> Fraction:
+    return Fraction(node.numerator, node.denominator) if isinstance(node, Literal) else Fraction(0)
 
 
 def _are_unlike(sides: tuple[Node, ...], dimensions: list[Dimension]) -> bool:

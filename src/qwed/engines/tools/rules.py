@@ -34,7 +34,7 @@ class UrlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     it to the same address rules, `deny` refuses one that leads to another host, `allow` ignores it.
     """
 
-    schemes: tuple[str, ...] = ("https", "http")
+    schemes: tuple[str, ...] = ("https", "http", "wss", "ws")
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     private: tuple[str, ...] = ()

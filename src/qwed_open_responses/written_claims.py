@@ -1,0 +1,211 @@
+"""Calculations in text: the plain ones are decided here, the lines with others are read by the math engine.
+
+A line is one that the engine reads whole, so that a number keeps its unit, its currency and its words. What
+the engine leaves open was not checked, and is not called wrong.
+"""
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from qwed.domain.findings import Failure, Finding, Status
+from qwed.domain.lazy_pattern import lazy_pattern
+from qwed_open_responses.calculations import Claim, number
+
+MAX_ENGINE_CLAIMS: Final = 50
+MAX_LINE: Final = 600
+_MAX_SIGNS: Final = 3_000
+_BEFORE: Final = 80
+_AFTER: Final = 24
+
+_AMOUNT = r"(?:[$€£]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
+# a op b = c with nothing beside it that could belong to it.
+_PLAIN = lazy_pattern(
+    rf"(?:^|(?<=[A-Za-z:;,('\"“])|(?<=[.:;,]\s)|(?<=[A-Za-z]\s))(?<![0-9]x)({_AMOUNT})\s?([-+*/×÷x−])\s?"
+    rf"({_AMOUNT})\s?=\s?(-?{_AMOUNT})(?=\s*$|[.,;:!?)'\"”]?\s+[A-Za-z]|[.,;:!?)'\"”]+\s*$)(?!\s+[x]\b)"
+)
+_RULES = lazy_pattern(r"={2,}|[-=~*#]{4,}")
+_SENTENCE_END = lazy_pattern(r"(?<=[.;!?])\s+")
+_RELATION = lazy_pattern(r"[=≈]|\bequals\b|\bis\b")
+_OPERATION = lazy_pattern(
+    r"[0-9)a-zA-Z$€£]\s*[+*/×÷^−–·²³]|[0-9)%a-z]\s*[-–]\s*[0-9$€£(]|[0-9]!|√|%|\b(?:of|times|plus|minus|percent)\b|"
+    r"[0-9]\s?x\s?[0-9$€£(]|[0-9][a-z]* x "
+)
+_SPOKEN = lazy_pattern(r"[0-9%)a-z]\s+(?:equals|is)\s+[-$€£0-9]")
+_RESULT = lazy_pattern(r"\s*(?:Rs\.?\s*|about |approximately )?[-$€£₹(.√0-9<]")
+_APPLY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right if right else None,
+}
+_SIGNS: Final = str.maketrans("×÷x−", "*/*-")
+_PUNCTUATION: Final = str.maketrans("", "", ",$€£ ")
+
+Holds = Callable[[Claim], bool]
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One calculation: `wrong` is empty where it holds."""
+
+    wrong: str = ""
+
+
+class Budget:
+    """How many lines the engine may still be asked about in this output."""
+
+    def __init__(self) -> None:
+        self._left = MAX_ENGINE_CLAIMS
+
+    def take(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
+RIGHT: Final = Judged()
+TOO_MANY: Final = Judged(f"more than {MAX_ENGINE_CLAIMS} calculations, too many to check")
+
+
+def judge_text(text: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
+    """One for each calculation that the text states and that was decided."""
+    if not _speaks_of_results(text):
+        return
+    signs = 0
+    for line in _lines(text):
+        signs += line.count("=")
+        if signs > _MAX_SIGNS:
+            yield TOO_MANY
+            return
+        if _may_claim(line):
+            yield from _judge_line(line, holds, budget)
+
+
+def _speaks_of_results(text: str) -> bool:
+    return "=" in text or " is " in text or "equals" in text or "≈" in text
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines, each with those that go on from it; long ones by their sentences."""
+    held = ""
+    for line in _RULES.sub(" ", text).split("\n"):
+        if line.lstrip()[:1] in ("=", "≈") and held:
+            held = f"{held}\n{line}"
+            continue
+        yield from _short(held)
+        held = line
+    yield from _short(held)
+
+
+def _short(line: str) -> Iterator[str]:
+    if len(line) <= MAX_LINE:
+        if line:
+            yield line
+        return
+    held = ""
+    for sentence in _SENTENCE_END.split(line):
+        if len(held) + len(sentence) > MAX_LINE:
+            yield held
+            held = ""
+        held = f"{held} {sentence}" if held else sentence
+    yield held
+
+
+def _may_claim(line: str) -> bool:
+    """Whether a sign has an operation with numbers on its left and a number on its right."""
+    if len(line) > MAX_LINE:
+        return False
+    if _SPOKEN.search(line) is not None and _OPERATION.search(line) is not None:
+        return True
+    pieces = line.replace("≈", "=").split("=")
+    return any(
+        _RESULT.match(right[:_AFTER]) is not None and _is_computed(left[-_BEFORE:])
+        for left, right in pairwise(pieces)
+    )
+
+
+def _is_computed(left: str) -> bool:
+    return any(map(str.isdigit, left)) and _OPERATION.search(left) is not None
+
+
+def _judge_line(line: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
+    matches = list(_PLAIN.finditer(line))
+    exact = [match for match in matches if _holds_exactly(*match.groups())]
+    if exact and len(exact) == line.count("=") and _SPOKEN.search(line) is None:
+        yield from [RIGHT] * len(exact)
+        return
+    tolerated = [match for match in matches if match not in exact and _is_tolerated(match, holds)]
+    for match in reversed(tolerated):
+        line = line[: match.start()] + "; " + line[match.end() :]
+    if not tolerated or _may_claim(line):
+        yield from judge_by_engine(line, budget)
+    yield from [RIGHT] * len(tolerated)
+
+
+def _is_tolerated(match: re.Match[str], holds: Holds) -> bool:
+    claim = _plain_claim(match)
+    return claim is not None and holds(claim)
+
+
+def _holds_exactly(left: str, sign: str, right: str, stated: str) -> bool:
+    """The quick answer for short numbers, whose sums and products a Decimal holds exactly."""
+    if len(left) + len(right) + len(stated) > 26:
+        return False
+    try:
+        first, second, third = (Decimal(text.translate(_PUNCTUATION)) for text in (left, right, stated))
+    except InvalidOperation:
+        return False
+    if sign in "/÷":
+        return second != 0 and third * second == first
+    return bool(_APPLY[sign.translate(_SIGNS)](first, second) == third)
+
+
+def _plain_claim(match: re.Match[str]) -> Claim | None:
+    left, sign, right, stated = match.groups()
+    numbers = [number(each.replace(" ", "")) for each in (left, right, stated)]
+    if any(each is None for each in numbers):
+        return None
+    first, second, third = (each for each in numbers if each is not None)
+    result = _APPLY[sign.translate(_SIGNS)](Fraction(first.value), second.value)
+    return Claim(f"{left} {sign} {right}", () if result is None else (result,), third, False)
+
+
+def judge_by_engine(line: str, budget: Budget) -> Iterator[Judged]:
+    if len(line) > MAX_LINE:
+        return
+    if not budget.take():
+        yield TOO_MANY
+        return
+    finding: Finding = _engine().verify_numbers(line)
+    if finding.status is Status.VERIFIED:
+        yield RIGHT
+    elif finding.failure is Failure.INCORRECT or finding.corrected is not None:
+        yield Judged(_said(line, finding))
+
+
+def _said(line: str, finding: Finding) -> str:
+    right = finding.corrected.query if finding.corrected is not None else None
+    if right is None:
+        return f"{line.strip()[:200]}: {finding.reason}"
+    return f"{right.strip().rstrip('.')[:200]}, not {_changed(line, right)}"
+
+
+def _changed(wrong: str, right: str) -> str:
+    """The number that stands in the wrong text where the right one has another."""
+    pairs = zip(wrong, right, strict=False)
+    at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(wrong), len(right)))
+    while at and (wrong[at - 1].isdigit() or wrong[at - 1] in ".,"):
+        at -= 1
+    found = re.match(r"[-−]?[0-9][0-9,]*(?:\.[0-9]+)?", wrong[at:])
+    return found.group() if found else wrong[at:].strip()[:40]
+
+
+@functools.cache
+def _engine() -> Any:
+    return importlib.import_module("qwed.engines.math").MathEngine()

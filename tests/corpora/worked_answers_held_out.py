@@ -1,0 +1,97 @@
+# ruff: noqa: E501
+"""Worked answers in forms that the engine's rules were not written from; see `worked_answers`.
+
+They were written before the rules changed and are measured, not looked at.
+"""
+
+from typing import Final
+
+from tests.corpora.worked_answers import Words
+
+WORDS: Final = Words(
+    ("Olivia", "Hamza", "Mrs. Snyder", "Grandma Jones", "the baker", "Kofi", "Dr. Wertz", "Raymond"),
+    ("eggs", "crayons", "muffins", "ribbons", "roses", "necklaces", "candles", "fish"),
+    ("the orchard", "town", "the pet shop", "Mr. Li's class"),
+)
+
+TEMPLATES: Final = (
+    "There were {a}*{b}=<<{a}*{b}={=a*b}>>{=a*b} {things} at {place}.",
+    "The {things} brought in ${p} * {a} = $<<{p}*{a}={=p*a}>>{=p*a}",
+    "He eats {w:a} per morning and bakes with {w:b}, so he sells {n} - {a} - {b} = <<{n}-{a}-{b}={=n-a-b}>>{=n-a-b} a day",
+    "That means the cost of the {w:a} {things} was {p}*{a}=${=p*a}.",
+    "{name} drove {a} hours at {p} mph for {a}*{p}={=a*p} miles.",
+    "Two of the {things} take {a} minutes each so that's 2*{a}={=2*a} minutes.",
+    "{name} downloaded {q}% of the {k|,} files, or {k|,}*{q}/100={=k*q/100|,} files, at {place}. :: (k*q)%100==0",
+    "{name} got {n} points on the first try. On the second, {name} got {n} + {a} = {=n+a} points",
+    "Per week that comes to {a} {things}/day x 7 days/week = {=a*7} {things}/week.",
+    "Over {w:a} years {name} pays 12*{a}={=12*a} payments of ${p}, or ${p}*{12*a}=${=p*12*a}.",
+    "The {things} use {a} cups * {b} = {=a*b} cups of flour.",
+    "{name} has {w:a} times as many {things}: {a} * {b} = {=a*b} {things}.",
+    "The remaining {things} are {n} {things} - {a} {things} = {=n-a} {things}.",
+    "If each of the {a} rooms holds {b} guests, {place} holds {a} rooms × {b} guests/room = {=a*b} guests.",
+    "Next, subtract: ${k|,} − ${n} = ${=k-n|,}.",
+    "The tip is 0.{q} * ${n} = ${=q*n/100|2}. :: q>9",
+    "The bill with tip: ${n} + ${q*n/100|2} = ${=n+q*n/100|2}.",
+    "The three of them ate {a} + {b} + {c} = {=a+b+c} slices total",
+    "{name} made {a} batches x {b} {things}/batch = {=a*b} {things} and sold {c} of them. :: a*b>c",
+    "In one hour she types {n} words, so in {a} hours it is {n} x {a} = {=n*a} words.",
+    "Altogether, {place} spends {m}+{n}=<<{m}+{n}={=m+n}>>{=m+n} dollars.",
+    "Since {w:a} {things} fit in one box, {a*b} {things} need {a*b} / {a} = {=b} boxes.",
+    "He is {w:a} years older than his {b}-year-old sister, so he is {b} + {a} = {=a+b}.",
+    "The width is {a} feet, so the area is {a} feet * {b} feet = {=a*b} square feet.",
+    "{name} slept {a} hours Monday through Friday: {a} * 5 = {=a*5} hours.",
+    "A quarter of {m} is {m} / 4 = {=m/4}. :: m%4==0",
+    "So {name} needs another ${n} - ${p} = ${=n-p} for the {things}. :: n>p",
+    "{name} pays {a} times {p} = {=a*p} dollars.",
+    "Of the {n} people, {n} * {q}/100 = {=n*q/100} people like {things}, leaving {n}-{=n*q/100}={=n-n*q/100}. :: (n*q)%100==0",
+    "Each {thing} costs £{r|2}; {a} of them cost £{r|2} × {a} = £{=a*r|2}.",
+    "{name} pays {p} euros per {thing}: {p} * {a} = {=p*a} euros",
+    "1 week = 7 days, so {a} weeks = {a} * 7 = {=a*7} days",
+    "{a} nickels are worth {a} * 5 = {=a*5} cents",
+    "The red {things} plus the blue {things} equal {a} + {b} = {=a+b} {things}.",
+    "Thus, {name}'s brother is {a} + {b} = {=a+b} and {name}'s mother is {=a+b} * 3 = {=(a+b)*3}.",
+    "It was {a} degrees and it fell {b} degrees to {a} - {b} = {=a-b} degrees. :: a>b",
+    "{name} needs ({a} * {b}) / {b} = {=a} bags of {things}.",
+    "On Tuesday (the second day), {name} found {a} more: {b} + {a} = {=a+b}.",
+    "The total for 3 {things} is {a}+{b}+{c} = {=a+b+c}",
+    "{name} already has {a} of the {n} {things}, so {n} – {a} = {=n-a} are missing.",
+    "[{m} + {n}] / 2 = {=(m+n)/2|2} is the average.",
+    "Amount paid: {a} @ ${p} = ${=a*p}",
+    "Let e be the number of {things}: e = {a} * {b} = {=a*b}",
+    "{q} percent of {n} {things} is .{q} x {n} = {=q*n/100} {things}. :: q>9;(q*n)%100==0",
+    "Total distance: {a}km + {b}km = {=a+b}km",
+    "That leaves {n}-{a}={=n-a}-{b}={=n-a-b} {things}. :: n>a+b",
+    "Her {w:a} dogs eat {a} * {b} * {c} = {=a*b*c} ounces/day.",
+    "{name} works 40 hours/week x ${p}/hour = ${=40*p}/week.",
+    "Divide the {m} {things} by {a}: {m} ÷ {a} = {=m/a} :: m%a==0",
+    "We know that {a} + {b} = {=a+b} and that {c} * {d} = {=c*d}, so {name} wins.",
+    "{name} keeps 100% - {q}% = {=100-q}% of the {things}.",
+    "$1 is 100 cents so ${a} is {a} * 100 = {=a*100} cents.",
+)
+
+RATIONALES: Final = (
+    "Solution: relative speed = {m} - {a} = {=m-a} kmph",
+    "Let the cost be Rs. {n}. Loss = {q}% => S.P. = {n} x {100-q}/100 = Rs.{=n*(100-q)/100} :: (n*q)%100==0",
+    "{a}th term = {b} + ({a} - 1) * {c} = {=b+(a-1)*c}",
+    "Perimeter = 2 * (l + b) = 2 * ({a} + {b}) = {=2*(a+b)}cm",
+    "Sum of ages 5 years ago = {m} - 5*2 = {=m-10}. ANSWER: D",
+    "Average = {a*b}/{a} = {=b}",
+    "Milk : water = {a} : {b}. Milk = {a}/{a+b} * {(a+b)*c} = {=a*c} litres",
+    "P({thing}) = {a}/{a+b}",
+    "{a}P2 = {a} × {a-1} = {=a*(a-1)}",
+    "x/{a} = {b}, then x = {a}*{b} = {=a*b}",
+    "We have {a}a + {b}b = {n}. If a = b, ({a+b})a = {n}.",
+    "Volume = {a} * {b} * {c} = {=a*b*c} cubic cm. So the correct option is (a).",
+    "Work done by both in 1 day = 1/{a} + 1/{a} = 2/{a}",
+    "Simple interest for {a} years = {k} × {b} × {a} / 100 = {=k*a*b/100} :: (k*a*b)%100==0",
+    "Total = {a} * {p} + {b} * {r|2} = ${=a*p+b*r|2}",
+    "Explanation :\n{n} ÷ {a} × {a} = ?\n? = {=n}",
+    "Difference = Rs. ({n} - {m}) = Rs. {=n-m} :: n>m",
+    "Number of boys = {n} * {a}/{b} = {=n*a/b}; the answer is (c) :: (n*a)%b==0",
+    "{m}m in {a} sec. speed = {m}/{a} = {=m/a} m/s :: m%a==0",
+    "Decrease = {a} * {b} - {c} = {=a*b-c} (approx.)",
+    "Population after 1 year = {k}(1 + {q}/100) = {=k*(100+q)/100}",
+    "{b} years later: {a} + {b} = {=a+b}\nHence the answer is {=a+b}",
+    "{a}^2 + {b}^2 = {=a*a+b*b}",
+    "If x = {a}, then {b}x + {c} = {b}*{a} + {c} = {=b*a+c}",
+)
