@@ -4,7 +4,18 @@ import re
 from typing import Any, Final
 
 from qwed.engines.code import places
-from qwed.engines.code.shell import again, builtins, clouds, destroying, reading, running, sending, words
+from qwed.engines.code.shell import (
+    again,
+    builtins,
+    clouds,
+    destroying,
+    interpreting,
+    reading,
+    running,
+    scripts,
+    sending,
+    words,
+)
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
@@ -13,6 +24,8 @@ from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
     **reading.COMMANDS,
+    **scripts.COMMANDS,
+    **interpreting.COMMANDS,
     **running.COMMANDS,
     **destroying.COMMANDS,
     **sending.COMMANDS,
@@ -142,7 +155,7 @@ def _is_specific(pattern: str) -> bool:
 
 
 # Fed by a pipe or a text, these run what comes in.
-_RUN_WHAT_THEY_READ: Final = running.SHELLS | frozenset(
+_RUN_WHAT_THEY_READ: Final = scripts.SHELLS | frozenset(
     [
         "python",
         "python2",
@@ -223,7 +236,7 @@ def _is_defined(run: Runner, name: str) -> bool:
     return name in run.own_functions or run.has_sourced
 
 
-_SHELL_NAMES: Final = "|".join(sorted(running.SHELLS))
+_SHELL_NAMES: Final = "|".join(sorted(scripts.SHELLS))
 _A_SHELL: Final = re.compile(rf"/(?:\w+/)*(?:{_SHELL_NAMES})(?=[\s,]|$)")
 _RUNS_ITS_VALUE: Final = re.compile(
     r"--(?:filter|compress-program|exec|eval|command|cmd|rsh|pager|shell|wrapper|up|script)=(.+)", re.S
@@ -233,14 +246,14 @@ _RUNS_ITS_VALUE: Final = re.compile(
 def _program(run: Runner, name: str, known: str | None, args: list[str], line: int) -> Stream:
     """A program without a rule of its own, the script's or an installed one. Handed a shell, it runs it."""
     for index, arg in enumerate(map(words.plain, args)):
-        is_named = arg in running.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
+        is_named = arg in scripts.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
         if is_named or _A_SHELL.fullmatch(arg):
             run.execute([arg, *args[index + 1 :]], EMPTY, line)
             break
         if _A_SHELL.match(arg):
             run.run_text(arg.replace(",", " "), EMPTY, line)
     if known is None or "/" in name:
-        return running.run_file(run, name, line)
+        return scripts.run_file(run, name, line)
     run.report.effects.update(PROGRAMS.get(known, ()))
     return UNREAD
 

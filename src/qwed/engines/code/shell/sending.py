@@ -7,7 +7,7 @@ from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.reading import Rule, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
-from qwed.engines.code.shell.running import after_options, run_string
+from qwed.engines.code.shell.scripts import after_options, run_string
 from qwed.engines.code.shell.words import HOLE
 
 _FETCHED: Final = Stream(None, frozenset({"network"}))
