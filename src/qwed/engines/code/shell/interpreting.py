@@ -86,12 +86,15 @@ _POWERS: Final = re.compile(
     r"|[sS]ocket|"
     r"TCPSocket|fsockopen|FileUtils|execute|open3|File\.delete)\b|`[^`]+`|%x|\|\s*getline|\|\s*&?\s*[\"']|"
     r"open\s*\(?\s*\w*\s*,?\s*[\"'][|>]|/inet/(?:tcp|udp)/|net\.Dial|remove_tree|os\.remove"
+    r"|shell/sh\b|run-program|run-shell-command|callCommand|os:cmd|System\.(?:cmd|shell)|\.process\.|ProcessBuilder"
+    r"|getRuntime|call-process|start-process|shell-command|\brun\s*\(\s*[`\"]|posix_spawn|esyscmd|\$EXEC"
 )
 _SOCKETS: Final = re.compile(r"[sS]ocket|TCP|fsockopen|net\.Dial|/inet/(?:tcp|udp)/")
 _DELETED: Final = re.compile(
     r"\b(?:unlink|rmtree|remove_tree|rm_rf?|rmdir|FileUtils\.\w+|File\.delete"
     r"|os\.remove)\b[^;\n]{0,80}?[\"'](/[^\"']*)[\"']"
 )
+_PRINTED_TO: Final = re.compile(r">{1,2}\s*[\"'](/[^\"']{1,200})[\"']")
 _HANDED_OVER: Final = re.compile(
     r"(?:system|exec|qx|popen|passthru|shell_exec|execute|pcntl_exec)\s*[({\[]?\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')"
     r"|`([^`]+)`|\|\s*&?\s*\"([^\"]+)\"|\"([^\"]+)\"\s*\|\s*&?\s*getline|%x[\[{(]([^\])}]+)"
@@ -138,6 +141,8 @@ def _script_texts(name: str, args: list[str]) -> list[str]:
 def judge_script(run: Runner, text: str, line: int) -> None:
     if HOLE in text:
         run.doubt("runs-text", line)
+    for path in _PRINTED_TO.findall(text):
+        run.judge.write(run, path, line, UNREAD)
     if not _POWERS.search(text):
         return
     handed = [
@@ -153,19 +158,16 @@ def judge_script(run: Runner, text: str, line: int) -> None:
         run.doubt("runs-text", line)
 
 
+_PYTHON_ORDER: Final = re.compile(r"\+?:?\s*py(?:thon)?3?\s+(.+)|script\s+(import\s.+)", re.S)
+
+
 def editor(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """Editors, pagers and debuggers run commands behind `!`, and code behind `:py`."""
-    args = [words.plain(arg) for arg in argv[1:]]
-    pager = option_value(args, ("-P", "--pager", "-H", "--html"))
-    for arg in [*args, stdin.text or "", f"!{pager}" if pager else ""]:
-        found = re.search(r"!(.+)", arg, re.S)
-        if found:
-            run.run_text(found.group(1), EMPTY, line)
-            run.doubt("runs-text", line)
-        code = re.match(r":?\s*py(?:thon)?3?\s+(.+)", arg, re.S)
+    """Editors and debuggers run code behind `:py`; commands behind `!` are in the table."""
+    for arg in [*map(words.plain, argv[1:]), stdin.text or ""]:
+        code = _PYTHON_ORDER.match(arg)
         if code:
-            inspect_text(run, "python", code.group(1), line)
-        elif re.match(r":?\s*(?:lua|ruby|perl|tcl)\s|\(shell|python ", arg):
+            inspect_text(run, "python", code.group(1) or code.group(2), line)
+        elif re.match(r"\+?:?\s*(?:lua|ruby|perl|tcl)\s|\(shell|python ", arg):
             run.doubt("runs-text", line)
     return UNREAD
 
@@ -184,6 +186,6 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("python python2 python3 pypy pypy3", python),
     **rules("node nodejs deno bun", node),
     **rules("perl ruby php lua awk gawk mawk nawk tclsh Rscript osascript", script),
-    **rules("vi vim nvim view vimdiff rvim ed ex emacs gdb nano man less more", editor),
+    **rules("vi vim nvim view vimdiff rvim ed ex emacs gdb lldb", editor),
     "go": go,
 }

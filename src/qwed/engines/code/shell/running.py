@@ -11,7 +11,6 @@ from qwed.engines.code.shell.scripts import after_options, option_value, run_str
 from qwed.engines.code.shell.words import HOLE
 
 _ASSIGNMENT: Final = re.compile(r"^\w+=")
-_INJECTING: Final = ("LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "BASH_ENV=")
 
 
 def in_place(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -43,7 +42,10 @@ def env(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         if text in ("-u", "-C", "--unset", "--chdir"):
             rest = rest[2:]
         elif text.startswith("-") or _ASSIGNMENT.match(text):
-            if text.startswith(_INJECTING) or re.match(r"^\w+=\(\) *\{", text):
+            name, given, value = text.partition("=")
+            if given and not text.startswith("-"):
+                run.judge.set_variable(run, name, value, line)
+            if re.match(r"^\w+=\(\) *\{", text):
                 run.harm("injects-into-programs", line)
             rest = rest[1:]
         else:
@@ -192,6 +194,21 @@ def command_option(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     return UNREAD
 
 
+_PERF_STARTS: Final = frozenset({"stat", "record", "trace", "bench", "kvm", "mem", "c2c", "ftrace", "iostat"})
+_PERF_VALUES: Final = frozenset(
+    "-e -o -i -F -c -p -t -C -G -r -D -I -x -m -u -s --event --output --pid".split()  # noqa: SIM905 - a table
+)
+
+
+def perf(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`perf stat command`; the other sub-commands show what was recorded."""
+    run.report.effects.add("process")
+    rest = after_options(argv[1:], _PERF_VALUES)
+    if rest and words.plain(rest[0]) in _PERF_STARTS:
+        return run.execute(after_options(rest[1:], _PERF_VALUES), stdin, line)
+    return UNREAD
+
+
 def unread(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Shells whose language is not read here."""
     run.report.effects.add("process")
@@ -264,7 +281,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("nice ionice choom", wrapper("-n -c -p -t")),
     **rules("taskset chrt logsave setlock", wrapper("-p -c", skip=1)),
     "timeout": wrapper("-s -k --signal --kill-after", skip=1),
-    **rules("strace ltrace perf", wrapper("-o -e -p -s")),
+    **rules("strace ltrace", wrapper("-o -e -p -s -u -E -S -I -P -a -b -A -n -l -x")),
     **rules("busybox toybox", wrapper()),
     **rules("xargs parallel", xargs),
     "env": env,
@@ -276,6 +293,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("hash enable", built_in),
     **rules("powershell pwsh cmd wscript cscript mshta rundll32 regsvr32", unread),
     "watch": watch,
+    "perf": perf,
     **rules("ngrok chisel frpc frps bore lt cloudflared serveo gost", tunnel),
     **rules("tcpdump tshark dumpcap ettercap ngrep", sniffer),
     **rules("nmap masscan", scanner),
