@@ -100,7 +100,7 @@ class Interpreter(Branches):
             self.doubt("nested-too-deeply", line)
             return None
         try:
-            tree = parse(text)
+            tree = parse(text).tree
         except (SyntaxError, ValueError):
             self.doubt("nested-code-does-not-parse", line)
             return None

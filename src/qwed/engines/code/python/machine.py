@@ -3,7 +3,7 @@
 import ast
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from qwed.engines.code.python import folding
 from qwed.engines.code.python.names import (
@@ -12,6 +12,7 @@ from qwed.engines.code.python.names import (
     DANGEROUS_CALLS,
     SOURCES,
 )
+from qwed.engines.code.python.newer import Rewritten, rewrite
 from qwed.engines.code.python.values import (
     CLEAN,
     UNKNOWN,
@@ -44,11 +45,32 @@ MAX_PATH: Final = 160
 RUNS_ON, LEAVES_BODY, LEAVES = 0, 1, 2
 
 
-def parse(text: str) -> ast.Module:
-    """Like `ast.parse`, without the warnings that the text's author should see, not we."""
+class Parsed(NamedTuple):
+    """A tree, and what was rewritten to get it: a newer grammar than this interpreter's."""
+
+    tree: ast.Module
+    rewritten: Rewritten | None = None
+
+
+def parse(text: str) -> Parsed:
+    """Like `ast.parse`, of every grammar, without the warnings that the text's author should see, not we."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        try:
+            return Parsed(ast.parse(text))
+        except SyntaxError as error:
+            return _parse_newer(text, error)
+
+
+def _parse_newer(text: str, error: SyntaxError) -> Parsed:
+    rewritten = rewrite(text)
+    if rewritten is None:
+        raise error
+    try:
+        return Parsed(ast.parse(rewritten.text), rewritten)
+    except (SyntaxError, ValueError):
+        # What was said of the text as it is written is what its author understands.
+        raise error from None
 
 
 class OutOfSteps(Exception):
