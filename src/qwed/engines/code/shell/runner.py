@@ -325,7 +325,8 @@ class Runner:
             self._check_background(body)
         rounds = values if len(values) <= MAX_ROUNDS else [*values[:MAX_ROUNDS], HOLE]
         made = EMPTY
-        for value in rounds:
+        # What looks empty here may be filled by whoever runs the script: `for x in "$@"`.
+        for value in rounds or [HOLE]:
             self.variables[self.text(variable)] = HOLE if words.has_glob(value) else words.plain(value)
             made = joined(made, self.run(body, stdin))
         return made
