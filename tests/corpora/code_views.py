@@ -60,13 +60,26 @@ _WAYS_SAFE = {
 _SINKS = {
     "command-injection": (
         "import os\nimport subprocess\n",
-        ["    os.system('echo ' + bar)\n", "    subprocess.run(f'ls {bar}', shell=True)\n", "    os.popen('host ' + bar).read()\n", "    subprocess.Popen(['sh', '-c', f'echo {bar}'])\n"],
-        ["    subprocess.run(['echo', bar])\n", "    import shlex\n    os.system('echo ' + shlex.quote(bar))\n"],
+        [
+            "    os.system('echo ' + bar)\n",
+            "    subprocess.run(f'ls {bar}', shell=True)\n",
+            "    os.popen('host ' + bar).read()\n",
+            "    subprocess.Popen(['sh', '-c', f'echo {bar}'])\n",
+        ],
+        [
+            "    subprocess.run(['echo', bar])\n",
+            "    import shlex\n    os.system('echo ' + shlex.quote(bar))\n",
+        ],
     ),
     "sql-injection": (
         "import sqlite3\n",
-        ["    con = sqlite3.connect('x.db')\n    con.cursor().execute(f\"SELECT * FROM u WHERE n = '{bar}'\")\n", "    con = sqlite3.connect('x.db')\n    sql = 'SELECT a FROM u WHERE n = ' + \"'\" + bar + \"'\"\n    con.execute(sql)\n"],
-        ["    con = sqlite3.connect('x.db')\n    con.cursor().execute('SELECT * FROM u WHERE n = ?', (bar,))\n"],
+        [
+            "    con = sqlite3.connect('x.db')\n    con.cursor().execute(f\"SELECT * FROM u WHERE n = '{bar}'\")\n",
+            "    con = sqlite3.connect('x.db')\n    sql = 'SELECT a FROM u WHERE n = ' + \"'\" + bar + \"'\"\n    con.execute(sql)\n",
+        ],
+        [
+            "    con = sqlite3.connect('x.db')\n    con.cursor().execute('SELECT * FROM u WHERE n = ?', (bar,))\n"
+        ],
     ),
     "code-injection": (
         "import ast\n",
@@ -75,23 +88,41 @@ _SINKS = {
     ),
     "path-traversal": (
         "import os\nimport pathlib\n",
-        ["    data = open(f'files/{bar}', 'rb').read(1000)\n", "    p = pathlib.Path('files') / bar\n    data = p.read_text()\n", "    data = open(os.path.join('files', bar)).read()\n"],
-        ["    data = open(os.path.join('files', os.path.basename(bar))).read()\n", "    from werkzeug.utils import secure_filename\n    data = open(os.path.join('files', secure_filename(bar))).read()\n"],
+        [
+            "    data = open(f'files/{bar}', 'rb').read(1000)\n",
+            "    p = pathlib.Path('files') / bar\n    data = p.read_text()\n",
+            "    data = open(os.path.join('files', bar)).read()\n",
+        ],
+        [
+            "    data = open(os.path.join('files', os.path.basename(bar))).read()\n",
+            "    from werkzeug.utils import secure_filename\n    data = open(os.path.join('files', secure_filename(bar))).read()\n",
+        ],
     ),
     "ldap-injection": (
         "import ldap3\nimport ldap3.utils.conv\n",
-        ["    con = ldap3.Connection(ldap3.Server('ldap://h'), auto_bind=True)\n    con.search('ou=u,dc=x', f'(&(uid={bar})(a=1))', attributes=ldap3.ALL_ATTRIBUTES)\n"],
-        ["    con = ldap3.Connection(ldap3.Server('ldap://h'), auto_bind=True)\n    con.search('ou=u,dc=x', f'(uid={ldap3.utils.conv.escape_filter_chars(bar)})')\n"],
+        [
+            "    con = ldap3.Connection(ldap3.Server('ldap://h'), auto_bind=True)\n    con.search('ou=u,dc=x', f'(&(uid={bar})(a=1))', attributes=ldap3.ALL_ATTRIBUTES)\n"
+        ],
+        [
+            "    con = ldap3.Connection(ldap3.Server('ldap://h'), auto_bind=True)\n    con.search('ou=u,dc=x', f'(uid={ldap3.utils.conv.escape_filter_chars(bar)})')\n"
+        ],
     ),
     "xpath-injection": (
         "import lxml.etree\nimport elementpath\nimport xml.etree.ElementTree as ET\n",
-        ["    root = lxml.etree.parse('e.xml')\n    nodes = root.xpath(f\"/e/n[@id='{bar}']\")\n", "    root = ET.parse('e.xml')\n    nodes = elementpath.select(root, f\"/e/n[@id='{bar}']\")\n", "    nodes = lxml.etree.XPath(f\"/e/n[@id='{bar}']\")(lxml.etree.parse('e.xml'))\n"],
+        [
+            "    root = lxml.etree.parse('e.xml')\n    nodes = root.xpath(f\"/e/n[@id='{bar}']\")\n",
+            "    root = ET.parse('e.xml')\n    nodes = elementpath.select(root, f\"/e/n[@id='{bar}']\")\n",
+            "    nodes = lxml.etree.XPath(f\"/e/n[@id='{bar}']\")(lxml.etree.parse('e.xml'))\n",
+        ],
         ["    root = lxml.etree.parse('e.xml')\n    nodes = root.xpath('/e/n[@id=$name]', name=bar)\n"],
     ),
     "cross-site-scripting": (
         "import markupsafe\nfrom flask import make_response\n",
         ["    return f'<p>{bar}</p>'\n", "    return make_response('<b>' + bar + '</b>')\n"],
-        ["    return f'<p>{markupsafe.escape(bar)}</p>'\n", "    return make_response('<b>' + markupsafe.escape(bar) + '</b>')\n"],
+        [
+            "    return f'<p>{markupsafe.escape(bar)}</p>'\n",
+            "    return make_response('<b>' + markupsafe.escape(bar) + '</b>')\n",
+        ],
     ),
     "open-redirect": (
         "from flask import redirect, url_for\n",
@@ -100,7 +131,10 @@ _SINKS = {
     ),
     "unsafe-deserialisation": (
         "import pickle, yaml, json, base64\n",
-        ["    data = pickle.loads(base64.urlsafe_b64decode(bar))\n", "    data = yaml.load(bar, Loader=yaml.Loader)\n"],
+        [
+            "    data = pickle.loads(base64.urlsafe_b64decode(bar))\n",
+            "    data = yaml.load(bar, Loader=yaml.Loader)\n",
+        ],
         ["    data = json.loads(bar)\n", "    data = yaml.safe_load(bar)\n"],
     ),
     "server-side-request-forgery": (
@@ -111,19 +145,35 @@ _SINKS = {
     "template-injection": (
         "from flask import render_template, render_template_string\n",
         ["    return render_template_string('<b>' + bar + '</b>')\n"],
-        ["    return render_template('x.html', name=bar)\n", "    return render_template_string('<b>{{ name }}</b>', name=bar)\n"],
+        [
+            "    return render_template('x.html', name=bar)\n",
+            "    return render_template_string('<b>{{ name }}</b>', name=bar)\n",
+        ],
     ),
     "xml-external-entities": (
         "import lxml.etree\nimport xml.sax\nimport xml.sax.handler\nimport defusedxml.ElementTree\n",
-        ["    parser = lxml.etree.XMLParser(resolve_entities=True)\n    lxml.etree.fromstring(bar, parser)\n", "    p = xml.sax.make_parser()\n    p.setFeature(xml.sax.handler.feature_external_ges, True)\n    p.feed(bar)\n"],
-        ["    parser = lxml.etree.XMLParser(resolve_entities=False)\n    lxml.etree.fromstring(bar, parser)\n", "    defusedxml.ElementTree.fromstring(bar)\n", "    import xml.etree.ElementTree as ET\n    ET.fromstring(bar)\n"],
+        [
+            "    parser = lxml.etree.XMLParser(resolve_entities=True)\n    lxml.etree.fromstring(bar, parser)\n",
+            "    p = xml.sax.make_parser()\n    p.setFeature(xml.sax.handler.feature_external_ges, True)\n    p.feed(bar)\n",
+        ],
+        [
+            "    parser = lxml.etree.XMLParser(resolve_entities=False)\n    lxml.etree.fromstring(bar, parser)\n",
+            "    defusedxml.ElementTree.fromstring(bar)\n",
+            "    import xml.etree.ElementTree as ET\n    ET.fromstring(bar)\n",
+        ],
     ),
 }
 _HEAD = "from flask import request\n"
 _FRAMES = {
     "nested": ("def init(app):\n    @app.route('/x', methods=['GET', 'POST'])\n    def view():\n", "    "),
-    "plain": ("from flask import Flask\napp = Flask(__name__)\n\n@app.route('/x', methods=['GET', 'POST'])\ndef view():\n", ""),
-    "blueprint": ("from flask import Blueprint\nbp = Blueprint('x', __name__)\n\n@bp.post('/x')\ndef view():\n", ""),
+    "plain": (
+        "from flask import Flask\napp = Flask(__name__)\n\n@app.route('/x', methods=['GET', 'POST'])\ndef view():\n",
+        "",
+    ),
+    "blueprint": (
+        "from flask import Blueprint\nbp = Blueprint('x', __name__)\n\n@bp.post('/x')\ndef view():\n",
+        "",
+    ),
     "class": ("from flask.views import MethodView\n\nclass X(MethodView):\n    def get(self):\n", "    "),
 }
 
@@ -133,14 +183,18 @@ def _indent(text: str, by: str) -> str:
 
 
 def _programs() -> Iterator[Program]:
-    ways = [(name, way, True) for name, way in _WAYS_WEAK.items()] + [(name, way, False) for name, way in _WAYS_SAFE.items()]
+    ways = [(name, way, True) for name, way in _WAYS_WEAK.items()] + [
+        (name, way, False) for name, way in _WAYS_SAFE.items()
+    ]
     sinks = [
         (kind, imports, sink, is_raw)
         for kind, (imports, raw, safe) in _SINKS.items()
         for is_raw, given in ((True, raw), (False, safe))
         for sink in given
     ]
-    for number, ((kind, imports, sink, is_raw), (source, way)) in enumerate(product(sinks, product(_SOURCES, ways))):
+    for number, ((kind, imports, sink, is_raw), (source, way)) in enumerate(
+        product(sinks, product(_SOURCES, ways))
+    ):
         frame = list(_FRAMES)[number % len(_FRAMES)]
         head, by = _FRAMES[frame]
         body = _indent(_SOURCES[source] + way[1] + sink + "    return 'done'\n", by)

@@ -10,6 +10,7 @@ from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
 from qwed.engines.code.python.purity import judge_purity
 from qwed.engines.code.python.scopes import Names
+from qwed.engines.code.vendor_keys import find_vendor_keys
 from qwed.engines.code.verdict import CodeVerdict, Problem, Report
 
 LANGUAGE: Final = "python"
@@ -33,6 +34,8 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     _check_coding(text, report)
     if rewritten is not None and not rewritten.is_whole:
         report.doubt("newer-grammar", 1, "a construct of a newer grammar is read in part")
+    for line in find_vendor_keys(text):
+        report.harm("hard-coded-secret", line, text.splitlines()[line - 1])
     if "stratum" in text.lower() or "mining." in text:
         _check_pools(tree, report)
     try:

@@ -1,6 +1,7 @@
 """What an abstract run keeps: scopes, steps, what was reported; and the rules it is judged by."""
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
@@ -206,6 +207,9 @@ def is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+_CHANGES_NAMES: Final = re.compile(r"nonlocal|locals|vars|_getframe|settrace|setprofile|f_back")
+
+
 class Machine:
     """The state of one run, and the lookups that every part of it needs."""
 
@@ -238,6 +242,12 @@ class Machine:
         self.star_modules: list[str] = []
         self.function_names: list[str] = []
         self.has_walrus = ":=" in source
+        # Whether something else than its own statements may change a function's names.
+        self.is_changed_from_outside = _CHANGES_NAMES.search(source) is not None
+        # How many branches and loops are around the statement that runs.
+        self.branching = 0
+        # Of these, how many conditions.
+        self.choosing = 0
         self.assigned: dict[int, set[str]] = {}
         self.unbounded_loops = 0
         # Of these, how many neither end nor wait.
@@ -334,6 +344,9 @@ class Machine:
         raise NotImplementedError
 
     def is_validator(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def decided(self, test: ast.expr) -> bool | None:
         raise NotImplementedError
 
     def make_function(self, node: Any) -> Function:
