@@ -1,4 +1,4 @@
-"""The pairs of `weak_pairs.txt`: a weak program and its look-alike, and which half of them rules came from."""
+"""The pairs of `weak_pairs.txt`: a weak program and its look-alike; half of them are only measured."""
 
 import random
 import re
