@@ -18,6 +18,7 @@ from qwed.engines.code.pretests import (
     is_plain_data,
     sets_nothing,
 )
+from qwed.engines.code.shell.mending import is_surely_broken
 from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
@@ -55,6 +56,8 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
     """The declared language is the only one at home; in the others only what is forbidden counts."""
     readings = _Readings(text)
     declared = readings.inspect(language, text)
+    if language == SHELL and declared.malformed is not None:
+        declared = doubt_grammar(declared, text)
     others = [
         readings.read(other, is_guess=True)
         for other in LANGUAGES
@@ -73,6 +76,14 @@ def _judge_undeclared(text: str) -> CodeVerdict:
     if not counted:
         return _add_found(made[0], made[1:], with_acts=False)
     return _add_found(_join(counted), [each for each in made if each not in counted], with_acts=True)
+
+
+def doubt_grammar(verdict: CodeVerdict, text: str) -> CodeVerdict:
+    """Shell that our grammar does not read, and a shell might: nobody knows."""
+    if verdict.malformed is None or is_surely_broken(text):
+        return verdict
+    problem = Problem("construct-not-understood", 1, verdict.malformed, certain=False)
+    return msgspec.structs.replace(verdict, problems=(*verdict.problems, problem), malformed=None)
 
 
 class _Readings:

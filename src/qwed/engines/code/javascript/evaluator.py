@@ -61,7 +61,7 @@ UNKNOWN: Final = Value()
 
 # What a client, the caller's command line or the page's address decides.
 _REMOTE: Final = re.compile(
-    r"^(?:req|request|ctx\.request|ctx\.query|ctx\.params|event)\.(?:query|body|params|headers|cookies|url|path|"
+    r"^(?:req|request|ctx|ctx\.request|event)\.(?:query|body|params|headers|cookies|url|path|"
     r"hostname|originalUrl|param|get|files?|queryStringParameters|data)\b"
     r"|^(?:window\.|document\.|self\.)?location(?:\.(?:search|hash|href|pathname))?$|^document\.(?:URL|referrer|documentURI)$"
     r"|^window\.name$"

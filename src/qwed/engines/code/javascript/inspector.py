@@ -8,6 +8,7 @@ from qwed.engines.code.javascript.purity import judge_purity
 from qwed.engines.code.javascript.rules import Rules
 from qwed.engines.code.javascript.scopes import Names
 from qwed.engines.code.parsing import TooSlow, error_in
+from qwed.engines.code.vendor_keys import find_vendor_keys
 from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
 
 LANGUAGE: Final = "javascript"
@@ -25,6 +26,8 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     malformed = error_in(tree.root_node) if tree.root_node.has_error or "\x00" in text else None
     report = Report()
     run = Evaluator(source, report, depth, nested, Rules())
+    for line in find_vendor_keys(text):
+        report.harm("hard-coded-secret", line, text.splitlines()[line - 1])
     home, pure, purity = False, False, "does not parse"
     try:
         names = Names(tree.root_node, source)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.code import places
-from qwed.engines.code.javascript import effects
+from qwed.engines.code.javascript import effects, settings
 from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, Origin, Value
 from qwed.engines.code.javascript.globals import is_known_module
 
@@ -251,6 +251,18 @@ def pattern(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
+def inject(rule_name: str) -> Rule:
+    """A query of another language that a client's text is spelled into."""
+
+    def rule(run: Evaluator, args: list[Value], line: int) -> Value | None:
+        taint = _kinds(args[0], "remote") if args else ()
+        if taint:
+            run.harm(rule_name, line, taint)
+        return None
+
+    return rule
+
+
 def serve_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     """`res.sendFile(path)`; with a root given, the framework keeps the path below it."""
     run.report.effects.add("file-read")
@@ -382,6 +394,8 @@ CALLS: Final[dict[str, Rule]] = {
     **_names("", "node-serialize.unserialize serialize.unserialize", deserialize),
     **_names("process.", "binding dlopen _linkedBinding", native),
     "RegExp": pattern,
+    "Math.random": settings.predict,
+    **_names("xpath.", "select select1 evaluate", inject("xpath-injection")),
     "cors": share_with_origins,
     **_each_fs("copyFile cp rename symlink link", copy_file),
     **_each_fs("chmod lchmod", lambda r, a, n: (effects.change_mode(r, a, n), write_file(r, a, n))[1]),
@@ -430,14 +444,6 @@ METHODS: Final[dict[str, Rule]] = {
     **_names("", "html append prepend after before", page_text),
     **_names("", "sendFile sendfile", serve_file),
 }
-_SETTINGS: Final = (
-    (re.compile(r"rejectUnauthorized['\"]?\s*:\s*false"), "rejectUnauthorized", "tls-verification-off"),
-    (re.compile(r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"), "httpOnly", "insecure-cookie"),
-    (re.compile(r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"), "secure", "insecure-cookie"),
-    (re.compile(r"\bnoent['\"]?\s*:\s*true"), "noent", "xml-external-entities"),
-)
-
-
 # Objects whose every member is a power of its own, and those of their members that are understood.
 _POWERS: Final = re.compile(r"(?:Deno|Bun|process|chrome|WebAssembly|vm|v8|inspector|repl|wasi)\.\w")
 _KNOWN_POWERS: Final = re.compile(
@@ -489,9 +495,7 @@ class Rules:
             run.harm("weak-randomness", line)
         if name == "$where" and value.taint:
             run.harm("code-injection", line, value.taint)
-        for written, setting, rule in _SETTINGS:
-            if name == setting and value.path == "" and written.search(run.line_text(line)):
-                run.harm(rule, line)
+        settings.judge(run, name, value, line)
 
     def stored(
         self, run: Evaluator, owner: Value, name: str | None, index: Value, value: Value, line: int

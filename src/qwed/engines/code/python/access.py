@@ -135,6 +135,9 @@ class Access(Machine):
         if isinstance(index, Const) and is_hashable(index.data):
             found = owner.entries.get(index.data)
             return found if found is not None else Unknown(owner.taint)
+        if owner.entries and not owner.open:
+            # Whatever is asked for, only what is in it comes out.
+            return join_all(list(owner.entries.values()))
         return join_all([Unknown(owner.taint), *owner.entries.values()])
 
     def _member(self, owner: Items, index: Value) -> Value:

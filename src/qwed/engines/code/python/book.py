@@ -3,12 +3,16 @@
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import RuleBook
 from qwed.engines.code.python.rules import (
+    ciphers,
     databases,
     effects,
     execution,
     files,
+    infrastructure,
+    markup,
     network,
     processes,
+    secrets,
     weaknesses,
     web,
 )
@@ -38,7 +42,11 @@ RULE_BOOK = RuleBook(
         **databases.CALLS,
         **web.CALLS,
         **weaknesses.CALLS,
+        **ciphers.CALLS,
+        **secrets.CALLS,
+        **markup.CALLS,
         **effects.CALLS,
+        **infrastructure.CALLS,
     },
     methods={
         **execution.METHODS,
@@ -47,14 +55,16 @@ RULE_BOOK = RuleBook(
         **databases.METHODS,
         **web.METHODS,
         **weaknesses.METHODS,
+        **markup.METHODS,
         **effects.METHODS,
+        **infrastructure.METHODS,
     },
-    mentions=weaknesses.MENTIONS,
-    assignments=[weaknesses.assigned, weaknesses.keyword_checked, weaknesses.connection_string],
+    mentions={**weaknesses.MENTIONS, **ciphers.MENTIONS},
+    assignments=[secrets.assigned, weaknesses.keyword_checked, secrets.connection_string],
     returned=[returned],
     attribute_set=attribute_set,
     imported=weaknesses.imported,
-    compared=weaknesses.compared,
+    compared=secrets.compared,
     element=files.walked,
     binary=files.divide_paths,
 )

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from qwed.engines.code.python import guards, loops
+from qwed.engines.code.python import conditions, guards, loops
 from qwed.engines.code.python.calls import Calls
 from qwed.engines.code.python.machine import (
     LEAVES,
@@ -36,6 +36,12 @@ def assigned_names(body: Iterable[ast.AST]) -> set[str]:
 _OBJECT_SOURCES: Final = frozenset(path for path in SOURCES if not path.endswith(")"))
 
 
+def _dead(answers: list[bool | None]) -> frozenset[int]:
+    """The alternatives that are never taken: refuted themselves, or behind one that always is."""
+    taken = answers.index(True) if True in answers else len(answers)
+    return frozenset(index for index, answer in enumerate(answers) if answer is False or index > taken)
+
+
 class Branches(Calls):
     """Runs statements that choose or repeat."""
 
@@ -48,19 +54,26 @@ class Branches(Calls):
     def is_validator(self, name: str) -> bool:
         return guards.sounds_like_validation(name)
 
-    def _branches(self, runs: list[Callable[[], int]], *, may_skip: bool) -> int:
-        """Runs each alternative from the same state, and joins the states of those that run on."""
+    def _branches(
+        self, runs: list[Callable[[], int]], *, may_skip: bool, dead: frozenset[int] = frozenset()
+    ) -> int:
+        """Runs each alternative from the same state, and joins the states of those that run on. Those that
+        are `dead` are looked at as well, and leave nothing behind."""
         scope = self.scope
         before = scope.names
         self.spend(1 + len(before) // 8)
         states: list[dict[str, Value]] = [before] if may_skip else []
         ends = []
-        for run in runs:
+        self.branching += 1
+        for index, run in enumerate(runs):
             scope.names = dict(before)
             end = run()
+            if index in dead:
+                continue
             ends.append(end)
             if end == RUNS_ON:
                 states.append(scope.names)
+        self.branching -= 1
         scope.names = self._joined(states) if states else dict(before)
         if may_skip or not all(ends):
             return RUNS_ON
@@ -96,13 +109,25 @@ class Branches(Calls):
                 self.spend()
                 self.eval(test.test)
         runs = [self._arm(believed, body) for believed, _, body in arms]
-        return self._branches(runs, may_skip=False)
+        answers = [None if test is None else self.decided(test.test) for _, test, _ in arms]
+        return self._branches(runs, may_skip=False, dead=_dead(answers))
+
+    def decided(self, test: ast.expr) -> bool | None:
+        return conditions.decide(test, self.scope.names) if self._has_own_names() else None
+
+    def _has_own_names(self) -> bool:
+        """Whether the names here are a function's, which only its own statements change."""
+        return self.scope is not self.module and not self.is_changed_from_outside
 
     def _arm(self, believed: list[set[str]], body: list[ast.stmt]) -> Callable[[], int]:
         def run() -> int:
             for names in believed:
                 self.believe(names)
-            return self.block(body)
+            self.choosing += 1
+            try:
+                return self.block(body)
+            finally:
+                self.choosing -= 1
 
         return run
 
@@ -148,6 +173,13 @@ class Branches(Calls):
 
     def _once(self, body: list[ast.stmt], start: Callable[[], None]) -> None:
         """A loop's body on values of which nothing is assumed, since earlier rounds made them."""
+        self.branching += 1
+        try:
+            self._run_once(body, start)
+        finally:
+            self.branching -= 1
+
+    def _run_once(self, body: list[ast.stmt], start: Callable[[], None]) -> None:
         before = self.scope.names
         havocked = dict(before)
         names = self.assigned.get(id(body))
@@ -178,9 +210,11 @@ class Branches(Calls):
     def _try(self, node: Any) -> int:
         before = self.scope.names
         self.scope.names = dict(before)
+        self.branching += 1
         end = self.block(node.body)
         if end == RUNS_ON:
             end = self.block(node.orelse)
+        self.branching -= 1
         after = self.scope.names
         self.scope.names = self._joined([after, before]) if node.handlers else after
         handled = self.scope.names
@@ -210,7 +244,17 @@ class Branches(Calls):
     def _match(self, node: ast.Match) -> int:
         subject = self.eval(node.subject)
         runs = [self._case(case, subject) for case in node.cases]
-        return self._branches(runs, may_skip=True)
+        answers = self._match_answers(node)
+        return self._branches(runs, may_skip=True not in answers, dead=_dead(answers))
+
+    def _match_answers(self, node: ast.Match) -> list[bool | None]:
+        if not self._has_own_names():
+            return []
+        try:
+            subject = conditions.compute(node.subject, self.scope.names)
+        except (conditions.Undecided, ArithmeticError, TypeError, ValueError, IndexError):
+            return []
+        return [None if case.guard else conditions.matches(case.pattern, subject) for case in node.cases]
 
     def _case(self, case: ast.match_case, subject: Value) -> Callable[[], int]:
         def run() -> int:

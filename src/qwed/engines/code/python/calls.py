@@ -94,6 +94,8 @@ class Calls(Expressions):
     def _method(self, node: ast.Call, receiver: Value, name: str) -> Value:
         args, kwargs, opened = self._arguments(node)
         call = Call("." + name, args, kwargs, node.lineno, receiver, open=opened)
+        if name == "pop" and isinstance(receiver, Items) and self._is_straight(node.func):
+            return self._taken_out(receiver, args)
         made = self._known_method(receiver, name, call)
         if made is not None:
             return made
@@ -200,6 +202,22 @@ class Calls(Expressions):
                 receiver.open = True
                 return Const(None)
         return None
+
+    def _is_straight(self, method: ast.expr) -> bool:
+        """A list of this function alone, changed where no branch or loop is around."""
+        owner = method.value if isinstance(method, ast.Attribute) else None
+        is_own = isinstance(owner, ast.Name) and owner.id in self.scope.names
+        return is_own and self.scope is not self.module and self.branching == 0
+
+    def _taken_out(self, receiver: Items, args: list[Value]) -> Value:
+        index = args[0] if args else Const(-1)
+        if receiver.open or not (isinstance(index, Const) and isinstance(index.data, int)):
+            receiver.open = True
+            return self.element(receiver)
+        if not -len(receiver.items) <= index.data < len(receiver.items):
+            receiver.open = True
+            return Unknown(receiver.taint)
+        return receiver.items.pop(index.data)
 
     def _open_in_loops(self, receiver: Items) -> None:
         if len(self.pending) > 1 and self.unrolled == 0:

@@ -113,7 +113,8 @@ class Expressions(Texts):
         self.believe(guards.when_false(node.test, self.is_validator))
         other = self.eval(node.orelse)
         self.scope.names = names
-        return join(chosen, other)
+        answer = self.decided(node.test)
+        return join(chosen, other) if answer is None else chosen if answer else other
 
     def _sequence(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
         items: list[Value] = []
@@ -161,7 +162,7 @@ class Expressions(Texts):
                 if each.format_spec is not None:
                     self.eval(each.format_spec)
                 value = self.eval(each.value)
-                plain = each.conversion == -1 and each.format_spec is None
+                plain = each.conversion in (-1, ord("s")) and each.format_spec is None
                 parts.extend(
                     parts_of(value) if plain else (Unknown(value.taint, getattr(value, "shape", "")),)
                 )

@@ -10,6 +10,7 @@ from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
 from qwed.engines.code.python.purity import judge_purity
 from qwed.engines.code.python.scopes import Names
+from qwed.engines.code.vendor_keys import find_vendor_keys
 from qwed.engines.code.verdict import CodeVerdict, Problem, Report
 
 LANGUAGE: Final = "python"
@@ -22,7 +23,7 @@ _PLAIN_CODINGS: Final = frozenset(
 
 def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     try:
-        tree = parse(text)
+        tree, rewritten = parse(text)
     except (SyntaxError, ValueError) as error:
         return CodeVerdict(LANGUAGE, malformed=_said(error), purity="does not parse")
     except (RecursionError, MemoryError):
@@ -31,13 +32,17 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
     _check_coding(text, report)
+    if rewritten is not None and not rewritten.is_whole:
+        report.doubt("newer-grammar", 1, "a construct of a newer grammar is read in part")
+    for line in find_vendor_keys(text):
+        report.harm("hard-coded-secret", line, text.splitlines()[line - 1])
     if "stratum" in text.lower() or "mining." in text:
         _check_pools(tree, report)
     try:
         run.run(tree)
         names = Names(tree)
         home = names.is_home()
-        pure, purity = _purity(tree, names, report)
+        pure, purity = _purity(tree, names, report) if rewritten is None else (False, "has a newer grammar")
     except OutOfSteps:
         report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
         pure, purity = False, "not followed to its end"

@@ -29,6 +29,8 @@ from qwed.engines.code.python.names import (
     REQUEST_PARAMETERS,
     ROUTE_DECORATORS,
     SOURCES,
+    VIEW_CLASSES,
+    VIEW_METHODS,
 )
 from qwed.engines.code.python.values import (
     UNKNOWN,
@@ -50,6 +52,14 @@ from qwed.engines.code.python.values import (
     with_taint,
 )
 from qwed.engines.code.verdict import MAX_NESTING
+
+
+def _sets_names(tree: ast.Module) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
+        or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.NamedExpr))
+        for node in ast.walk(tree)
+    )
 
 
 def _is_flask(decorator: Value) -> bool:
@@ -100,7 +110,9 @@ class Interpreter(Branches):
             self.doubt("nested-too-deeply", line)
             return None
         try:
-            tree = parse(text)
+            tree = parse(text).tree
+            # Run in place, it may set names here that a function would not see.
+            self.is_changed_from_outside |= _sets_names(tree)
         except (SyntaxError, ValueError):
             self.doubt("nested-code-does-not-parse", line)
             return None
@@ -383,8 +395,12 @@ class Interpreter(Branches):
     def _decorated(self, decorator: ast.expr, value: Value, function: Function) -> Value:
         called = self.eval(decorator)
         name = called.path.removesuffix("()").rpartition(".")[2] if isinstance(called, Ref) else ""
+        if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute):
+            # The application may be one that a function was given: `def init(app): @app.route(…)`.
+            name = name or decorator.func.attr
         if isinstance(decorator, ast.Call) and name in ROUTE_DECORATORS:
-            function.remote = "flask" if _is_flask(called) else "web"
+            is_flask = _is_flask(called) or (name == "route" and self._answers_for_flask(called))
+            function.remote = "flask" if is_flask else "web"
             function.numbers = _numbers_in(called)
             return value
         if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
@@ -392,6 +408,10 @@ class Interpreter(Branches):
         if isinstance(called, (Function, Partial, Choice)):
             self.call(called, [value], {}, decorator.lineno)
         return value
+
+    def _answers_for_flask(self, called: Value) -> bool:
+        request = self.scope.find("request")
+        return not isinstance(called, Ref) and isinstance(request, Ref) and request.path.startswith("flask.")
 
     def _class(self, node: ast.ClassDef) -> None:
         bases = [self.eval(base) for base in node.bases]
@@ -415,6 +435,10 @@ class Interpreter(Branches):
         self.scope.set(node.name, value)
 
     def _check_class(self, cls: Class, node: ast.ClassDef, keywords: dict[str | None, Value]) -> None:
+        if any(isinstance(base, Ref) and base.path in VIEW_CLASSES for base in cls.bases):
+            for method in cls.attributes.values():
+                if isinstance(method, Function) and method.name in VIEW_METHODS:
+                    method.remote = "flask"
         metaclass = keywords.get("metaclass")
         if isinstance(metaclass, Ref):
             self.escaping(metaclass, node.lineno, hidden=True)

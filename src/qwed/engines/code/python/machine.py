@@ -1,9 +1,10 @@
 """What an abstract run keeps: scopes, steps, what was reported; and the rules it is judged by."""
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from qwed.engines.code.python import folding
 from qwed.engines.code.python.names import (
@@ -12,6 +13,7 @@ from qwed.engines.code.python.names import (
     DANGEROUS_CALLS,
     SOURCES,
 )
+from qwed.engines.code.python.newer import Rewritten, rewrite
 from qwed.engines.code.python.values import (
     CLEAN,
     UNKNOWN,
@@ -44,11 +46,32 @@ MAX_PATH: Final = 160
 RUNS_ON, LEAVES_BODY, LEAVES = 0, 1, 2
 
 
-def parse(text: str) -> ast.Module:
-    """Like `ast.parse`, without the warnings that the text's author should see, not we."""
+class Parsed(NamedTuple):
+    """A tree, and what was rewritten to get it: a newer grammar than this interpreter's."""
+
+    tree: ast.Module
+    rewritten: Rewritten | None = None
+
+
+def parse(text: str) -> Parsed:
+    """Like `ast.parse`, of every grammar, without the warnings that the text's author should see, not we."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        try:
+            return Parsed(ast.parse(text))
+        except SyntaxError as error:
+            return _parse_newer(text, error)
+
+
+def _parse_newer(text: str, error: SyntaxError) -> Parsed:
+    rewritten = rewrite(text)
+    if rewritten is None:
+        raise error
+    try:
+        return Parsed(ast.parse(rewritten.text), rewritten)
+    except (SyntaxError, ValueError):
+        # What was said of the text as it is written is what its author understands.
+        raise error from None
 
 
 class OutOfSteps(Exception):
@@ -184,6 +207,9 @@ def is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+_CHANGES_NAMES: Final = re.compile(r"nonlocal|locals|vars|_getframe|settrace|setprofile|f_back")
+
+
 class Machine:
     """The state of one run, and the lookups that every part of it needs."""
 
@@ -216,6 +242,12 @@ class Machine:
         self.star_modules: list[str] = []
         self.function_names: list[str] = []
         self.has_walrus = ":=" in source
+        # Whether something else than its own statements may change a function's names.
+        self.is_changed_from_outside = _CHANGES_NAMES.search(source) is not None
+        # How many branches and loops are around the statement that runs.
+        self.branching = 0
+        # Of these, how many conditions.
+        self.choosing = 0
         self.assigned: dict[int, set[str]] = {}
         self.unbounded_loops = 0
         # Of these, how many neither end nor wait.
@@ -312,6 +344,9 @@ class Machine:
         raise NotImplementedError
 
     def is_validator(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def decided(self, test: ast.expr) -> bool | None:
         raise NotImplementedError
 
     def make_function(self, node: Any) -> Function:

@@ -31,7 +31,8 @@ _PACKAGES: Final = """
     instructor invoke ipdb ipykernel IPython ipywidgets isodate isort itsdangerous jax jaxlib jieba jinja2
     jira jmespath joblib jose json5 jsonpatch jsonpath_ng jsonpickle jsonschema jupyter jwt kafka keras
     keyboard keyring kivy kombu kornia kubernetes langchain langchain_community langchain_core
-    langchain_openai langdetect langgraph launchdarkly ldap ldap3 lightgbm lightning line_profiler litellm
+    langchain_openai langdetect langgraph launchdarkly ldap ldap3 lightgbm elementpath fabric
+    invoke urllib3 pycurl psutil podman lightning line_profiler litellm
     litestar llama_index locust loguru lxml lz4 magic mako markdown markdown_it markupsafe marshmallow
     matplotlib mechanize memcache minio missingno mistralai mistune mlflow mmh3 mock modin mongoengine
     moto moviepy mpmath msgpack msgspec mss multidict munch mutagen mygene mypy mysql MySQLdb natsort

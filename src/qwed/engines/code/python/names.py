@@ -155,6 +155,12 @@ SOURCES: Final[Mapping[str, str]] = {
     "os.getenv()": ENVIRONMENT,
     "flask.request": REMOTE,
     "request": REMOTE,
+    "quart.request": REMOTE,
+    "sanic.request.Request": REMOTE,
+    "bottle.request": REMOTE,
+    "falcon.Request": REMOTE,
+    "aiohttp.web.Request": REMOTE,
+    "django.http.HttpRequest": REMOTE,
     "starlette.requests.Request": REMOTE,
     "fastapi.Request": REMOTE,
     "cgi.FieldStorage()": REMOTE,
@@ -186,6 +192,9 @@ ROUTE_DECORATORS: Final = frozenset(
 )
 # Decorated so, a function runs nothing of a client's.
 FLASK_APPS: Final = ("flask.Flask()", "flask.Blueprint()", "bottle", "quart.Quart()")
+
+VIEW_CLASSES: Final = frozenset({"flask.views.MethodView", "flask.views.View", "flask_restful.Resource"})
+VIEW_METHODS: Final = frozenset({"get", "post", "put", "delete", "patch", "dispatch_request"})
 
 # What is left of a value after these is no longer able to inject: path of the call → shape.
 SANITIZERS: Final[Mapping[str, str]] = {

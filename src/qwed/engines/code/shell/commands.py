@@ -4,15 +4,30 @@ import re
 from typing import Any, Final
 
 from qwed.engines.code import places
-from qwed.engines.code.shell import again, builtins, clouds, destroying, reading, running, sending, words
+from qwed.engines.code.shell import (
+    again,
+    builtins,
+    clouds,
+    destroying,
+    interpreting,
+    reading,
+    running,
+    scripts,
+    sending,
+    words,
+)
+from qwed.engines.code.shell.capabilities import is_listed
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.showing import is_word, shows_itself, stops_machine
+from qwed.engines.code.shell.telling import judge_told, judge_variable, mentions_shell
 from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
     **reading.COMMANDS,
+    **scripts.COMMANDS,
+    **interpreting.COMMANDS,
     **running.COMMANDS,
     **destroying.COMMANDS,
     **sending.COMMANDS,
@@ -34,6 +49,7 @@ _ONLY_NAME_FILES: Final = frozenset(
         "touch",
         "ssh",
         "ssh-keygen",
+        "ssh-add",
         "cd",
         "pwd",
         "git",
@@ -63,6 +79,8 @@ _ONLY_NAME_FILES: Final = frozenset(
         "wget",
         "scp",
         "rsync",
+        "logger",
+        "notify-send",
     ]
 )
 _SENSITIVE_SAMPLES: Final = (
@@ -107,6 +125,12 @@ class Tables:
     def name_variable(self, run: Runner, text: str, line: int) -> None:
         again.name_variable(run, text, line)
 
+    def knows(self, name: str) -> bool:
+        return is_known(name)
+
+    def set_variable(self, run: Runner, name: str, value: str, line: int) -> None:
+        judge_variable(run, name, value, line)
+
     def _unknown_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         """A name with a hole is a doubt in any case, and is judged as if the hole were empty too."""
         if "network" in run.word_marks:
@@ -142,7 +166,7 @@ def _is_specific(pattern: str) -> bool:
 
 
 # Fed by a pipe or a text, these run what comes in.
-_RUN_WHAT_THEY_READ: Final = running.SHELLS | frozenset(
+_RUN_WHAT_THEY_READ: Final = scripts.SHELLS | frozenset(
     [
         "python",
         "python2",
@@ -180,6 +204,7 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     was_muted, run.is_muted = run.is_muted, run.is_guess and known is not None and not shows
     try:
         _check_arguments(run, base, args, line)
+        judge_told(run, known or base, args, stdin, line)
         rule = COMMANDS.get(known or "")
         if rule is not None:
             return rule(run, [known or base, *args], stdin, line)
@@ -205,7 +230,7 @@ def _runs_alone(run: Runner, name: str, known: str, args: list[str]) -> bool:
 
 def _title(base: str) -> str | None:
     """The name by which the tables know a program."""
-    if base in COMMANDS or base in PROGRAMS or base in BUILT_IN:
+    if base in COMMANDS or base in PROGRAMS or base in BUILT_IN or is_listed(base):
         return base
     if base.startswith("mkfs."):
         return "mkfs"
@@ -223,26 +248,28 @@ def _is_defined(run: Runner, name: str) -> bool:
     return name in run.own_functions or run.has_sourced
 
 
-_SHELL_NAMES: Final = "|".join(sorted(running.SHELLS))
-_A_SHELL: Final = re.compile(rf"/(?:\w+/)*(?:{_SHELL_NAMES})(?=[\s,]|$)")
-_RUNS_ITS_VALUE: Final = re.compile(
-    r"--(?:filter|compress-program|exec|eval|command|cmd|rsh|pager|shell|wrapper|up|script)=(.+)", re.S
-)
+# What a program that only reads is given is no command.
+_LOOKS: Final = (frozenset[str](), frozenset({"file-read"}))
 
 
 def _program(run: Runner, name: str, known: str | None, args: list[str], line: int) -> Stream:
     """A program without a rule of its own, the script's or an installed one. Handed a shell, it runs it."""
+    effects = PROGRAMS.get(known or "", _STARTS)
     for index, arg in enumerate(map(words.plain, args)):
-        is_named = arg in running.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
+        is_named = arg in scripts.SHELLS and args[index + 1 : index + 2] in (["-c"], ["-i"], ["-p"])
         if is_named or _A_SHELL.fullmatch(arg):
             run.execute([arg, *args[index + 1 :]], EMPTY, line)
             break
-        if _A_SHELL.match(arg):
-            run.run_text(arg.replace(",", " "), EMPTY, line)
+    if mentions_shell(args) and (effects not in _LOOKS or is_listed(known or "")):
+        run.doubt("spawns-a-shell", line)
     if known is None or "/" in name:
-        return running.run_file(run, name, line)
-    run.report.effects.update(PROGRAMS.get(known, ()))
+        return scripts.run_file(run, name, line)
+    run.report.effects.update(effects)
     return UNREAD
+
+
+_STARTS: Final = frozenset({"process"})
+_A_SHELL: Final = re.compile(rf"/(?:\w+/)*(?:{'|'.join(sorted(scripts.SHELLS))})")
 
 
 def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None:
@@ -252,15 +279,23 @@ def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None
             run.harm("reads-sensitive-file", line)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             run.harm("reverse-shell", line)
-        if (handed := _RUNS_ITS_VALUE.match(text)) and (shell := _A_SHELL.search(handed.group(1))):
-            run.run_text(handed.group(1)[shell.start() :], EMPTY, line)
         if text.startswith("stratum") and "://" in text:
             run.harm("mines-currency", line)
+
+
+# A path that stands within an argument: `load("/etc/shadow")`, `concat:/etc/shadow`.
+_WITHIN: Final = re.compile(r"[\"'(:](~?/[\w./~-]{2,200})")
+_MAX_LOOKED_AT: Final = 4_096
 
 
 def _names_secret(arg: str, text: str) -> bool:
     if words.has_glob(arg):
         pattern = words.glob_pattern(arg)
         return any(pattern.fullmatch(sample) for sample in _SENSITIVE_SAMPLES)
-    candidates = (text, text.partition("=")[2], text.partition("@")[2])
+    candidates = (
+        text,
+        text.partition("=")[2],
+        text.partition("@")[2],
+        *_WITHIN.findall(text[:_MAX_LOOKED_AT]),
+    )
     return any(places.is_sensitive(candidate.replace(HOLE, "x")) for candidate in candidates if candidate)

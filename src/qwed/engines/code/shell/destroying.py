@@ -6,6 +6,7 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.clouds import judge_cloud
+from qwed.engines.code.shell.looking import only_looks
 from qwed.engines.code.shell.reading import SETS_ID, Rule, file_marks, from_here, leaves_traces, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
@@ -44,7 +45,7 @@ def destroy(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     if argv[0] == "wevtutil" or any(map(leaves_traces, args)):
         run.harm("covers-tracks", line)
-    if not any(arg in ("--version", "--help", "-l", "--list") for arg in args):
+    if not only_looks(argv[0], args):
         run.harm("destructive-command", line)
     return EMPTY
 
@@ -168,49 +169,17 @@ def kill_by_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stre
     return EMPTY
 
 
-_GIT_RUNS: Final = re.compile(
-    r"(?:core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath|askPass)|alias\.\w+|diff\.\w+|pager\.\w+|"
-    r"credential\.helper|filter\.\w+\.\w+|sequence\.editor)(?:=(.*))?$",
-    re.S,
-)
-_GIT_RUNS_NEXT: Final = re.compile(r"--(?:\w+(?:-name)?-filter|exec|upload-pack|receive-pack)|-x")
 _GIT_REWRITES: Final = frozenset({"--force", "-f", "--mirror", "--delete", "-d", "--force-with-lease"})
 
 
 def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("process")
     args = [words.plain(arg) for arg in argv[1:]]
-    for index, arg in enumerate(args):
-        found = _GIT_RUNS.match(arg)
-        if found and ("config" in args or "-c" in args[:index]):
-            _judge_git_setting(run, arg, found.group(1) or "".join(args[index + 1 : index + 2]), line)
-        if arg.startswith("ext::"):
-            run.harm("runs-text", line)
-        if _GIT_RUNS_NEXT.fullmatch(arg) and index + 1 < len(args):
-            run.run_text(args[index + 1], EMPTY, line)
-    _judge_git_words(run, args, line)
     if "push" in args and (_GIT_REWRITES & set(args) or any(arg.startswith("+") for arg in args)):
         run.doubt("rewrites-shared-history", line)
     if args[:1] and args[0] in ("clone", "fetch", "pull", "push"):
         run.report.effects.add("network")
     return UNREAD
-
-
-def _judge_git_words(run: Runner, args: list[str], line: int) -> None:
-    """`git bisect run command`, `git submodule foreach command`."""
-    for first, second in (("bisect", "run"), ("submodule", "foreach")):
-        if first in args and second in args:
-            rest = [arg for arg in args[args.index(second) + 1 :] if arg != "--recursive"]
-            run.run_text(" ".join(rest), EMPTY, line)
-
-
-def _judge_git_setting(run: Runner, name: str, value: str, line: int) -> None:
-    if value.startswith("!") or (
-        name.startswith("core.") and not name.startswith(("core.editor", "core.pager"))
-    ):
-        run.doubt("runs-text", line)
-    if value and not name.startswith("core.hooksPath"):
-        run.run_text(value.lstrip("!"), EMPTY, line)
 
 
 _DELETING: Final = frozenset(
@@ -270,22 +239,16 @@ def _run_inside(run: Runner, args: list[str], line: int) -> None:
             return
 
 
-_CLIENT_RUNS: Final = re.compile(r"\\!\s*(.+)|copy\s[^\n]+?\bprogram\s+'([^']+)'", re.I)
-
-
 def database(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("database")
     text = " ".join(map(words.plain, argv[1:])) + "\n" + (stdin.text or "")
     if places.destroys_tables(text):
         run.harm("destructive-command", line)
-    for found in _CLIENT_RUNS.finditer(text):
-        run.doubt("runs-text", line)
-        run.run_text(found.group(1) or found.group(2), EMPTY, line)
     return Stream(None, stdin.marks)
 
 
 def crontab(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    if argv[1:] != ["-l"]:
+    if "-l" not in argv[1:]:
         run.harm("persistence", line)
     return EMPTY
 
@@ -301,10 +264,10 @@ def services(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     if {"stop", "disable", "mask", "kill"} & set(args) and any(map(_WATCHES.match, args)):
         run.harm("disables-protection", line)
-    for arg in args:
-        if arg in _SERVICE_VERBS:
-            run.harm(_SERVICE_VERBS[arg], line)
-            break
+    verb = next((arg for arg in args if arg in _SERVICE_VERBS), None)
+    # What a user starts and stops is the user's own.
+    if verb is not None and not ("--user" in args and _SERVICE_VERBS[verb] == "system-service"):
+        run.harm(_SERVICE_VERBS[verb], line)
     return UNREAD
 
 
@@ -336,7 +299,8 @@ def stay_behind(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
 
 
 def take_over(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    if len(argv) > 1 or argv[0] not in ("mount", "sysctl"):
+    args = [words.plain(arg) for arg in argv[1:]]
+    if not only_looks(argv[0], args):
         run.harm("privilege", line)
     return EMPTY
 
@@ -352,11 +316,8 @@ def network_settings(run: Runner, argv: list[str], stdin: Stream, line: int) -> 
     return UNREAD
 
 
-_LOOKING: Final = frozenset({"-L", "--list", "-S", "list", "status", "--state", "--list-all", "-nL", "-vnL"})
-
-
 def protection(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    if not _LOOKING & {words.plain(arg) for arg in argv[1:]}:
+    if not only_looks(argv[0], [words.plain(arg) for arg in argv[1:]]):
         run.harm("disables-protection", line)
     return UNREAD
 
@@ -388,7 +349,9 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("usermod userdel deluser groupadd gpasswd passwd chpasswd visudo", take_over),
     **rules("setfacl gcore", take_over),
     **rules("ip route ifconfig brctl nmcli", network_settings),
-    **rules("vipw chsh setcap insmod modprobe rmmod kexec sysctl mount umount swapon swapoff", take_over),
+    **rules(
+        "vipw chsh chage setcap insmod modprobe rmmod kexec sysctl mount umount swapon swapoff", take_over
+    ),
     **rules("iptables ip6tables nft ufw setenforce auditctl firewall-cmd apparmor_parser", protection),
     **rules("pfctl spctl csrutil", protection),
 }

@@ -31,7 +31,11 @@ _TABLE: Final = {
         sensors seq sipcalc sl slabtop sleep stty sw_vers sysinfo system_profiler systeminfo tabs tasklist
         test tic timedatectl tldr toe toilet top tput true tsort tty turbostat ulimit uname units upower
         uptime users uuidgen vmstat w watch whatis whereis which who whoami xdpyinfo xkcdpass xrandr xset
-        yes zdump
+        yes zdump aa-status aureport ausearch bmon bootctl coredumpctl dstat dumpe2fs faillog getenforce
+        getsebool gpustat hwinfo iotop lastcomm lshw lvdisplay lvs modinfo networkctl ntpstat numastat nvitop
+        nvtop pvdisplay pvs quota repquota rfkill sestatus smartctl systemd-analyze systemd-cgls
+        systemd-cgtop systemd-detect-virt systemd-escape udevadm vgdisplay vgs xfs_info iptables-save
+        ip6tables-save lsinitramfs
     """,
     # Reads files and prints what it makes of them.
     "file-read": """
@@ -91,6 +95,12 @@ _TABLE: Final = {
     """,
     # Starts other programs: builds, tests, runs, waits for changes.
     "process": """
+        R accelerate air bacon bentoml check-jsonschema dask
+        bibtex biber jar jdeprscan jlink jpackage keytool kpsewhich makeindex makeinfo mktexlsr
+        deepspeed devcontainer eas fvm gomplate goreleaser
+        gosec govulncheck knip lefthook logger madge melos mitmdump mitmproxy mitmweb mockgen ollama oxlint
+        pgbench pyproject-build ray size-limit sqlfluff sshd sst staticcheck supervisorctl swiftformat taplo
+        torchrun tuist xcbeautify zenml dprint mysqlcheck mysqlshow mysqlslap
         VBoxManage aapt ab abduco act adb advisor airflow alembic alertmanager amplify amtool ansible
         ansible-doc ansible-galaxy ansible-inventory ansible-lint ansible-playbook ant apachectl apksigner
         aplay appium architect arecord argo argocd asciinema asdf astro async-profiler atlas atom auditwheel
@@ -148,6 +158,7 @@ _TABLE: Final = {
     """,
     # Reaches other machines.
     "network": """
+        calicoctl cilium huggingface-cli hf kubetail pg_basebackup talosctl
         acme.sh act_runner akamai aliyun amass arc aria2c arp arping aws aws-vault axel az azcopy berglas
         borg bq buildkite-agent bw bx bzr certbot cf chronyc clickhouse-client cqlsh createdb createuser
         crictl ctr curl curlie cvs darcs datadog-ci datasette dig docker doctl dog doggo doh dredd drill

@@ -17,16 +17,6 @@ _OUTPUTS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tt
 _FIRST_IS_TEXT: Final = frozenset({"sed"})
 _NO_FILES: Final = NEEDS_NO_INPUT | {"tr", "openssl"}
 _SED_RUNS: Final = re.compile(r"^s(.).*\1.*\1[gpiI0-9]*e|(?:^|;)\s*\d*e\s+\S")
-_RUNS_COMMAND: Final = re.compile(
-    r"--(?:checkpoint-action=exec|to-command|use-compress-program|rsh-command|info-script"
-    r"|new-volume-script)=(.*)",
-    re.S,
-)
-
-
-_COMMAND_FOLLOWS: Final = frozenset(
-    ["-I", "-F", "-TT", "--unzip-command", "--use-compress-program", "--to-command", "--rsh-command"]
-)
 
 
 def file_marks(path: str) -> frozenset[str]:
@@ -199,14 +189,7 @@ def archive(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.update({"file-read", "file-write"})
     marks = frozenset({"file", "archive"})
     args = [words.plain(arg) for arg in argv[1:]]
-    for index, arg in enumerate(args[:-1]):
-        if arg in _COMMAND_FOLLOWS and not args[index + 1].startswith("-"):
-            run.run_text(args[index + 1], EMPTY, line)
     for arg in args:
-        found = _RUNS_COMMAND.match(arg)
-        if found:
-            run.run_text(found.group(1), EMPTY, line)
-            run.doubt("runs-text", line)
         marks |= file_marks(arg)
     return Stream(None, marks)
 
@@ -262,6 +245,16 @@ def move(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if len(paths) > 1:
         run.judge.write(run, paths[-1], line, run.contents(paths[0]))
     return EMPTY
+
+
+def make_scratch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`mktemp` prints a name in scratch space that nobody has used before."""
+    run.report.effects.add("file-write")
+    operands = [arg for arg in argv[1:] if not arg.startswith("-")]
+    if operands or "-p" in argv:
+        return UNREAD
+    run.scratch += 1
+    return Stream(f"/tmp/tmp.{run.scratch}\n")  # noqa: S108 - a name, not used as a file
 
 
 def make_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -321,5 +314,6 @@ COMMANDS: Final[dict[str, Rule]] = {
     "journalctl": journal,
     **rules("touch mkdir mkfifo mknod split csplit", make_files),
     "ln": link,
+    "mktemp": make_scratch,
     "history": history,
 }

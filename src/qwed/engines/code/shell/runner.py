@@ -56,25 +56,6 @@ _WELL_KNOWN: Final = {
     "IFS": " \t\n",
 }
 _WHOLE: Final = {"HOME": "~", "PWD": ".", "IFS": " \t\n", "SHELL": "/bin/bash", "BASH": "/bin/bash"}
-_RUN_BY_OTHERS: Final = frozenset(
-    [
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "LD_AUDIT",
-        "BASH_ENV",
-        "ENV",
-        "PROMPT_COMMAND",
-        "PYTHONSTARTUP",
-        "DYLD_INSERT_LIBRARIES",
-        "GIT_SSH_COMMAND",
-        "PERL5OPT",
-        "NODE_OPTIONS",
-    ]
-)
-# Other programs run what these say.
-_RUN_AS_COMMANDS: Final = frozenset(
-    ["PAGER", "MANPAGER", "GIT_PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN"]
-)
 # A shell substitutes in these before it shows them.
 _PROMPT: Final = re.compile(r"PS\d?|RPS\d|RPROMPT|PROMPT\d?|SPROMPT")
 _ENDLESS_CONDITIONS: Final = frozenset({"true", ":", "false", "((1))", "[1]"})
@@ -100,6 +81,10 @@ class Judge(Protocol):
     def evaluate_node(self, run: "Runner", node: Any) -> None: ...
 
     def name_variable(self, run: "Runner", text: str, line: int) -> None: ...
+
+    def knows(self, name: str) -> bool: ...
+
+    def set_variable(self, run: "Runner", name: str, value: str, line: int) -> None: ...
 
 
 class Runner:
@@ -140,6 +125,8 @@ class Runner:
         # Effects of the commands that are done; the report's are those of the one that runs.
         self.settled: set[str] = set()
         self.directory = ""
+        # How many names in scratch space the script has asked for.
+        self.scratch = 0
         # How many commands deep this command is: one that another one starts is at least the second.
         self.started_by = 0
         self.wrappers = 0
@@ -338,7 +325,8 @@ class Runner:
             self._check_background(body)
         rounds = values if len(values) <= MAX_ROUNDS else [*values[:MAX_ROUNDS], HOLE]
         made = EMPTY
-        for value in rounds:
+        # What looks empty here may be filled by whoever runs the script: `for x in "$@"`.
+        for value in rounds or [HOLE]:
             self.variables[self.text(variable)] = HOLE if words.has_glob(value) else words.plain(value)
             made = joined(made, self.run(body, stdin))
         return made
@@ -447,14 +435,14 @@ class Runner:
         self.variables[name] = value if len(value) <= words.MAX_WORD else HOLE
         self.steps += len(value) >> 7
         scratch_first = value.startswith((".:", "/tmp", "/dev/shm")) or value == "."  # noqa: S108 - not used
-        if (name in _RUN_BY_OTHERS and value) or (name == "PATH" and scratch_first):
+        if name == "PATH" and scratch_first:
             self.harm("injects-into-programs", self.line(node))
         elif name in _HISTORY_VARIABLES and value in ("", "0", "/dev/null"):
             self.harm("covers-tracks", self.line(node))
         elif name in self.integers or _PROMPT.fullmatch(name):
             self.judge.evaluate(self, value, self.line(node))
-        elif name in _RUN_AS_COMMANDS and value and HOLE not in value:
-            self.run_text(value.lstrip("|&- "), EMPTY, self.line(node))
+        elif value:
+            self.judge.set_variable(self, name, value, self.line(node))
 
     def _lines(self, node: Any) -> list[list[Any]]:
         """The children of a node, apart where a line ends: the grammar at times reads on past the end."""

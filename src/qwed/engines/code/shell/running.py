@@ -1,268 +1,16 @@
-"""Commands that run other commands: shells, interpreters, wrappers, `find -exec`."""
+"""Commands that run other commands: wrappers, `find -exec`, `xargs`."""
 
 import re
 from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, file_marks, print_environment, rules
+from qwed.engines.code.shell.reading import Rule, print_environment, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.scripts import after_options, option_value, run_string
 from qwed.engines.code.shell.words import HOLE
 
-SHELLS: Final = frozenset(["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "csh", "tcsh", "mksh"])
-_SHELL_OPTIONS_WITH_VALUE: Final = frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"})
-_AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _ASSIGNMENT: Final = re.compile(r"^\w+=")
-_INJECTING: Final = ("LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "BASH_ENV=")
-
-
-def run_string(run: Runner, text: str, stdin: Stream, line: int) -> Stream:
-    """Text that a shell will read as commands."""
-    if HOLE in text:
-        if text.strip(HOLE + " ") == "":
-            return _unknown_text(run, run.word_marks, line)
-        # The rest is still read; the hole itself may say anything.
-        run.doubt("dynamic-command", line)
-    return run.run_text(text, stdin, line)
-
-
-def _unknown_text(run: Runner, marks: frozenset[str], line: int) -> Stream:
-    if "network" in marks:
-        run.harm("download-and-run", line)
-    else:
-        run.doubt("runs-text", line)
-    return UNREAD
-
-
-def run_stream(run: Runner, stdin: Stream, line: int) -> Stream:
-    if stdin.text is None:
-        _unknown_text(run, stdin.marks, line)
-        return Stream(None, frozenset({"shell"}))
-    return run.run_text(stdin.text, EMPTY, line) if stdin.text.strip() else EMPTY
-
-
-def run_file(run: Runner, path: str, line: int) -> Stream:
-    """A script file: read if this script wrote it, otherwise trusted only where the project keeps its own."""
-    run.report.effects.add("process")
-    known = run.written.get(path) or run.written.get(path.removeprefix("./"))
-    if known is not None:
-        return run_stream(run, known, line)
-    if HOLE in path or places.is_scratch(path):
-        run.doubt("runs-another-file", line)
-    return UNREAD
-
-
-def shell(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """`sh -c text`, `sh file`, `sh` reading its standard input."""
-    run.report.effects.add("process")
-    args = [words.plain(arg) for arg in argv[1:]]
-    index = 0
-    while index < len(args) and args[index].startswith(("-", "+")) and args[index] != "-":
-        option = args[index]
-        if not option.startswith("--") and "c" in option:
-            return _with_positional(run, argv[1:][index + 2 :], args[index + 1 : index + 2], stdin, line)
-        index += 2 if option in _SHELL_OPTIONS_WITH_VALUE else 1
-    # The grammar takes the number of a redirected descriptor (`sh 0<&1`) for a word.
-    rest = [arg for arg in args[index:] if arg not in ("-", "/dev/stdin", "0", "1", "2")]
-    if rest and "-s" not in args:
-        return run_file(run, rest[0], line)
-    if stdin is EMPTY or "terminal" in stdin.marks:
-        return _interactive(run, args, line)
-    return run_stream(run, stdin, line)
-
-
-def _interactive(run: Runner, args: list[str], line: int) -> Stream:
-    """A shell that takes its orders from a terminal. Started by another program, or with kept privileges, it
-    is the way out of whatever watches this one."""
-    options = "".join(arg[1:] for arg in args if re.fullmatch(r"-[a-zA-Z]+", arg))
-    is_started_by_another = (run.started_by > 1 or run.depth > 0) and not run.calling
-    if is_started_by_another or "p" in options or "i" in options:
-        run.harm("spawns-a-shell", line)
-    else:
-        run.doubt("runs-text", line)
-    return Stream(None, frozenset({"shell"}))
-
-
-def _with_positional(run: Runner, args: list[str], text: list[str], stdin: Stream, line: int) -> Stream:
-    if not text:
-        return UNREAD
-    positional, run.positional = run.positional, args[1:]
-    variables = dict(run.variables)
-    run.variables["0"] = words.plain(args[0]) if args else "sh"
-    try:
-        return run_string(run, text[0], stdin, line)
-    finally:
-        run.positional, run.variables = positional, variables
-
-
-def evaluate(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    run.report.effects.add("dynamic-execution")
-    return run_string(run, " ".join(words.plain(arg) for arg in argv[1:]), stdin, line)
-
-
-def source(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    if argv[1:2] and words.plain(argv[1]) in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
-        return run_stream(run, stdin, line)
-    run.has_sourced = True
-    return run_file(run, words.plain(argv[1]), line) if len(argv) > 1 else EMPTY
-
-
-# -- other languages -----------------------------------------------------------------------------------
-
-
-def python(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    return _interpreter(run, argv, stdin, line, "python", ("-c",))
-
-
-def node(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    return _interpreter(run, argv, stdin, line, "javascript", ("-e", "--eval", "-p", "--print", "-pe"))
-
-
-def _interpreter(
-    run: Runner, argv: list[str], stdin: Stream, line: int, language: str, flags: tuple[str, ...]
-) -> Stream:
-    run.report.effects.add("process")
-    args = [words.plain(arg) for arg in argv[1:]]
-    for index, arg in enumerate(args):
-        if arg in flags:
-            return _inspect(run, language, args[index + 1] if index + 1 < len(args) else "", line)
-        if language == "python" and re.fullmatch(r"-[A-Za-z]*c.+", arg, re.S):
-            return _inspect(run, language, arg.partition("c")[2], line)
-        if arg == "-m" or not arg.startswith("-"):
-            break
-    files = [arg for arg in args if not arg.startswith("-")]
-    if "-m" in args:
-        _judge_module(run, args[args.index("-m") + 1 :], line)
-    if files or "-m" in args:
-        return _language_file(run, language, files[0], line) if "-m" not in args else UNREAD
-    if stdin.text is not None:
-        return _inspect(run, language, stdin.text, line) if stdin.text.strip() else UNREAD
-    return _unknown_text(run, stdin.marks, line)
-
-
-_MODULE_EFFECTS: Final = {
-    **dict.fromkeys(("pip", "ensurepip", "webbrowser"), ("network",)),
-    **dict.fromkeys(("venv", "zipfile", "tarfile", "compileall", "build"), ("file-write",)),
-}
-_SERVERS: Final = frozenset({"http.server", "SimpleHTTPServer", "pyftpdlib", "uploadserver", "smtpd"})
-
-
-def _judge_module(run: Runner, args: list[str], line: int) -> None:
-    """`python -m http.server` hands out the files of a directory."""
-    if args:
-        run.report.effects.update(_MODULE_EFFECTS.get(args[0], ()))
-    if not args or args[0] not in _SERVERS:
-        return
-    directory = _option(args, ("-d", "--directory"))
-    if places.leaves_working_tree(directory or run.directory or "."):
-        run.harm("exfiltration", line)
-    elif _option(args, ("-b", "--bind")) not in _LOOPBACK:
-        run.doubt("listens", line)
-
-
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-def _language_file(run: Runner, language: str, path: str, line: int) -> Stream:
-    known = run.written.get(path)
-    if known is not None and known.text is not None:
-        return _inspect(run, language, known.text, line)
-    return run_file(run, path, line)
-
-
-def _inspect(run: Runner, language: str, text: str, line: int) -> Stream:
-    if HOLE in text:
-        _unknown_text(run, run.word_marks, line)
-    verdict = run.nested(language, text.replace(HOLE, "0"), run.depth + 1)
-    run.report.include(verdict, line, run.line_text(line))
-    return UNREAD
-
-
-_POWERS: Final = re.compile(
-    r"\b(?:system|exec|qx|popen|spawn|passthru|shell_exec|pcntl_exec|proc_open|syscall|fork|unlink|rmtree|rmdir|eval"
-    r"|[sS]ocket|"
-    r"TCPSocket|fsockopen|FileUtils|execute|open3|File\.delete)\b|`[^`]+`|%x|\|\s*getline|\|\s*&?\s*[\"']|"
-    r"open\s*\(?\s*\w*\s*,?\s*[\"'][|>]|/inet/(?:tcp|udp)/|net\.Dial|remove_tree|os\.remove"
-)
-_SOCKETS: Final = re.compile(r"[sS]ocket|TCP|fsockopen|net\.Dial|/inet/(?:tcp|udp)/")
-_DELETED: Final = re.compile(
-    r"\b(?:unlink|rmtree|remove_tree|rm_rf?|rmdir|FileUtils\.\w+|File\.delete"
-    r"|os\.remove)\b[^;\n]{0,80}?[\"'](/[^\"']*)[\"']"
-)
-_HANDED_OVER: Final = re.compile(
-    r"(?:system|exec|qx|popen|passthru|shell_exec|execute|pcntl_exec)\s*[({\[]?\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')"
-    r"|`([^`]+)`|\|\s*&?\s*\"([^\"]+)\"|\"([^\"]+)\"\s*\|\s*&?\s*getline|%x[\[{(]([^\])}]+)"
-    r"|qx[\[{(/]([^\])}/]+)"
-)
-
-
-def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """Perl, Ruby, PHP, Lua, AWK are not parsed: what they hand to a shell is, other powers are doubts."""
-    args = [words.plain(arg) for arg in argv[1:]]
-    if argv[0] not in _AWKS:
-        run.report.effects.add("process")
-    serves = _option(args, ("-S",)) if argv[0] == "php" else None
-    if serves is not None and serves.rpartition(":")[0] not in _LOOPBACK:
-        run.doubt("listens", line)
-    texts = _script_texts(argv[0], args)
-    files = [arg for arg in args if not arg.startswith("-")]
-    if not texts and not files:
-        if stdin.text is None:
-            return _unknown_text(run, stdin.marks, line)
-        texts = [stdin.text]
-    for text in texts:
-        _judge_script(run, text, line)
-    marks = stdin.marks
-    for path in files[1:]:
-        marks |= file_marks(path)
-    return Stream(None, marks)
-
-
-def _script_texts(name: str, args: list[str]) -> list[str]:
-    if name in _AWKS:
-        plain_args = [
-            arg
-            for index, arg in enumerate(args)
-            if not arg.startswith("-") and (index == 0 or args[index - 1] not in ("-F", "-v", "-f"))
-        ]
-        return plain_args[:1]
-    attached = [arg[2:] for arg in args if re.match(r"-[eE][^-\w]|-e\w+\W", arg)]
-    return attached + [
-        args[index + 1] for index, arg in enumerate(args[:-1]) if re.fullmatch(r"-\w*[eErBR]", arg)
-    ]
-
-
-def _judge_script(run: Runner, text: str, line: int) -> None:
-    if HOLE in text:
-        run.doubt("runs-text", line)
-    if not _POWERS.search(text):
-        return
-    handed = [
-        next(group for group in found.groups() if group is not None) for found in _HANDED_OVER.finditer(text)
-    ]
-    for command in handed[:8]:
-        run.run_text(command.replace('\\"', '"'), EMPTY, line)
-    if any(places.leaves_working_tree(path) for path in _DELETED.findall(text)):
-        run.harm("destructive-command", line)
-    elif _SOCKETS.search(text) and re.search(r"exec|system|dup|STDIN|/sh\b|getline|Command", text):
-        run.harm("reverse-shell", line)
-    elif not handed:
-        run.doubt("runs-text", line)
-
-
-# -- wrappers ------------------------------------------------------------------------------------------
-
-
-def after_options(args: list[str], takes_value: frozenset[str]) -> list[str]:
-    index = 0
-    while index < len(args):
-        text = words.plain(args[index])
-        if text == "--":
-            return args[index + 1 :]
-        if not text.startswith("-") or text == "-":
-            break
-        index += 2 if text in takes_value else 1
-    return args[index:]
 
 
 def in_place(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -294,7 +42,10 @@ def env(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         if text in ("-u", "-C", "--unset", "--chdir"):
             rest = rest[2:]
         elif text.startswith("-") or _ASSIGNMENT.match(text):
-            if text.startswith(_INJECTING) or re.match(r"^\w+=\(\) *\{", text):
+            name, given, value = text.partition("=")
+            if given and not text.startswith("-"):
+                run.judge.set_variable(run, name, value, line)
+            if re.match(r"^\w+=\(\) *\{", text):
                 run.harm("injects-into-programs", line)
             rest = rest[1:]
         else:
@@ -311,7 +62,7 @@ def privileged(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
     """Becoming somebody else is harm whatever follows, and what follows is judged too."""
     run.harm("privilege", line)
     if argv[0] in ("su", "runuser"):
-        text = _option([words.plain(arg) for arg in argv[1:]], ("-c", "--command"))
+        text = option_value([words.plain(arg) for arg in argv[1:]], ("-c", "--command"))
         return run_string(run, text, stdin, line) if text is not None else UNREAD
     rest = after_options(argv[1:], _SUDO_VALUES)
     while rest and _ASSIGNMENT.match(words.plain(rest[0])):
@@ -341,7 +92,7 @@ _XARGS_VALUES: Final = frozenset(
 
 
 def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    placeholder = _option([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
+    placeholder = option_value([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
     rest = after_options(argv[1:], _XARGS_VALUES)
     given = stdin.text.split() if stdin.text is not None else [HOLE]
     if not rest:
@@ -443,6 +194,21 @@ def command_option(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     return UNREAD
 
 
+_PERF_STARTS: Final = frozenset({"stat", "record", "trace", "bench", "kvm", "mem", "c2c", "ftrace", "iostat"})
+_PERF_VALUES: Final = frozenset(
+    "-e -o -i -F -c -p -t -C -G -r -D -I -x -m -u -s --event --output --pid".split()  # noqa: SIM905 - a table
+)
+
+
+def perf(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """`perf stat command`; the other sub-commands show what was recorded."""
+    run.report.effects.add("process")
+    rest = after_options(argv[1:], _PERF_VALUES)
+    if rest and words.plain(rest[0]) in _PERF_STARTS:
+        return run.execute(after_options(rest[1:], _PERF_VALUES), stdin, line)
+    return UNREAD
+
+
 def unread(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Shells whose language is not read here."""
     run.report.effects.add("process")
@@ -471,33 +237,6 @@ def watch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return run_string(run, " ".join(map(words.plain, rest)), stdin, line) if rest else EMPTY
 
 
-def editor(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """Editors, pagers and debuggers run commands behind `!`, and code behind `:py`."""
-    args = [words.plain(arg) for arg in argv[1:]]
-    pager = _option(args, ("-P", "--pager", "-H", "--html"))
-    for arg in [*args, stdin.text or "", f"!{pager}" if pager else ""]:
-        found = re.search(r"!(.+)", arg, re.S)
-        if found:
-            run.run_text(found.group(1), EMPTY, line)
-            run.doubt("runs-text", line)
-        code = re.match(r":?\s*py(?:thon)?3?\s+(.+)", arg, re.S)
-        if code:
-            _inspect(run, "python", code.group(1), line)
-        elif re.match(r":?\s*(?:lua|ruby|perl|tcl)\s|\(shell|python ", arg):
-            run.doubt("runs-text", line)
-    return UNREAD
-
-
-def go(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """`go run file`: of a file this script wrote, what it says is known."""
-    run.report.effects.add("process")
-    for path in map(words.plain, argv[2:]):
-        known = run.written.get(path)
-        if argv[1:2] == ["run"] and known is not None and known.text is not None:
-            _judge_script(run, known.text, line)
-    return UNREAD
-
-
 def tunnel(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
     run.doubt("opens-a-tunnel", line)
@@ -518,7 +257,7 @@ def attack(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 def remote_terminal(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """A terminal window on somebody else's screen is a shell in somebody else's hands."""
-    display = _option([words.plain(arg) for arg in argv[1:]], ("-display", "--display"))
+    display = option_value([words.plain(arg) for arg in argv[1:]], ("-display", "--display"))
     if display is not None and not display.startswith((":", "localhost:", "unix:")):
         run.harm("reverse-shell", line)
     return UNREAD
@@ -534,20 +273,7 @@ def scanner(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return UNREAD
 
 
-def _option(args: list[str], names: tuple[str, ...]) -> str | None:
-    for index, arg in enumerate(args[:-1]):
-        if arg in names:
-            return args[index + 1]
-    return None
-
-
 COMMANDS: Final[dict[str, Rule]] = {
-    **dict.fromkeys(SHELLS, shell),
-    "eval": evaluate,
-    **rules("source .", source),
-    **rules("python python2 python3 pypy pypy3", python),
-    **rules("node nodejs deno bun", node),
-    **rules("perl ruby php lua awk gawk mawk nawk tclsh Rscript osascript", script),
     **rules("command builtin exec", in_place),
     **rules(
         "nohup setsid time coproc unbuffer stdbuf chronic rlwrap proxychains torify", wrapper("-o -i -e")
@@ -555,7 +281,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("nice ionice choom", wrapper("-n -c -p -t")),
     **rules("taskset chrt logsave setlock", wrapper("-p -c", skip=1)),
     "timeout": wrapper("-s -k --signal --kill-after", skip=1),
-    **rules("strace ltrace perf", wrapper("-o -e -p -s")),
+    **rules("strace ltrace", wrapper("-o -e -p -s -u -E -S -I -P -a -b -A -n -l -x")),
     **rules("busybox toybox", wrapper()),
     **rules("xargs parallel", xargs),
     "env": env,
@@ -567,8 +293,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("hash enable", built_in),
     **rules("powershell pwsh cmd wscript cscript mshta rundll32 regsvr32", unread),
     "watch": watch,
-    **rules("vi vim nvim view vimdiff rvim ed ex emacs gdb nano man less more", editor),
-    "go": go,
+    "perf": perf,
     **rules("ngrok chisel frpc frps bore lt cloudflared serveo gost", tunnel),
     **rules("tcpdump tshark dumpcap ettercap ngrep", sniffer),
     **rules("nmap masscan", scanner),

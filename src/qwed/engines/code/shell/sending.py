@@ -7,7 +7,7 @@ from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.reading import Rule, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
-from qwed.engines.code.shell.running import after_options, run_string
+from qwed.engines.code.shell.scripts import after_options, run_string
 from qwed.engines.code.shell.words import HOLE
 
 _FETCHED: Final = Stream(None, frozenset({"network"}))
@@ -144,15 +144,18 @@ def netcat(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return _FETCHED
 
 
+_RCLONE_COPIES: Final = frozenset(
+    {"copy", "copyto", "copyurl", "sync", "bisync", "move", "moveto", "rcat", "serve", "mount"}
+)
+
+
 def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """From here to there leaves; from there to here is a download."""
     run.report.effects.add("network")
     args = [words.plain(arg) for arg in argv[1:]]
-    _judge_proxy(run, args, line)
-    for index, arg in enumerate(args[:-1]):
-        if arg in ("-e", "--rsh"):
-            run.run_text(args[index + 1], EMPTY, line)
     paths = [arg for arg in args if not arg.startswith("-")]
+    if argv[0] == "rclone" and paths[:1] and paths[0] not in _RCLONE_COPIES:
+        return UNREAD
     if "--delete" in args and paths and places.leaves_working_tree(paths[-1]):
         run.harm("destructive-command", line)
     if len(paths) < 2:
@@ -170,14 +173,6 @@ def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 def _must_stay(path: str) -> bool:
     private = places.is_sensitive(path) or places.is_local_secret(path)
     return private or places.leaves_working_tree(path) or places.is_whole_tree(path)
-
-
-def _judge_proxy(run: Runner, args: list[str], line: int) -> None:
-    for arg in args:
-        found = re.search(r"(?:ProxyCommand|LocalCommand)[ =]+[;\s]*(.+)", arg, re.S)
-        if found:
-            run.run_text(found.group(1), EMPTY, line)
-            run.doubt("runs-text", line)
 
 
 _SSH_VALUES: Final = frozenset(
@@ -209,7 +204,6 @@ _SSH_VALUES: Final = frozenset(
 def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
     args = [words.plain(arg) for arg in argv[1:]]
-    _judge_proxy(run, args, line)
     if any(re.match(r"^-[RD]", arg) for arg in args):
         run.doubt("opens-a-tunnel", line)
     if stdin.marks & (_PRIVATE | {"file"}):

@@ -5,16 +5,12 @@ import re
 from typing import Any, Final
 
 from qwed.engines.code.parsing import parse_all
-
-_LEADING_BRACES: Final = re.compile(r"(^|[;&|(\n`])([ \t]*)\{([^\s{};|&()]*,[^\s{};|&()]*)\}")
-
+from qwed.engines.code.shell.mending import mend
 
 # The grammar loses the second of two bare expansions in one word, unless they wear braces.
 _BARE_TWICE: Final = re.compile(r"\$\w[^\s;|&'\"]{0,400}\$[\w@*]")
 # A line that begins with a backslash and a letter is taken for the end of the line before.
 _ESCAPED_START: Final = re.compile(r"(\n[ \t]*)\\(?=[A-Za-z0-9_./~-])")
-# `for x` alone walks the arguments; the grammar wants them said.
-_FOR_ARGUMENTS: Final = re.compile(r"\bfor[ \t]+(\w+)[ \t]*(?:;|\n)\s*do\b")
 _BARE: Final = re.compile(r"'[^']*'|\\.|\$([A-Za-z_]\w*|[0-9@*])", re.S)
 
 
@@ -31,12 +27,10 @@ def parsed(text: str) -> tuple[bytes, Any]:
     tree = _parse(source)
     if not tree.root_node.has_error:
         return source, tree
-    # `{rm,-rf,x}` as a command is three words; the grammar takes the brace for a block.
-    expanded = _LEADING_BRACES.sub(lambda found: found[1] + found[2] + found[3].replace(",", " "), text)
-    expanded = _FOR_ARGUMENTS.sub(r'for \1 in "$@"; do', expanded)
-    if expanded == text:
+    mended = mend(text)
+    if mended == text:
         return source, tree
-    source = expanded.encode("utf-8", "replace")
+    source = mended.encode("utf-8", "replace")
     return source, _parse(source)
 
 

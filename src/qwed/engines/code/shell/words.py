@@ -47,13 +47,17 @@ _SPAN: Final = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 def plain(field: str) -> str:
     """The field as a person would read it; holes stay."""
-    return field.translate(_PLAIN)
+    # The marks are no ASCII, and most words are nothing else.
+    return field if field.isascii() else field.translate(_PLAIN)
+
+
+_MARKED: Final = str.maketrans(_UNQUOTED)
 
 
 def unquoted(text: str) -> str:
     """Literal text outside quotes: backslashes removed, active characters marked."""
     if "\\" not in text:
-        return "".join(_UNQUOTED.get(character, character) for character in text)
+        return text.translate(_MARKED)
     made: list[str] = []
     escaped = False
     for character in text:
@@ -92,6 +96,9 @@ def _unescaped(found: re.Match[str]) -> str:
 
 def fields(word: str) -> list[str]:
     """Brace expansion, then splitting: the arguments one word becomes."""
+    if word.isascii() and len(word) <= MAX_WORD:
+        # No mark in it: nothing to expand, nothing to split.
+        return [word] if word else []
     made: list[str] = []
     for braced in expand_braces(word if len(word) <= MAX_WORD else HOLE):
         for field in braced.split(SPLIT):

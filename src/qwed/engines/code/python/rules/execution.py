@@ -1,5 +1,8 @@
 """Code run from data: evaluation, dynamic import and attribute access, deserialisation, native code."""
 
+import re
+from typing import Final
+
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import Call, Rule
 from qwed.engines.code.python.names import POWERFUL_MODULES, REMOTE
@@ -43,11 +46,27 @@ def _evaluated(run: Interpreter, call: Call, source: Value | None) -> Value:
             return UNKNOWN
         case None if call.path.startswith("."):
             return UNKNOWN
+        case Unknown(shape="number" | "validated"):
+            return UNKNOWN
+        case Text() if not source.taint and all(map(_is_checked, source.parts)):
+            return _inspected(run, call, source.known("0"))
     if source is not None and source.taint:
         run.harm("code-injection", call.line, source.taint)
     else:
         run.doubt("dynamic-execution", call.line)
     return UNKNOWN
+
+
+def _is_checked(part: str | Value) -> bool:
+    return isinstance(part, str) or (isinstance(part, Unknown) and part.shape in ("number", "validated"))
+
+
+def keep_shape(run: Interpreter, call: Call) -> Value | None:
+    """`str(number)` is still nothing but a number."""
+    given = call.args[0] if len(call.args) == 1 and not call.kwargs else None
+    return (
+        given if isinstance(given, (Text, Choice)) or (isinstance(given, Unknown) and given.shape) else None
+    )
 
 
 def _inspected(run: Interpreter, call: Call, text: str) -> Value:
@@ -179,8 +198,24 @@ def deserialize(run: Interpreter, call: Call) -> Value:
     run.report.effects.add("deserialisation")
     if isinstance(source, Ref) and source.path in ("pickle.dumps()", "marshal.dumps()"):
         return UNKNOWN
-    run.harm("unsafe-deserialisation", call.line, source.taint if source is not None else ())
+    options = source.options if isinstance(source, Choice) else (source,)
+    if not all(map(_is_inert, options)):
+        run.harm("unsafe-deserialisation", call.line, source.taint if source is not None else ())
     return Unknown(source.taint if source is not None else ())
+
+
+def _is_inert(source: Value | None) -> bool:
+    """A text that stands in the program, and names nothing to call: no pickle, and no YAML with a tag."""
+    if isinstance(source, Ref) and source.path.startswith("base64.") and not source.taint:
+        # Decoding it failed when it was tried here.
+        return bool(source.args) and all(map(_is_inert, source.args))
+    if not isinstance(source, Const) or source.taint or not isinstance(source.data, (str, bytes)):
+        return False
+    data = source.data.encode("utf-8", "replace") if isinstance(source.data, str) else source.data
+    return b"!" not in data and b"\x80" not in data and _INERT.fullmatch(data) is not None
+
+
+_INERT: Final = re.compile(rb"[\w :,/+=-]{0,200}")
 
 
 def load_yaml(run: Interpreter, call: Call) -> Value | None:
@@ -294,6 +329,7 @@ _DESERIALIZERS = (
     "pickle.DEFAULT_PROTOCOL.loads",
 )
 CALLS: dict[str, Rule] = {
+    "builtins.str": keep_shape,
     **dict.fromkeys(_EVALUATORS, evaluate),
     **dict.fromkeys(_DESERIALIZERS, deserialize),
     "builtins.execfile": run_file,

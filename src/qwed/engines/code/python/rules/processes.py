@@ -152,7 +152,30 @@ def _judge_words(run: Interpreter, call: Call, words: list[str]) -> None:
     _inspect(run, call, shlex.join(words))
 
 
+def judge_command(run: Interpreter, call: Call, command: Value | None) -> None:
+    """A text that a shell will read."""
+    _judge_text(run, call, command)
+
+
+def _spelled_out(command: Text) -> list[Value] | None:
+    """One command for each of the constants that a hole may hold."""
+    for index, part in enumerate(command.parts):
+        if isinstance(part, Choice) and all(isinstance(option, Const) for option in part.options):
+            before, after = command.parts[:index], command.parts[index + 1 :]
+            return [
+                Text((*before, str(option.data), *after), command.taint)
+                for option in part.options
+                if isinstance(option, Const)
+            ]
+    return None
+
+
 def _judge_text(run: Interpreter, call: Call, command: Value | None) -> None:
+    spelled = _spelled_out(command) if isinstance(command, Text) and not command.taint else None
+    for each in spelled or ():
+        _judge_text(run, call, each)
+    if spelled is not None:
+        return
     match command:
         case None:
             run.doubt("dynamic-command", call.line)

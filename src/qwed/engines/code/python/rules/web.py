@@ -55,9 +55,10 @@ def respond(run: Interpreter, call: Call) -> Value | None:
     kind = call.kwargs.get("content_type") or call.kwargs.get("mimetype")
     if isinstance(kind, Const) and "html" not in str(kind.data):
         return None
-    escaped = isinstance(body, Unknown) and body.shape != ""
-    if isinstance(body, (Text, Ref, Unknown)) and _remote(body) and not escaped:
-        run.harm("cross-site-scripting", call.line, _remote(body))
+    for option in body.options if isinstance(body, Choice) else (body,):
+        escaped = isinstance(option, Unknown) and option.shape != ""
+        if isinstance(option, (Text, Ref, Unknown)) and _remote(option) and not escaped:
+            run.harm("cross-site-scripting", call.line, _remote(option))
     return Ref(call.path + "()")
 
 
@@ -93,11 +94,16 @@ def jinja_environment(run: Interpreter, call: Call) -> Value | None:
 
 def redirect(run: Interpreter, call: Call) -> Value | None:
     target = call.argument(0, "location")
+    for option in target.options if isinstance(target, Choice) else (target,):
+        _judge_target(run, call, option)
+    return None
+
+
+def _judge_target(run: Interpreter, call: Call, target: Value | None) -> None:
     if isinstance(target, Text) and target.prefix.startswith(("/", "http")) and len(target.prefix) > 1:
-        return None
+        return
     if _remote(target):
         run.harm("open-redirect", call.line, _remote(target))
-    return None
 
 
 def run_application(run: Interpreter, call: Call) -> Value | None:
