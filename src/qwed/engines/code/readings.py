@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from qwed.engines.code.dialects import looks_like_typescript, read_cell
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
 from qwed.engines.code.pretests import (
     find_command_lines,
@@ -18,7 +19,7 @@ from qwed.engines.code.pretests import (
     is_plain_data,
     sets_nothing,
 )
-from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
+from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem, excerpt
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
@@ -55,12 +56,36 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
     """The declared language is the only one at home; in the others only what is forbidden counts."""
     readings = _Readings(text)
     declared = readings.inspect(language, text)
+    if declared.malformed is not None:
+        declared = _read_dialect(text, declared, readings) or declared
     others = [
         readings.read(other, is_guess=True)
         for other in LANGUAGES
         if other != language and not (other != SHELL and sets_nothing(text))
     ]
     return _add_found(declared, others, with_acts=False)
+
+
+def _read_dialect(text: str, broken: CodeVerdict, readings: "_Readings") -> CodeVerdict | None:
+    """What does not parse, read as what people call by the same name; None where it is no such thing."""
+    if broken.language == JAVASCRIPT and looks_like_typescript(text):
+        doubt = Problem("typescript", 1, "this is TypeScript, which is not read", certain=False)
+        return CodeVerdict(JAVASCRIPT, (*broken.harms, doubt), purity="not inspected")
+    cell = read_cell(text) if broken.language == PYTHON else None
+    if cell is None:
+        return None
+    program = readings.inspect(PYTHON, cell.python)
+    if program.malformed is not None:
+        return None
+    read = [program]
+    if cell.shell.strip():
+        read.append(readings.inspect(SHELL, cell.shell))
+    doubts = tuple(Problem("magic", 1, excerpt(each), certain=False) for each in cell.unknown)
+    joined = _join(read)
+    malformed = next((each.malformed for each in read if each.malformed is not None), None)
+    return msgspec.structs.replace(
+        joined, problems=(*joined.problems, *doubts), pure=joined.pure and not doubts, malformed=malformed
+    )
 
 
 def _judge_undeclared(text: str) -> CodeVerdict:
