@@ -774,6 +774,8 @@ class Prover(Proof):
         cls = known or Function(node, self.owner)
         self.functions[node.id] = cls
         cls.instance = self.cell(node.id, "object")
+        if any(child.type == "decorator" for child in node.named_children):
+            raise self.refuse("a decorator, which is called with the class")
         heritage = next((child for child in node.named_children if child.type == "class_heritage"), None)
         if heritage is not None:
             self._inherit(cls, self._children(heritage))

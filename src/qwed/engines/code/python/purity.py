@@ -289,11 +289,32 @@ class Prover(Arithmetic):
         return NOTHING
 
     def _several(self, node: Any) -> Value:
-        """`raise`, `assert`, `del`: their parts are expressions."""
+        """`raise`, `assert`: their parts are expressions."""
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not isinstance(getattr(child, "ctx", None), ast.Del):
+            if isinstance(child, ast.expr):
                 self.run(child)
         return NOTHING
+
+    def _delete(self, node: ast.Delete) -> Value:
+        for target in node.targets:
+            self._unset(target)
+        return NOTHING
+
+    def _unset(self, target: ast.expr) -> None:
+        match target:
+            case ast.Name():
+                return
+            case ast.Tuple() | ast.List():
+                for each in target.elts:
+                    self._unset(each)
+            case ast.Attribute():
+                self._set_attribute(target, NOTHING)
+            case ast.Subscript():
+                self.run(target.slice)
+                if self.run(target.value).calls:
+                    raise self.refuse("changes something that is not the program's own")
+            case _:
+                raise self.refuse("deletes something that is not the program's own")
 
     def _import(self, node: ast.Import) -> Value:
         for alias in node.names:
@@ -776,7 +797,8 @@ def _constant(proof: Prover, node: ast.Constant) -> Value:
 _NODES: Final[dict[type, Callable[[Prover, Any], Value]]] = {
     ast.Expr: Prover._expression,
     **dict.fromkeys((ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal), Prover._nothing),
-    **dict.fromkeys((ast.Raise, ast.Assert, ast.Delete), Prover._several),
+    **dict.fromkeys((ast.Raise, ast.Assert), Prover._several),
+    ast.Delete: Prover._delete,
     ast.Assign: Prover._assign,
     ast.AnnAssign: Prover._annotated,
     ast.AugAssign: Prover._augmented,
