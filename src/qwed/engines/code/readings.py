@@ -4,6 +4,7 @@ A reading is *at home* when it parses and every name in it is resolved. What is 
 command does, counts in every reading; anything else only in those at home, or, if none is, in all that parse.
 """
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,6 +17,7 @@ from qwed.engines.code.pretests import (
     find_runnable,
     is_no_command,
     is_no_javascript,
+    is_no_python,
     is_plain_data,
     sets_nothing,
 )
@@ -24,6 +26,8 @@ from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem, excerpt
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
 MAX_READ: Final = 2 * MAX_BYTES
+_CACHED_LENGTH: Final = 4_096
+_CACHE_SIZE: Final = 1_024
 UNKNOWN_COMMAND: Final = "unknown-command"
 # A reading with one of these was given up before the end, and the rest may hold anything.
 _GIVEN_UP: Final = frozenset({"too-much-to-follow", "nested-too-deeply", "too-slow-to-parse", "too-large"})
@@ -31,7 +35,20 @@ _GIVEN_UP: Final = frozenset({"too-much-to-follow", "nested-too-deeply", "too-sl
 
 def judge_program(text: str, language: str | None) -> CodeVerdict:
     """A text that will be run. `language` is the one declared or the slot's; None where nobody says."""
+    if len(text) > _CACHED_LENGTH:
+        return _judge(text, language)
+    verdict = _judge_again(text, language)
+    # The clock's answer is not the text's: another time there may be time enough.
+    is_late = any(problem.rule == "too-slow-to-parse" for problem in verdict.problems)
+    return _judge(text, language) if is_late else verdict
+
+
+def _judge(text: str, language: str | None) -> CodeVerdict:
     return _judge_undeclared(text) if language is None else _judge_declared(text, language)
+
+
+# Agents run the same program again and again, and what it does is in its text alone.
+_judge_again = functools.lru_cache(_CACHE_SIZE)(_judge)
 
 
 def find_in_program(text: str) -> CodeVerdict | None:
@@ -113,6 +130,8 @@ class _Readings:
                 return self._read_shell(is_guess=is_guess)
             case "javascript" if is_no_javascript(self._text):
                 return _does_not_parse(JAVASCRIPT, "line 1: unexpected text")
+            case "python" if is_no_python(self._text):
+                return _does_not_parse(PYTHON, "line 1: invalid syntax")
         return self.inspect(language, self._text)
 
     def _read_shell(self, *, is_guess: bool) -> CodeVerdict:

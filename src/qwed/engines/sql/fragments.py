@@ -40,9 +40,11 @@ _DIALECTS: Final = ("postgres", "mysql", "tsql")
 _WORD: Final = re.compile(r"[A-Za-z_][\w$]*")
 _NAMES: Final = frozenset(part for name in (*FORBIDDEN, *SIDE_EFFECTS) for part in name.split("."))
 _PREFIXES: Final = tuple(prefix.rstrip(".") for prefix, _ in FORBIDDEN_PREFIXES)
+_QUALIFIED: Final = re.compile(r"[a-z_][\w$.]{1,100}")
 _ESCAPED_NAME: Final = re.compile(r"\bu&\s*\"", re.I)
 _COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*+\*/")
 _WRITES_A_FILE: Final = re.compile(r"\binto\s+(?:out|dump)file\s*['\"@:]", re.I)
+_NEEDS_A_LOOK: Final = re.compile(r"lock|\bfor\s|file", re.I)
 _MAY_LOCK: Final = re.compile(r"lock|\bfor\s", re.I)
 # `Price (EUR)` is how people head a column. A call has its bracket beside its name.
 _HEADING: Final = re.compile(r"[^\W_][\w /&%.-]*\s\([\w .,/&%-]+\)")
@@ -77,8 +79,10 @@ def _holds_a_function(text: str) -> bool:
 
 def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> Found | None:
     """What a text of a database's action does as a part of its statement."""
+    if "(" not in text and not _NEEDS_A_LOOK.search(text):
+        return _find_named_function(text, slot)
     in_part = is_part(slot)
-    if "nto" in text.lower() and _WRITES_A_FILE.search(_COMMENT.sub(" ", text)):
+    if _WRITES_A_FILE.search(_COMMENT.sub(" ", text)):
         return Found("sql", "file_access", "it writes a file of the server", Status.FAILED)
     if not may_reach(text, in_part=in_part):
         return _find_named_function(text, slot)
@@ -92,7 +96,7 @@ def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> Found 
 def _find_named_function(text: str, slot: str) -> Found | None:
     """`{"function": "pg_sleep", "args": [10]}`: the name alone is the call."""
     name = text.strip().lower()
-    if not name or len(name) > 100 or not names_a_function(slot):
+    if not _QUALIFIED.fullmatch(name) or not names_a_function(slot):
         return None
     rule = forbidden_rule(name) or forbidden_rule(name.rpartition(".")[2])
     if rule is not None:

@@ -3,11 +3,13 @@
 import contextvars
 import functools
 import logging
+import threading
 
 import msgspec
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
 from qwed.engines.sql.grammar import misplaced_token, unbalanced
@@ -54,7 +56,7 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         reason = unbalanced(tokens)
         if reason:
             return Unparsed(reason, text[:80])
-        found = reader.parser().parse(tokens, text)
+        found = _parser(dialect).parse(tokens, text)
     except ParseError as error:
         return _parse_error(error, text)
     except SqlglotError:
@@ -80,6 +82,23 @@ def _is_text(text: str) -> bool:
 @functools.cache
 def _dialect(name: str) -> Dialect:
     return Dialect.get_or_raise(name)
+
+
+class _Parsers(threading.local):
+    """A parser holds the text it reads, so no two threads share one; making one costs as much as a read."""
+
+    def __init__(self) -> None:
+        self.by_dialect: dict[str, Parser] = {}
+
+
+_parsers = _Parsers()
+
+
+def _parser(dialect: str) -> Parser:
+    known = _parsers.by_dialect.get(dialect)
+    if known is None:
+        known = _parsers.by_dialect[dialect] = _dialect(dialect).parser()
+    return known
 
 
 def _around(text: str, token: Token) -> str:
