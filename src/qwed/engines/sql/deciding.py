@@ -178,8 +178,8 @@ def _spellings(value: str) -> Iterator[str]:
 def _finding(verdict: SqlVerdict, request: SqlRequest, rules: SqlRules) -> Finding:
     broken = {problem.rule for problem in verdict.problems}
     checks = _checks(request, rules)
-    failed = tuple(name for name, breaking in CHECKS.items() if breaking & broken)
-    passed = tuple(name for name in checks if name not in failed)
+    failed = tuple(name for name, breaking in CHECKS.items() if breaking & broken) if broken else ()
+    passed = tuple(name for name in checks if name not in failed) if failed else tuple(checks)
     failure = verdict.failure
     if failure is not None:
         status = Status.FAILED

@@ -22,6 +22,7 @@ from qwed.engines.words import words
 
 _CACHED_LENGTH: Final = 512
 _CACHE_SIZE: Final = 1_024
+_MAX_SLOT: Final = 200
 # Where a part can stand. What it is called beside an effect is said by the first place that takes it.
 _PLACES: Final = (
     "SELECT {}",
@@ -81,7 +82,7 @@ def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> Found 
     """What a text of a database's action does as a part of its statement."""
     if "(" not in text and not _NEEDS_A_LOOK.search(text):
         return _find_named_function(text, slot)
-    in_part = is_part(slot)
+    in_part = is_part(slot[-_MAX_SLOT:])
     if _WRITES_A_FILE.search(_COMMENT.sub(" ", text)):
         return Found("sql", "file_access", "it writes a file of the server", Status.FAILED)
     if not may_reach(text, in_part=in_part):
@@ -95,8 +96,10 @@ def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> Found 
 
 def _find_named_function(text: str, slot: str) -> Found | None:
     """`{"function": "pg_sleep", "args": [10]}`: the name alone is the call."""
+    if not names_a_function(slot[-_MAX_SLOT:]):
+        return None
     name = text.strip().lower()
-    if not _QUALIFIED.fullmatch(name) or not names_a_function(slot):
+    if not _QUALIFIED.fullmatch(name):
         return None
     rule = forbidden_rule(name) or forbidden_rule(name.rpartition(".")[2])
     if rule is not None:

@@ -1,7 +1,6 @@
 """SQL text to syntax trees, in one dialect; what does not parse is a value, not an exception."""
 
 import contextvars
-import functools
 import logging
 import threading
 
@@ -11,6 +10,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
+from sqlglot.tokens import Tokenizer
 
 from qwed.engines.sql.grammar import misplaced_token, unbalanced
 from qwed.engines.sql.lexing import too_hostile
@@ -46,7 +46,7 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         return Unparsed("it holds a lone surrogate", "\\ud800")
     token = _parsing.set(True)
     try:
-        reader = _dialect(dialect)
+        reader, parser = _readers.of(dialect)
         tokens = reader.tokenize(text)
         stray = misplaced_token(tokens, dialect)
         if stray is not None:
@@ -56,7 +56,7 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         reason = unbalanced(tokens)
         if reason:
             return Unparsed(reason, text[:80])
-        found = _parser(dialect).parse(tokens, text)
+        found = parser.parse(tokens, text)
     except ParseError as error:
         return _parse_error(error, text)
     except SqlglotError:
@@ -79,26 +79,21 @@ def _is_text(text: str) -> bool:
         return False
 
 
-@functools.cache
-def _dialect(name: str) -> Dialect:
-    return Dialect.get_or_raise(name)
-
-
-class _Parsers(threading.local):
-    """A parser holds the text it reads, so no two threads share one; making one costs as much as a read."""
+class _Readers(threading.local):
+    """Tokenizer and parser hold the text they read, so no two threads share them; making them takes time."""
 
     def __init__(self) -> None:
-        self.by_dialect: dict[str, Parser] = {}
+        self._by_dialect: dict[str, tuple[Tokenizer, Parser]] = {}
+
+    def of(self, dialect: str) -> tuple[Tokenizer, Parser]:
+        known = self._by_dialect.get(dialect)
+        if known is None:
+            named = Dialect.get_or_raise(dialect)
+            known = self._by_dialect[dialect] = named.tokenizer(), named.parser()
+        return known
 
 
-_parsers = _Parsers()
-
-
-def _parser(dialect: str) -> Parser:
-    known = _parsers.by_dialect.get(dialect)
-    if known is None:
-        known = _parsers.by_dialect[dialect] = _dialect(dialect).parser()
-    return known
+_readers = _Readers()
 
 
 def _around(text: str, token: Token) -> str:

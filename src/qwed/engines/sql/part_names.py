@@ -53,6 +53,7 @@ def _words_of(name: str) -> list[str]:
     return [word.lower() for word in _MEMBER_WORDS.findall(name[:200])]
 
 
+@functools.lru_cache(_CACHE_SIZE)
 def names_a_function(slot: str) -> bool:
     leaf = _words_of(slot.rpartition(".")[2])
     return bool(leaf) and leaf[-1] in _FUNCTION_MEMBERS

@@ -156,8 +156,10 @@ def _walk(root: exp.Expr, notes: Notes) -> None:
         if kind in NESTED and node is not root:
             _visit_nested(node, notes)
         for value in node.args.values():
+            if value is None or value is False:
+                continue
             if type(value) is list:
-                stack.extend(item for item in value if isinstance(item, exp.Expr))
+                stack += [item for item in value if isinstance(item, exp.Expr)]
             elif isinstance(value, exp.Expr):
                 stack.append(value)
 

@@ -265,7 +265,8 @@ class _Inspection:
         return problems
 
     def _path_problems(self, text: str) -> list[Problem]:
-        self._risk = max(self._risk, *map(risk_of_path, (text, *text.split()[:_MAX_SHOWN])))
+        for name in dict.fromkeys((text, *text.split()[:_MAX_SHOWN])):
+            self._risk = max(self._risk, risk_of_path(name))
         deletes = _DELETING_WORDS.search(self._action.type) is not None
         return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
 
