@@ -22,7 +22,7 @@ from qwed.engines.code.bounds import (
     real,
     string,
 )
-from qwed.engines.code.javascript import harmless
+from qwed.engines.code.javascript import harmless, harmless_literals
 from qwed.engines.code.javascript.counters import Writes
 from qwed.engines.code.javascript.readers import GROWING, measured_places, root_and_path, walked_place
 from qwed.engines.code.javascript.scopes import FUNCTIONS, Names
@@ -228,7 +228,7 @@ class Prover(Proof):
             case "augmented_assignment_expression":
                 target = increment.child_by_field_name("left")
                 right = increment.child_by_field_name("right")
-                amount = harmless.literal_number(self.text(right)) if right.type == "number" else 0.0
+                amount = harmless_literals.literal_number(self.text(right)) if right.type == "number" else 0.0
             case _:
                 return 0.0
         if (
@@ -342,7 +342,7 @@ class Prover(Proof):
                 raise self.refuse("a member whose name is not known")
             name = value.text
         elif node.type == "string":
-            name = harmless.unquoted(self.text(node))
+            name = harmless_literals.unquoted(self.text(node))
         else:
             name = self.text(node)
         if name in RESERVED:
@@ -462,10 +462,10 @@ class Prover(Proof):
         spelled = self.text(node)
         if spelled.endswith("n") and not spelled.startswith(("0x", "0X")):
             raise self.refuse("a number of any size")
-        return real(harmless.literal_number(spelled))
+        return real(harmless_literals.literal_number(spelled))
 
     def _string(self, node: Any) -> Value:
-        known = harmless.unquoted(self.text(node))
+        known = harmless_literals.unquoted(self.text(node))
         return string(len(known), known)
 
     def _template(self, node: Any) -> Value:
@@ -477,7 +477,7 @@ class Prover(Proof):
         return string(length)
 
     def _regex(self, node: Any) -> Value:
-        weight = harmless.weigh_pattern(self.text(node.child_by_field_name("pattern")))
+        weight = harmless_literals.weigh_pattern(self.text(node.child_by_field_name("pattern")))
         if weight is None:
             raise self.refuse("a pattern whose work is not known to be small")
         return Value(frozenset({"regex"}), size=weight)
@@ -537,7 +537,9 @@ class Prover(Proof):
             return join(left, right)
         if operator in ("-", "*", "/", "%", "**"):
             return real(
-                harmless.arithmetic(operator, left.size, right.size, plain=_plain(left) and _plain(right))
+                harmless_literals.arithmetic(
+                    operator, left.size, right.size, plain=_plain(left) and _plain(right)
+                )
             )
         if operator in ("&", "|", "^", "<<", ">>", ">>>"):
             return real(_UNSIGNED)
