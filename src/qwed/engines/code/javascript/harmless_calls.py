@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 from qwed.engines.code.bounds import Bound, Value, real
 
 if TYPE_CHECKING:
-    from qwed.engines.code.javascript.purity import Call, Prover
+    from qwed.engines.code.javascript.proof_calls import Calls
+    from qwed.engines.code.javascript.proof_values import Call
 
-Handler = Callable[["Prover", "Call"], Value]
+Handler = Callable[["Calls", "Call"], Value]
 FLAG_NUMBER: Final = real(1)
 MAX_WIDTH: Final = 100_000
 
 
-def count_of(proof: "Prover", value: Value) -> Bound:
+def count_of(proof: "Calls", value: Value) -> Bound:
     if value.size > MAX_WIDTH or value.has("text", "cell"):
         raise proof.refuse("a size that is not known to be small")
     return math.ceil(value.size)

@@ -8,14 +8,15 @@ from qwed.engines.code.javascript.harmless_calls import FLAG_NUMBER, Handler, co
 from qwed.engines.code.javascript.readers import walked_place
 
 if TYPE_CHECKING:
-    from qwed.engines.code.javascript.purity import Call, Prover
+    from qwed.engines.code.javascript.proof_calls import Calls
+    from qwed.engines.code.javascript.proof_values import Call
 
 
-def bound_members(proof: "Prover", call: "Call") -> Value:
+def bound_members(proof: "Calls", call: "Call") -> Value:
     return proof.members(call.receiver)[1]
 
 
-def run_on_each(proof: "Prover", call: "Call", index: int = 0) -> Value:
+def run_on_each(proof: "Calls", call: "Call", index: int = 0) -> Value:
     """Runs the callback once for each member; the answer is what it may return."""
     given = [bound_members(proof, call), real(length_of(call)), call.receiver]
     # An array's methods ask for its length once; a map or set is walked for as long as it has members.
@@ -26,44 +27,44 @@ def run_on_each(proof: "Prover", call: "Call", index: int = 0) -> Value:
     return proof.run_callback(call, call.arg(index), given, length_of(call), walked | places)
 
 
-def bound_map(proof: "Prover", call: "Call") -> Value:
+def bound_map(proof: "Calls", call: "Call") -> Value:
     return proof.listed(call.node, length_of(call), run_on_each(proof, call))
 
 
-def bound_filter(proof: "Prover", call: "Call") -> Value:
+def bound_filter(proof: "Calls", call: "Call") -> Value:
     run_on_each(proof, call)
     return proof.listed(call.node, length_of(call), bound_members(proof, call))
 
 
-def bound_for_each(proof: "Prover", call: "Call") -> Value:
+def bound_for_each(proof: "Calls", call: "Call") -> Value:
     run_on_each(proof, call)
     return NOTHING
 
 
-def bound_find(proof: "Prover", call: "Call") -> Value:
+def bound_find(proof: "Calls", call: "Call") -> Value:
     run_on_each(proof, call)
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_find_index(proof: "Prover", call: "Call") -> Value:
+def bound_find_index(proof: "Calls", call: "Call") -> Value:
     run_on_each(proof, call)
     return real(max(length_of(call), 1))
 
 
-def bound_flat_map(proof: "Prover", call: "Call") -> Value:
+def bound_flat_map(proof: "Calls", call: "Call") -> Value:
     made = run_on_each(proof, call)
     inner, member = proof.members(made)
     return proof.listed(call.node, length_of(call) * max(inner, 1), join(member, made))
 
 
-def bound_flat(proof: "Prover", call: "Call") -> Value:
+def bound_flat(proof: "Calls", call: "Call") -> Value:
     if call.args:
         raise proof.refuse("flat to a depth that is not known")
     inner, member = proof.members(bound_members(proof, call))
     return proof.listed(call.node, length_of(call) * max(inner, 1), join(member, bound_members(proof, call)))
 
 
-def bound_reduce(proof: "Prover", call: "Call") -> Value:
+def bound_reduce(proof: "Calls", call: "Call") -> Value:
     total = Variable()
     proof.put(total, call.arg(1) if len(call.args) > 1 else bound_members(proof, call))
 
@@ -75,7 +76,7 @@ def bound_reduce(proof: "Prover", call: "Call") -> Value:
     return total.value
 
 
-def bound_sort(proof: "Prover", call: "Call") -> Value:
+def bound_sort(proof: "Calls", call: "Call") -> Value:
     length = length_of(call)
     work = length * max(1, math.ceil(math.log2(length + 1))) * 2
     if call.args:
@@ -85,63 +86,63 @@ def bound_sort(proof: "Prover", call: "Call") -> Value:
     return call.receiver
 
 
-def bound_push(proof: "Prover", call: "Call") -> Value:
+def bound_push(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args))
         proof.grow(cell, call.count, call.node.id)
     return real(length_of(call))
 
 
-def bound_splice(proof: "Prover", call: "Call") -> Value:
+def bound_splice(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args[2:]))
         proof.grow(cell, max(call.count - 2, 0), call.node.id)
     return bound_copy(proof, call)
 
 
-def bound_pop(proof: "Prover", call: "Call") -> Value:
+def bound_pop(proof: "Calls", call: "Call") -> Value:
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_shift(proof: "Prover", call: "Call") -> Value:
+def bound_shift(proof: "Calls", call: "Call") -> Value:
     proof.spend(length_of(call))
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_copy(proof: "Prover", call: "Call") -> Value:
+def bound_copy(proof: "Calls", call: "Call") -> Value:
     return proof.listed(call.node, length_of(call), bound_members(proof, call))
 
 
-def bound_same(proof: "Prover", call: "Call") -> Value:
+def bound_same(proof: "Calls", call: "Call") -> Value:
     proof.spend(length_of(call))
     return call.receiver
 
 
-def bound_concat(proof: "Prover", call: "Call") -> Value:
+def bound_concat(proof: "Calls", call: "Call") -> Value:
     lengths, members = zip(*(proof.members(each) for each in (call.receiver, *call.args)), strict=True)
     return proof.listed(call.node, sum(lengths) + call.count, join(join_all(members), join_all(call.args)))
 
 
-def bound_join_text(proof: "Prover", call: "Call") -> Value:
+def bound_join_text(proof: "Calls", call: "Call") -> Value:
     between = proof.spelled(call.arg(0)) if call.args else 1
     length = length_of(call) * (proof.spelled(bound_members(proof, call)) + between)
     proof.spend(length)
     return string(length)
 
 
-def bound_fill(proof: "Prover", call: "Call") -> Value:
+def bound_fill(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         proof.put_member(cell, call.arg(0))
     proof.spend(length_of(call))
     return call.receiver
 
 
-def bound_look(proof: "Prover", call: "Call") -> Value:
+def bound_look(proof: "Calls", call: "Call") -> Value:
     proof.spend(length_of(call) + proof.spelled(call.arg(0)))
     return real(max(length_of(call), 1))
 
 
-def bound_walk(proof: "Prover", call: "Call") -> Value:
+def bound_walk(proof: "Calls", call: "Call") -> Value:
     """`entries`, `keys`, `values`: walked over later, so what they yield is asked again then."""
     receiver = call.receiver
     cell = proof.cell(call.node.id, "iterator")
@@ -159,22 +160,22 @@ def bound_walk(proof: "Prover", call: "Call") -> Value:
     return held(cell)
 
 
-def bound_put_entry(proof: "Prover", call: "Call") -> Value:
+def bound_put_entry(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args))
         proof.grow(cell, 1, call.node.id)
     return call.receiver
 
 
-def bound_get_entry(proof: "Prover", call: "Call") -> Value:
+def bound_get_entry(proof: "Calls", call: "Call") -> Value:
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_has_entry(proof: "Prover", call: "Call") -> Value:
+def bound_has_entry(proof: "Calls", call: "Call") -> Value:
     return FLAG_NUMBER
 
 
-def entries_of(proof: "Prover", value: Value) -> tuple[Bound, Value]:
+def entries_of(proof: "Calls", value: Value) -> tuple[Bound, Value]:
     """Every value and every name in an object."""
     rounds, made = proof.members(value)
     for cell in value.cells:
@@ -183,7 +184,7 @@ def entries_of(proof: "Prover", value: Value) -> tuple[Bound, Value]:
     return rounds, join(made, string(names))
 
 
-def bound_object_list(proof: "Prover", call: "Call") -> Value:
+def bound_object_list(proof: "Calls", call: "Call") -> Value:
     rounds, member = entries_of(proof, call.arg(0))
     pair = proof.cell((call.node.id, "pair"), "array")
     proof.put_member(pair, member)
@@ -192,7 +193,7 @@ def bound_object_list(proof: "Prover", call: "Call") -> Value:
 
 
 def bounder_of_collection(kind: str) -> Handler:
-    def handler(proof: "Prover", call: "Call") -> Value:
+    def handler(proof: "Calls", call: "Call") -> Value:
         cell = proof.cell(call.node.id, kind)
         rounds, member = proof.members(call.arg(0))
         proof.put_member(cell, join(member, proof.members(member)[1]))
@@ -202,7 +203,7 @@ def bounder_of_collection(kind: str) -> Handler:
     return handler
 
 
-def bound_assign(proof: "Prover", call: "Call") -> Value:
+def bound_assign(proof: "Calls", call: "Call") -> Value:
     target = call.arg(0)
     if target.calls:
         raise proof.refuse("changes a function or a global object")
@@ -216,13 +217,13 @@ def bound_assign(proof: "Prover", call: "Call") -> Value:
     return target
 
 
-def bound_given(proof: "Prover", call: "Call") -> Value:
+def bound_given(proof: "Calls", call: "Call") -> Value:
     if call.arg(0).calls:
         raise proof.refuse("changes a function or a global object")
     return call.arg(0)
 
 
-def bound_array_from(proof: "Prover", call: "Call") -> Value:
+def bound_array_from(proof: "Calls", call: "Call") -> Value:
     source = call.arg(0)
     rounds, member = proof.members(source)
     for cell in source.cells:
@@ -241,11 +242,11 @@ def first_argument(call: "Call") -> list[Any]:
     return [walked_place(each) for each in given.named_children[:1]] if given is not None else []
 
 
-def bound_new_array(proof: "Prover", call: "Call") -> Value:
+def bound_new_array(proof: "Calls", call: "Call") -> Value:
     first = call.arg(0)
     length = max(call.count, count_of(proof, first) if first.has("float", "any") else 0)
     return proof.listed(call.node, length, join(join_all(call.args), NOTHING))
 
 
-def bound_array_of(proof: "Prover", call: "Call") -> Value:
+def bound_array_of(proof: "Calls", call: "Call") -> Value:
     return proof.listed(call.node, call.count, join_all(call.args))

@@ -21,11 +21,12 @@ from qwed.engines.code.python.harmless_calls import Handler, given_first, make_t
 from qwed.engines.code.python.harmless_numbers import total_of
 
 if TYPE_CHECKING:
-    from qwed.engines.code.python.purity import Call, Prover
+    from qwed.engines.code.python.proof_calls import Calls
+    from qwed.engines.code.python.proof_values import Call
 
 
 def bounder_of_collection(kind: str) -> Handler:
-    def handler(proof: "Prover", call: "Call") -> Value:
+    def handler(proof: "Calls", call: "Call") -> Value:
         rounds, member = proof.members(call.arg(0))
         proof.spend(rounds * (proof.weight(member) if kind in ("set", "dict") else 1))
         if kind == "dict":
@@ -38,13 +39,13 @@ def bounder_of_collection(kind: str) -> Handler:
     return handler
 
 
-def bound_counter(proof: "Prover", call: "Call") -> Value:
+def bound_counter(proof: "Calls", call: "Call") -> Value:
     rounds, member = proof.members(call.arg(0))
     proof.spend(rounds)
     return proof.listed(call.node, "dict", rounds, join(member, number(max(rounds, member.size))))
 
 
-def bound_default_dict(proof: "Prover", call: "Call") -> Value:
+def bound_default_dict(proof: "Calls", call: "Call") -> Value:
     made = proof.listed(call.node, "dict", 0, EMPTY)
     from_factory = (
         proof.call_value(call.arg(0), type(call)(call.node, [], {}, 0)) if call.arg(0).calls else NOTHING
@@ -55,7 +56,7 @@ def bound_default_dict(proof: "Prover", call: "Call") -> Value:
     return made
 
 
-def bound_range(proof: "Prover", call: "Call") -> Value:
+def bound_range(proof: "Calls", call: "Call") -> Value:
     size = call.everything.size
     if not call.everything.kinds <= {"number", "any", "none"} or size == INFINITE:
         raise proof.refuse("a range whose length is not known")
@@ -75,11 +76,11 @@ def may_be_negative(call: "Call") -> bool:
     return not (isinstance(first, ast.Constant) and isinstance(first.value, int))
 
 
-def bound_lazily(proof: "Prover", call: "Call", again: Callable[[], tuple[Bound, Value]]) -> Value:
+def bound_lazily(proof: "Calls", call: "Call", again: Callable[[], tuple[Bound, Value]]) -> Value:
     return proof.lazy(call.node, again, proof.sources(join(call.receiver, call.everything)))
 
 
-def bound_enumerate(proof: "Prover", call: "Call") -> Value:
+def bound_enumerate(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.arg(0))
         return rounds, make_tuple(proof, call, [number(rounds + call.arg(1, "start").size), member])
@@ -87,7 +88,7 @@ def bound_enumerate(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_zip(proof: "Prover", call: "Call") -> Value:
+def bound_zip(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         walked = [proof.members(each) for each in call.args]
         return max((rounds for rounds, _ in walked), default=0), make_tuple(
@@ -97,7 +98,7 @@ def bound_zip(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_map(proof: "Prover", call: "Call") -> Value:
+def bound_map(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         walked = [proof.members(each) for each in call.args[1:]]
         rounds = max((rounds for rounds, _ in walked), default=0)
@@ -106,7 +107,7 @@ def bound_map(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_filter(proof: "Prover", call: "Call") -> Value:
+def bound_filter(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.arg(1))
         if call.arg(0).kinds != {"none"}:
@@ -116,7 +117,7 @@ def bound_filter(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_same_members(proof: "Prover", call: "Call") -> Value:
+def bound_same_members(proof: "Calls", call: "Call") -> Value:
     """`reversed`, `iter`, `islice`, `chain`: the members of what is given, walked over later."""
 
     def again() -> tuple[Bound, Value]:
@@ -126,7 +127,7 @@ def bound_same_members(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_chained(proof: "Prover", call: "Call") -> Value:
+def bound_chained(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.arg(0))
         proof.note_walk(proof.cell(id(call.node), "iterator"), proof.sources(member))
@@ -136,7 +137,7 @@ def bound_chained(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_accumulate(proof: "Prover", call: "Call") -> Value:
+def bound_accumulate(proof: "Calls", call: "Call") -> Value:
     if len(call.args) > 1 or call.kwargs:
         raise proof.refuse("accumulates with a function")
 
@@ -147,7 +148,7 @@ def bound_accumulate(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_combine(proof: "Prover", call: "Call") -> Value:
+def bound_combine(proof: "Calls", call: "Call") -> Value:
     """`product`, `permutations`, `combinations`: as many tuples as their arguments allow."""
     walked = [proof.members(each) for each in call.args if each.has("cell", "text")]
     taken = [each for each in (*call.args, *call.kwargs.values()) if each.has("number", "any")]
@@ -163,7 +164,7 @@ def bound_combine(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, lambda: (total, each))
 
 
-def bound_sort(proof: "Prover", call: "Call") -> Value:
+def bound_sort(proof: "Calls", call: "Call") -> Value:
     value = given_first(call)
     rounds, member = proof.members(value)
     proof.spend(rounds * max(1, math.log2(rounds + 1)) * proof.weight(member))
@@ -172,14 +173,14 @@ def bound_sort(proof: "Prover", call: "Call") -> Value:
     return NOTHING if call.receiver.kinds else proof.listed(call.node, "list", rounds, member)
 
 
-def bound_append(proof: "Prover", call: "Call") -> Value:
+def bound_append(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args).without() if len(call.args) < 2 else call.args[-1])
         proof.grow(cell, 1, id(call.node))
     return NOTHING
 
 
-def bound_extend(proof: "Prover", call: "Call") -> Value:
+def bound_extend(proof: "Calls", call: "Call") -> Value:
     for cell in call.receiver.cells:
         for each in (*call.args, *call.kwargs.values()):
             proof.refuse_own_reader(cell, each)
@@ -192,12 +193,12 @@ def bound_extend(proof: "Prover", call: "Call") -> Value:
     return NOTHING
 
 
-def bound_take(proof: "Prover", call: "Call") -> Value:
+def bound_take(proof: "Calls", call: "Call") -> Value:
     proof.spend(max((cell.length for cell in call.receiver.cells), default=0))
     return join(proof.members(call.receiver)[1], call.arg(1))
 
 
-def bound_pick(proof: "Prover", call: "Call") -> Value:
+def bound_pick(proof: "Calls", call: "Call") -> Value:
     """`get`, `setdefault`: an entry, or what is given for want of one."""
     for cell in call.receiver.cells:
         if len(call.args) > 1:
@@ -207,39 +208,39 @@ def bound_pick(proof: "Prover", call: "Call") -> Value:
     return join(join(proof.members(call.receiver)[1], call.arg(1)), NOTHING)
 
 
-def bound_get(proof: "Prover", call: "Call") -> Value:
+def bound_get(proof: "Calls", call: "Call") -> Value:
     return join(join(proof.members(call.receiver)[1], call.arg(1)), NOTHING)
 
 
-def bound_look(proof: "Prover", call: "Call") -> Value:
+def bound_look(proof: "Calls", call: "Call") -> Value:
     rounds = max([call.receiver.length, *(cell.length for cell in call.receiver.cells)])
     proof.spend(rounds * proof.weight(call.arg(0)))
     return number(max(rounds, 1))
 
 
-def bound_nothing(proof: "Prover", call: "Call") -> Value:
+def bound_nothing(proof: "Calls", call: "Call") -> Value:
     proof.spend(max((cell.length for cell in call.receiver.cells), default=0))
     return NOTHING
 
 
-def bound_copy(proof: "Prover", call: "Call") -> Value:
+def bound_copy(proof: "Calls", call: "Call") -> Value:
     made = EMPTY
     for cell in call.receiver.cells:
         made = join(made, proof.listed(call.node, cell.kind, cell.length, cell.member))
     return made if made.kinds else call.receiver
 
 
-def bound_unite(proof: "Prover", call: "Call") -> Value:
+def bound_unite(proof: "Calls", call: "Call") -> Value:
     walked = [proof.members(each) for each in (call.receiver, *call.args)]
     proof.spend(sum(rounds for rounds, _ in walked))
     return proof.listed(call.node, "set", sum(rounds for rounds, _ in walked), join_all(m for _, m in walked))
 
 
-def bound_view(proof: "Prover", call: "Call") -> Value:
+def bound_view(proof: "Calls", call: "Call") -> Value:
     return bound_same_members(proof, type(call)(call.node, [call.receiver], {}, 1))
 
 
-def bound_pairs(proof: "Prover", call: "Call") -> Value:
+def bound_pairs(proof: "Calls", call: "Call") -> Value:
     def again() -> tuple[Bound, Value]:
         rounds, member = proof.members(call.receiver)
         return rounds, proof.listed((call.node, "pair"), "tuple", 2, member)
@@ -247,7 +248,7 @@ def bound_pairs(proof: "Prover", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_most_common(proof: "Prover", call: "Call") -> Value:
+def bound_most_common(proof: "Calls", call: "Call") -> Value:
     rounds, member = proof.members(call.receiver)
     proof.spend(rounds * 20)
     pair = proof.listed((call.node, "pair"), "tuple", 2, member)

@@ -27,30 +27,31 @@ from qwed.engines.code.python.harmless_calls import (
 )
 
 if TYPE_CHECKING:
-    from qwed.engines.code.python.purity import Call, Prover
+    from qwed.engines.code.python.proof_calls import Calls
+    from qwed.engines.code.python.proof_values import Call
 
 
-def bound_flag(proof: "Prover", call: "Call") -> Value:
+def bound_flag(proof: "Calls", call: "Call") -> Value:
     proof.spend(sum(proof.weight(each) for each in call.args))
     return FLAG
 
 
-def bound_all_any(proof: "Prover", call: "Call") -> Value:
+def bound_all_any(proof: "Calls", call: "Call") -> Value:
     proof.spend(proof.members(call.arg(0))[0])
     return FLAG
 
 
-def bound_same_number(proof: "Prover", call: "Call") -> Value:
+def bound_same_number(proof: "Calls", call: "Call") -> Value:
     value = given_first(call)
     proof.spend(bits(value.size) / 64 if value.has("number") else 1)
     return Value(value.kinds & {"number", "float", "any", "decimal", "fraction"}, value.size)
 
 
-def bound_length(proof: "Prover", call: "Call") -> Value:
+def bound_length(proof: "Calls", call: "Call") -> Value:
     return number(max([call.arg(0).length, *(cell.length for cell in call.arg(0).cells)]))
 
 
-def bound_integer(proof: "Prover", call: "Call") -> Value:
+def bound_integer(proof: "Calls", call: "Call") -> Value:
     value = call.arg(0)
     size = value.size if value.has("number", "any", "float") else 0
     if value.has("decimal", "fraction"):
@@ -67,13 +68,13 @@ def bound_integer(proof: "Prover", call: "Call") -> Value:
     return number(size)
 
 
-def bound_float(proof: "Prover", call: "Call") -> Value:
+def bound_float(proof: "Calls", call: "Call") -> Value:
     value = call.arg(0)
     proof.spend(value.length)
     return real(value.size if value.kinds <= {"number", "float"} else INFINITE)
 
 
-def bound_round(proof: "Prover", call: "Call") -> Value:
+def bound_round(proof: "Calls", call: "Call") -> Value:
     value = call.arg(0)
     if value.has("decimal", "fraction"):
         raise proof.refuse("a whole number of a decimal or fraction, whose size is not known")
@@ -83,46 +84,46 @@ def bound_round(proof: "Prover", call: "Call") -> Value:
     return Value(value.kinds & {"number", "float", "any"}, value.size + 1)
 
 
-def bound_unbounded(proof: "Prover", call: "Call") -> Value:
+def bound_unbounded(proof: "Calls", call: "Call") -> Value:
     return real()
 
 
-def bound_floor(proof: "Prover", call: "Call") -> Value:
+def bound_floor(proof: "Calls", call: "Call") -> Value:
     value = call.arg(0)
     if value.has("decimal", "fraction"):
         raise proof.refuse("a whole number of a decimal or fraction, whose size is not known")
     return number(min(value.size, 2**1024) + 1 if value.has("float", "any") else value.size)
 
 
-def bound_root(proof: "Prover", call: "Call") -> Value:
+def bound_root(proof: "Calls", call: "Call") -> Value:
     return real(max(call.arg(0).size, 1))
 
 
-def bound_whole_root(proof: "Prover", call: "Call") -> Value:
+def bound_whole_root(proof: "Calls", call: "Call") -> Value:
     proof.spend((bits(call.arg(0).size) / 64 + 1) ** 2)
     return number(call.arg(0).size)
 
 
-def bound_divisor(proof: "Prover", call: "Call") -> Value:
+def bound_divisor(proof: "Calls", call: "Call") -> Value:
     size = join_all(call.args).size
     proof.spend((bits(size) / 64 + 1) ** 2 * (call.count + 1))
     return number(size)
 
 
-def bound_multiple(proof: "Prover", call: "Call") -> Value:
+def bound_multiple(proof: "Calls", call: "Call") -> Value:
     each = int(small(proof, join_all(call.args), 2**256)) + 1
     if call.count * bits(each) > MAX_BITS:
         raise proof.refuse("a number that is not known to be small")
     return number(each ** math.ceil(call.count))
 
 
-def bound_factorial(proof: "Prover", call: "Call") -> Value:
+def bound_factorial(proof: "Calls", call: "Call") -> Value:
     count = int(small(proof, call.arg(0), 1_000))
     proof.spend(count * count)
     return number(math.factorial(count))
 
 
-def bound_choose(proof: "Prover", call: "Call") -> Value:
+def bound_choose(proof: "Calls", call: "Call") -> Value:
     count, taken = (
         int(small(proof, each, 1_000))
         for each in (call.arg(0), call.arg(1) if len(call.args) > 1 else call.arg(0))
@@ -131,7 +132,7 @@ def bound_choose(proof: "Prover", call: "Call") -> Value:
     return number(max(count, 2) ** max(taken, 1))
 
 
-def bound_power(proof: "Prover", call: "Call") -> Value:
+def bound_power(proof: "Calls", call: "Call") -> Value:
     base, exponent, modulus = call.arg(0, "base"), call.arg(1, "exp"), call.arg(2, "mod")
     if modulus.kinds and not modulus.has("none"):
         proof.spend((bits(modulus.size) / 64 + 1) ** 2 * (bits(exponent.size) + 1))
@@ -139,13 +140,13 @@ def bound_power(proof: "Prover", call: "Call") -> Value:
     return proof.operate(ast.Pow(), base, exponent, call.node)
 
 
-def bound_divmod(proof: "Prover", call: "Call") -> Value:
+def bound_divmod(proof: "Calls", call: "Call") -> Value:
     first = proof.operate(ast.FloorDiv(), call.arg(0), call.arg(1), call.node)
     second = proof.operate(ast.Mod(), call.arg(0), call.arg(1), call.node)
     return make_tuple(proof, call.node, [first, second])
 
 
-def bound_decimal(proof: "Prover", call: "Call") -> Value:
+def bound_decimal(proof: "Calls", call: "Call") -> Value:
     value = call.everything
     if (
         value.cells
@@ -156,7 +157,7 @@ def bound_decimal(proof: "Prover", call: "Call") -> Value:
     return Value(frozenset({"decimal"}), INFINITE)
 
 
-def bound_fraction(proof: "Prover", call: "Call") -> Value:
+def bound_fraction(proof: "Calls", call: "Call") -> Value:
     for each in (*call.args, *call.kwargs.values()):
         if not each.kinds <= {"number", "fraction", "any"}:
             raise proof.refuse("a fraction whose size is not known")
@@ -165,13 +166,13 @@ def bound_fraction(proof: "Prover", call: "Call") -> Value:
     return Value(frozenset({"fraction"}), call.everything.size)
 
 
-def numbers_in(proof: "Prover", value: Value) -> tuple[Bound, Value]:
+def numbers_in(proof: "Calls", value: Value) -> tuple[Bound, Value]:
     rounds, member = proof.members(value)
     proof.spend(rounds * (bits(member.size) / 64 + 1 if member.has("number") else 1))
     return rounds, member
 
 
-def bound_sum(proof: "Prover", call: "Call") -> Value:
+def bound_sum(proof: "Calls", call: "Call") -> Value:
     rounds, member = numbers_in(proof, call.arg(0))
     start = call.arg(1, "start")
     if member.cells or start.cells:
@@ -183,7 +184,7 @@ def bound_sum(proof: "Prover", call: "Call") -> Value:
     return Value(made.kinds | {"number"}, total_of(proof, rounds + 1, made))
 
 
-def total_of(proof: "Prover", rounds: Bound, member: Value) -> Bound:
+def total_of(proof: "Calls", rounds: Bound, member: Value) -> Bound:
     """How large a sum can be: one of fractions multiplies their denominators."""
     if not member.has("fraction"):
         return member.size * rounds
@@ -194,7 +195,7 @@ def total_of(proof: "Prover", rounds: Bound, member: Value) -> Bound:
     return 1 << math.ceil(width)
 
 
-def bound_product(proof: "Prover", call: "Call") -> Value:
+def bound_product(proof: "Calls", call: "Call") -> Value:
     rounds, member = numbers_in(proof, call.arg(0))
     rounds, member = rounds + 1, join(member, call.kwargs.get("start", EMPTY))
     if not member.has("number", "any", "fraction"):
@@ -204,7 +205,7 @@ def bound_product(proof: "Prover", call: "Call") -> Value:
     return Value(member.kinds | {"number"}, max(int(member.size), 1) ** math.ceil(rounds))
 
 
-def bound_statistics(proof: "Prover", call: "Call") -> Value:
+def bound_statistics(proof: "Calls", call: "Call") -> Value:
     rounds, member = numbers_in(proof, call.arg(0))
     proof.spend(rounds * 200)
     size = total_of(proof, 2 * rounds + 2, member) if member.has("fraction") else member.size
@@ -214,7 +215,7 @@ def bound_statistics(proof: "Prover", call: "Call") -> Value:
     )
 
 
-def bound_largest(proof: "Prover", call: "Call") -> Value:
+def bound_largest(proof: "Calls", call: "Call") -> Value:
     rounds, member = (call.count, join_all(call.args)) if len(call.args) > 1 else proof.members(call.arg(0))
     proof.spend(rounds * proof.weight(member))
     if "key" in call.kwargs:
