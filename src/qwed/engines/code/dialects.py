@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from qwed.engines.code.verdict import excerpt
 from qwed.engines.words import words
 
 
@@ -64,7 +65,7 @@ class _CellReader:
         self._rest_is: list[str] = self._python
 
     def cell(self) -> Cell:
-        return Cell("\n".join(self._python), "\n".join(self._shell), tuple(self._unknown))
+        return Cell("\n".join(self._python), "\n".join(self._shell), tuple(map(excerpt, self._unknown)))
 
     def read(self, line: str) -> bool:
         """One line; whether all that follows belongs to it."""

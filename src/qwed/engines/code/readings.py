@@ -21,7 +21,7 @@ from qwed.engines.code.pretests import (
     is_plain_data,
     sets_nothing,
 )
-from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem, excerpt
+from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
@@ -73,13 +73,13 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
     """The declared language is the only one at home; in the others only what is forbidden counts."""
     readings = _Readings(text)
     declared = readings.inspect(language, text)
-    if declared.malformed is not None:
-        declared = _read_dialect(text, declared, readings) or declared
     others = [
         readings.read(other, is_guess=True)
         for other in LANGUAGES
         if other != language and not (other != SHELL and sets_nothing(text))
     ]
+    if declared.malformed is not None:
+        declared = _read_dialect(text, declared, readings) or declared
     return _add_found(declared, others, with_acts=False)
 
 
@@ -97,7 +97,7 @@ def _read_dialect(text: str, broken: CodeVerdict, readings: "_Readings") -> Code
     read = [program]
     if cell.shell.strip():
         read.append(readings.inspect(SHELL, cell.shell))
-    doubts = tuple(Problem("magic", 1, excerpt(each), certain=False) for each in cell.unknown)
+    doubts = tuple(Problem("magic", 1, each, certain=False) for each in cell.unknown)
     joined = _join(read)
     malformed = next((each.malformed for each in read if each.malformed is not None), None)
     return msgspec.structs.replace(

@@ -25,7 +25,6 @@ MAX_STARTED: Final = 5_000
 MAX_MADE: Final = 1_000_000
 
 _UNQUOTED: Final = {"*": STAR, "?": QUESTION, "[": BRACKET, "{": OPEN, "}": CLOSE, ",": COMMA}
-_UNQUOTED_TABLE: Final = str.maketrans(_UNQUOTED)
 _PLAIN: Final = str.maketrans(
     {STAR: "*", QUESTION: "?", BRACKET: "[", OPEN: "{", CLOSE: "}", COMMA: ",", SPLIT: " ", QUOTED: ""}
 )
@@ -48,13 +47,17 @@ _SPAN: Final = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 def plain(field: str) -> str:
     """The field as a person would read it; holes stay."""
+    # The marks are no ASCII, and most words are nothing else.
     return field if field.isascii() else field.translate(_PLAIN)
+
+
+_MARKED: Final = str.maketrans(_UNQUOTED)
 
 
 def unquoted(text: str) -> str:
     """Literal text outside quotes: backslashes removed, active characters marked."""
     if "\\" not in text:
-        return text.translate(_UNQUOTED_TABLE)
+        return text.translate(_MARKED)
     made: list[str] = []
     escaped = False
     for character in text:
@@ -94,6 +97,7 @@ def _unescaped(found: re.Match[str]) -> str:
 def fields(word: str) -> list[str]:
     """Brace expansion, then splitting: the arguments one word becomes."""
     if word.isascii() and len(word) <= MAX_WORD:
+        # No mark in it: nothing to expand, nothing to split.
         return [word] if word else []
     made: list[str] = []
     for braced in expand_braces(word if len(word) <= MAX_WORD else HOLE):
