@@ -19,7 +19,13 @@ from tests.corpora import (
 )
 
 from qwed.engines.code.inspect import guess_shell, inspect_code
-from qwed.engines.code.pretests import find_runnable, is_no_command, is_no_javascript, sets_nothing
+from qwed.engines.code.pretests import (
+    find_runnable,
+    is_no_command,
+    is_no_javascript,
+    is_no_python,
+    sets_nothing,
+)
 
 
 def texts_of(*modules):
@@ -63,7 +69,13 @@ def test_no_text_of_the_corpora_is_spared_wrongly():
         if is_no_javascript(text) and inspect_code("javascript", text).malformed is None
     ]
 
-    assert (spared, parsed) == ([], [])
+    as_python = [
+        text
+        for text in TEXTS + SPELLINGS
+        if is_no_python(text) and inspect_code("python", text).malformed is None
+    ]
+
+    assert (spared, parsed, as_python) == ([], [], [])
 
 
 @UNHURRIED
@@ -77,6 +89,37 @@ def test_a_text_said_to_hold_no_command_has_no_effect_as_shell(text):
 def test_a_text_said_to_be_no_javascript_does_not_parse(text):
     if is_no_javascript(text):
         assert inspect_code("javascript", text).malformed is not None
+
+
+WORDS = st.sampled_from(
+    [
+        *(
+            "const",
+            "let",
+            "var",
+            "function",
+            "do",
+            "new",
+            "x",
+            "match",
+            "type",
+            "print",
+            "not",
+            "lambda",
+            "await",
+        )
+    ]
+)
+SIGNS = st.sampled_from(
+    [*(" ", "  ", "\t", "\n", "=", "(", ")", "[", "]", "{", "}", ":", "'a'", "1", ",", "//")]
+)
+
+
+@UNHURRIED
+@given(MIXED | st.lists(WORDS | SIGNS, max_size=9).map("".join))
+def test_a_text_said_to_be_no_python_does_not_parse(text):
+    if is_no_python(text):
+        assert inspect_code("python", text).malformed is not None
 
 
 @UNHURRIED

@@ -45,9 +45,19 @@ class Found(msgspec.Struct, frozen=True):
         }
 
 
-def find_in_candidates(texts: Iterable[Text], joined: Iterable[Joined] = ()) -> tuple[Found, ...]:
-    """All that is found in these texts, each at its place."""
+def find_in_candidates(
+    texts: Iterable[Text],
+    joined: Iterable[Joined] = (),
+    dialect: str | None = None,
+    *,
+    in_database: bool = False,
+) -> tuple[Found, ...]:
+    """All that is found in these texts, each at its place; those of a database's action may be parts of its
+    statement."""
+    texts = tuple(texts)
     found = [(text.where, find_in(text.value)) for text in texts]
+    if in_database:
+        found += [(text.where, _find_part(text, dialect)) for text in texts]
     for each in joined:
         found.append((each.where, find_in(each.command)))
         if each.lines is not None:
@@ -59,6 +69,11 @@ def find_in(text: str) -> Found | None:
     """The worst that one text does, in whatever language."""
     text = text.lstrip("\ufeff")
     return _find_cached(text) if len(text) <= _CACHED_LENGTH else _find(text)
+
+
+def _find_part(text: Text, dialect: str | None) -> Found | None:
+    part: Found | None = _module("sql.fragments").find_in_fragment(text.value, text.slot, dialect)
+    return part
 
 
 def _find(text: str) -> Found | None:

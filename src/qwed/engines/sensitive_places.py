@@ -139,10 +139,15 @@ def find_credentials(names: Sequence[str]) -> str | None:
     for name in names:
         if name in CREDENTIAL_NAMES:
             return name
+    if _RUN_STARTS.isdisjoint(names):
+        return None
     for run in CREDENTIAL_RUNS:
         if run[0] in names and holds_run(names, run):
             return "/".join(run)
     return None
+
+
+_RUN_STARTS: Final = frozenset(run[0] for run in CREDENTIAL_RUNS)
 
 
 def holds_run(names: Sequence[str], run: tuple[str, ...]) -> bool:

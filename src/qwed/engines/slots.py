@@ -185,6 +185,10 @@ def table_of_tool(tool: str) -> SlotTable:
     return SlotTable(data=frozenset() if named & _RUNNING else _data_of(named))
 
 
+def is_database_tool(tool: str) -> bool:
+    return table_of_tool(tool) is _DATABASE_TABLE
+
+
 def _data_of(named: frozenset[str]) -> frozenset[str]:
     data: frozenset[str] = frozenset()
     if named & _WRITES_TO_PEOPLE:

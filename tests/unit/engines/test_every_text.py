@@ -421,3 +421,25 @@ def test_a_read_with_a_side_effect_does_more_than_read_in_any_slot(text: str) ->
 @pytest.mark.parametrize("text", ["SELECT name FROM users", "select your seat", "SELECT COUNT(*) FROM t"])
 def test_a_mere_read_in_any_slot_changes_nothing(text: str) -> None:
     assert verify_sql(note=text).risk is Risk.LOW
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grant access to finance",
+        "GRANT ACCESS TO EVERYBODY",
+        "revoke license from driver",
+        "alter user expectations",
+        "comment on table manners",
+        "refresh the view",
+        "notify bob, please",
+        "flush the cache",
+        "vacuum the full house",
+        "npm install errors",
+        "pip install failed",
+        "brew install instructions",
+        "apt install guide",
+    ],
+)
+def test_everyday_words_are_neither_statements_nor_commands(text: str) -> None:
+    assert find_in(text) is None

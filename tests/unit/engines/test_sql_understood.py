@@ -322,3 +322,62 @@ def test_a_schema_that_describes_tables_changes_nothing(schema: object) -> None:
     finding = ENGINE.verify(Action("execute_sql", query="SELECT 1", parameters={"schema": schema}))
 
     assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("SELECT a FROM t WITH (TABLOCKX)", "tsql"),
+        ("SELECT a FROM t WITH (NOLOCK, UPDLOCK)", None),
+        ("SELECT a FROM t WITH (SOMEHINT)", "tsql"),
+        ("SELECT a FROM t OPTION (MAXRECURSION 0)", "tsql"),
+        ("SELECT a FROM t TABLESAMPLE its_own(10)", "postgres"),
+        ("SELECT 1 INTO @kept", "mysql"),
+        ("SELECT a FROM t SETTINGS max_memory_usage = 0", "clickhouse"),
+        ("SUMMARIZE 'people.csv'", "duckdb"),
+        ("SELECT * FROM file('/etc/passwd')", None),
+        ("SELECT * FROM glob('/home/*')", "duckdb"),
+        ("SELECT * FROM TABLE(GENERATOR(ROWCOUNT => 90000000000))", "snowflake"),
+        ("SELECT * FROM TABLE(GENERATOR(TIMELIMIT => 3600))", "snowflake"),
+        ("SELECT number FROM numbers(90000000000)", "clickhouse"),
+        ("SELECT number FROM system.numbers", "clickhouse"),
+        ("SELECT array_fill(0, ARRAY[90000000])", "postgres"),
+        ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n FROM a) SELECT count(*) FROM a", None),
+        (
+            "WITH RECURSIVE a(n) AS (SELECT 1 UNION SELECT n + 1 FROM a WHERE 1 = 1) SELECT n FROM a",
+            "postgres",
+        ),
+        ("SELECT count(*) FROM t a, t b, t c, t d", None),
+    ],
+)
+def test_a_clause_that_locks_reads_files_or_never_ends_is_no_mere_read(
+    text: str, dialect: str | None
+) -> None:
+    finding = ENGINE.verify(
+        Action("execute_sql", query=text, parameters={"dialect": dialect} if dialect else {})
+    )
+
+    assert (finding.status, finding.risk) != (Status.VERIFIED, Risk.LOW), finding
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("SELECT a FROM t WITH (NOLOCK) JOIN u WITH (READPAST) ON u.a = t.a", "tsql"),
+        ("SELECT a FROM t WITH (INDEX(by_name))", "tsql"),
+        ("SELECT a FROM t OPTION (RECOMPILE)", "tsql"),
+        ("SELECT a FROM t TABLESAMPLE BERNOULLI (10)", "postgres"),
+        ("SELECT seq4() FROM TABLE(GENERATOR(ROWCOUNT => 100))", "snowflake"),
+        ("SELECT number FROM numbers(10)", "clickhouse"),
+        ("SELECT number FROM system.numbers LIMIT 10", "clickhouse"),
+        ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 9) SELECT n FROM a", None),
+        ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n FROM a LIMIT 9", "sqlite"),
+        ("SELECT u.a FROM t CROSS JOIN u", None),
+    ],
+)
+def test_clauses_that_only_shape_a_read_stay_low(text: str, dialect: str | None) -> None:
+    finding = ENGINE.verify(
+        Action("execute_sql", query=text, parameters={"dialect": dialect} if dialect else {})
+    )
+
+    assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding

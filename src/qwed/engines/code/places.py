@@ -1,5 +1,6 @@
 """Files and addresses whose very use tells what a program is after, the same for every language."""
 
+import functools
 import re
 from typing import Final
 
@@ -54,6 +55,10 @@ _METADATA_HOST: Final = re.compile(
 )
 
 
+_CACHED_LENGTH: Final = 128
+_CACHE_SIZE: Final = 4_096
+
+
 def normal_path(path: str) -> str:
     """The path without doubled slashes and `.` members, `..` resolved by name."""
     if not path:
@@ -71,10 +76,18 @@ def normal_path(path: str) -> str:
 
 def is_sensitive(path: str) -> bool:
     """Credentials, keys and system secrets: reading them is harm already."""
+    return _is_known_sensitive(path) if len(path) <= _CACHED_LENGTH else _is_sensitive(path)
+
+
+def _is_sensitive(path: str) -> bool:
     normal = normal_path(path)
     if _SENSITIVE.search(normal) is not None:
         return True
     return _MAY_BE_READ.search(normal) is None and find_credentials(normal.lower().split("/")) is not None
+
+
+# Every argument of every command is asked about, and most are the same few.
+_is_known_sensitive = functools.lru_cache(_CACHE_SIZE)(_is_sensitive)
 
 
 def is_local_secret(path: str) -> bool:

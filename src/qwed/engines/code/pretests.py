@@ -108,6 +108,17 @@ def is_no_javascript(text: str) -> bool:
     return _PYTHON_LINE.search(text) is not None and _SPANS_LINES.search(text) is None
 
 
+# Two names side by side, of which the first is no keyword of Python: no program of Python begins so.
+_NO_PYTHON: Final = re.compile(
+    r"\s*(?:(?:const|let|var|function|export|throw|do|new|typeof|void)[ \t]+[A-Za-z_${\"'\d]|//|/\*)"
+)
+
+
+def is_no_python(text: str) -> bool:
+    """Whether the text can't be parsed as Python, by its first words or a comment of JavaScript."""
+    return _NO_PYTHON.match(text) is not None
+
+
 def is_plain_data(text: str) -> bool:
     """Whether the text is JSON in which no shell expands anything: its commands would be `[`, `{` and single
     quoted words."""

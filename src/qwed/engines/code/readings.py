@@ -4,17 +4,20 @@ A reading is *at home* when it parses and every name in it is resolved. What is 
 command does, counts in every reading; anything else only in those at home, or, if none is, in all that parse.
 """
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from qwed.engines.code.dialects import looks_like_typescript, read_cell
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL, guess_shell, inspect_code
 from qwed.engines.code.pretests import (
     find_command_lines,
     find_runnable,
     is_no_command,
     is_no_javascript,
+    is_no_python,
     is_plain_data,
     sets_nothing,
 )
@@ -24,6 +27,8 @@ from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
 MAX_READ: Final = 2 * MAX_BYTES
+_CACHED_LENGTH: Final = 4_096
+_CACHE_SIZE: Final = 1_024
 UNKNOWN_COMMAND: Final = "unknown-command"
 # A reading with one of these was given up before the end, and the rest may hold anything.
 _GIVEN_UP: Final = frozenset({"too-much-to-follow", "nested-too-deeply", "too-slow-to-parse", "too-large"})
@@ -31,7 +36,20 @@ _GIVEN_UP: Final = frozenset({"too-much-to-follow", "nested-too-deeply", "too-sl
 
 def judge_program(text: str, language: str | None) -> CodeVerdict:
     """A text that will be run. `language` is the one declared or the slot's; None where nobody says."""
+    if len(text) > _CACHED_LENGTH:
+        return _judge(text, language)
+    verdict = _judge_again(text, language)
+    # The clock's answer is not the text's: another time there may be time enough.
+    is_late = any(problem.rule == "too-slow-to-parse" for problem in verdict.problems)
+    return _judge(text, language) if is_late else verdict
+
+
+def _judge(text: str, language: str | None) -> CodeVerdict:
     return _judge_undeclared(text) if language is None else _judge_declared(text, language)
+
+
+# Agents run the same program again and again, and what it does is in its text alone.
+_judge_again = functools.lru_cache(_CACHE_SIZE)(_judge)
 
 
 def find_in_program(text: str) -> CodeVerdict | None:
@@ -63,7 +81,31 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
         for other in LANGUAGES
         if other != language and not (other != SHELL and sets_nothing(text))
     ]
+    if declared.malformed is not None:
+        declared = _read_dialect(text, declared, readings) or declared
     return _add_found(declared, others, with_acts=False)
+
+
+def _read_dialect(text: str, broken: CodeVerdict, readings: "_Readings") -> CodeVerdict | None:
+    """What does not parse, read as what people call by the same name; None where it is no such thing."""
+    if broken.language == JAVASCRIPT and looks_like_typescript(text):
+        doubt = Problem("typescript", 1, "this is TypeScript, which is not read", certain=False)
+        return CodeVerdict(JAVASCRIPT, (*broken.harms, doubt), purity="not inspected")
+    cell = read_cell(text) if broken.language == PYTHON else None
+    if cell is None:
+        return None
+    program = readings.inspect(PYTHON, cell.python)
+    if program.malformed is not None:
+        return None
+    read = [program]
+    if cell.shell.strip():
+        read.append(readings.inspect(SHELL, cell.shell))
+    doubts = tuple(Problem("magic", 1, each, certain=False) for each in cell.unknown)
+    joined = _join(read)
+    malformed = next((each.malformed for each in read if each.malformed is not None), None)
+    return msgspec.structs.replace(
+        joined, problems=(*joined.problems, *doubts), pure=joined.pure and not doubts, malformed=malformed
+    )
 
 
 def _judge_undeclared(text: str) -> CodeVerdict:
@@ -99,6 +141,8 @@ class _Readings:
                 return self._read_shell(is_guess=is_guess)
             case "javascript" if is_no_javascript(self._text):
                 return _does_not_parse(JAVASCRIPT, "line 1: unexpected text")
+            case "python" if is_no_python(self._text):
+                return _does_not_parse(PYTHON, "line 1: invalid syntax")
         return self.inspect(language, self._text)
 
     def _read_shell(self, *, is_guess: bool) -> CodeVerdict:

@@ -1,5 +1,6 @@
 """What an inspection of program text found, in one shape for every language."""
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -9,6 +10,7 @@ from qwed.domain.findings import Status
 
 MAX_BYTES: Final = 64 * 1024
 MAX_NESTING: Final = 4
+MAX_PIPED: Final = 300
 MAX_PROBLEMS: Final = 40
 _EXCERPT: Final = 120
 
@@ -100,13 +102,29 @@ def excerpt(text: str) -> str:
 
 
 def too_large(language: str, text: str) -> CodeVerdict | None:
-    """Texts beyond the bound are not read at all: half a program proves nothing."""
+    """Texts beyond the bounds are not read at all: half a program proves nothing."""
+    if language == "shell" and too_long_a_pipe(text):
+        message = f"a pipe of more than {MAX_PIPED} commands"
+        return CodeVerdict(
+            language, (Problem("too-large", 1, message, certain=False),), purity="not inspected"
+        )
     size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "replace"))
     if size <= MAX_BYTES:
         return None
     message = f"{size} bytes, of which at most {MAX_BYTES} are inspected"
     problem = Problem("too-large", 1, message, certain=False)
     return CodeVerdict(language, (problem,), purity="not inspected")
+
+
+def too_long_a_pipe(text: str) -> bool:
+    """The time that the parser of shell text takes grows with the square of a pipe's length."""
+    if text.count("|") <= MAX_PIPED:
+        return False
+    return any(line.count("|") > MAX_PIPED for line in _LINE_ENDS.split(_PIPE_ENDS.sub("|", text)))
+
+
+_PIPE_ENDS: Final = re.compile(r"\|\s*\n\s*")
+_LINE_ENDS: Final = re.compile(r"[\n;&]")
 
 
 def too_slow(language: str) -> CodeVerdict:

@@ -1,14 +1,13 @@
 """What a statement reaches: tables, columns, functions, files, catalogs."""
 
 import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from qwed.domain.risk import Risk
-from qwed.engines.sql import conditions, grammar, probes, unions
+from qwed.engines.sql import clauses, conditions, grammar, probes, sizes, unions
 from qwed.engines.sql.catalogs import holds_credentials, is_system_catalog
 from qwed.engines.sql.functions import SIDE_EFFECTS, WHY_FORBIDDEN, forbidden_rule, is_pure
 from qwed.engines.sql.nodes import descendants
@@ -27,24 +26,47 @@ def _visit_select(node: exp.Expr, notes: Notes) -> None:
         found = classified(node, notes)
         if found and node.parent is not None:
             notes.statement(*found, node, nested=True)
+    if node.args.get("into") is not None:
+        _check_target(node, notes)
+    if node.args.get("settings"):
+        clauses.check_settings(node, notes)
     joins = node.args.get("joins")
     if joins:
         _check_cartesian(node, joins, notes)
 
 
+def _check_target(select: exp.Expr, notes: Notes) -> None:
+    """`SELECT … INTO @name` keeps what it read in the session."""
+    target = select.args["into"].this
+    if isinstance(target, exp.Table) and isinstance(target.this, exp.Parameter):
+        _set_variable(select, notes)
+
+
+def _set_variable(node: exp.Expr, notes: Notes) -> None:
+    notes.raise_risk(Risk.MEDIUM)
+    notes.warn("side_effect", "a variable of the session is set", node)
+
+
 def _check_cartesian(select: exp.Expr, joins: list[exp.Expr], notes: Notes) -> None:
     """A join without a condition; one in the WHERE counts, if any column comparison stands there."""
     where = select.args.get("where")
-    for join in joins:
-        if join.args.get("on") or join.args.get("using") or _is_expansion(join):
-            continue
-        if str(join.args.get("method") or "").upper() == "NATURAL":
-            continue
-        if where is not None and _compares_columns(where):
-            continue
-        report = notes.forbidden if notes.rules.reject_cartesian_joins else notes.warn
-        report("cartesian_join", "every row is joined with every row", join)
+    open_joins = [join for join in joins if _is_open(join)]
+    if not open_joins or (where is not None and _compares_columns(where)):
         return
+    report = notes.forbidden if notes.rules.reject_cartesian_joins else notes.warn
+    report("cartesian_join", "every row is joined with every row", open_joins[0])
+    if len(open_joins) > _MAX_OPEN_JOINS:
+        message = f"every row of {len(open_joins) + 1} tables is joined with every row"
+        notes.undecided("bounds", message, open_joins[-1], Risk.HIGH)
+
+
+_MAX_OPEN_JOINS: Final = 2
+
+
+def _is_open(join: exp.Expr) -> bool:
+    if join.args.get("on") or join.args.get("using") or _is_expansion(join):
+        return False
+    return str(join.args.get("method") or "").upper() != "NATURAL"
 
 
 def _is_expansion(join: exp.Expr) -> bool:
@@ -76,6 +98,11 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
         return
     grammar.check_identifier(node, notes)
     name = str(source.this).lower()
+    alias = node.args.get("alias")
+    if alias is not None and alias.this is None and alias.args.get("columns"):
+        # `FROM file('…')`, where the parser takes the word for a table and the brackets for its columns.
+        _judge_call(name, node, notes)
+        return
     schema = node.args.get("db")
     catalog = node.args.get("catalog")
     schema_name = schema.name.lower() if isinstance(schema, exp.Expr) else ""
@@ -92,8 +119,18 @@ def _visit_table(node: exp.Expr, notes: Notes) -> None:
         notes.forbidden("system_catalog", f"the catalog {qualified[:80]!r} holds credentials", node)
     elif is_system_catalog(name, schema_name):
         _catalog(node, qualified, notes)
+    elif qualified in _ENDLESS_TABLES and not _is_limited(node):
+        notes.undecided("bounds", f"{qualified} has no end, and the read no limit", node, Risk.HIGH)
     elif source.args.get("quoted") and _names_a_file(name, schema_name):
         notes.forbidden("file_access", "a file is read like a table", node)
+
+
+_ENDLESS_TABLES: Final = words("system.numbers system.numbers_mt system.zeros system.zeros_mt")
+
+
+def _is_limited(table: exp.Expr) -> bool:
+    select = table.find_ancestor(exp.Select)
+    return select is not None and select.args.get("limit") is not None
 
 
 def _names_a_file(name: str, schema: str) -> bool:
@@ -163,6 +200,18 @@ def _check_star(node: exp.Expr, notes: Notes) -> None:
 
 def _visit_function(node: exp.Expr, notes: Notes) -> None:
     name = _function_name(node)
+    is_source = type(node.parent) is exp.Table and node.parent.this is node
+    if is_source and name in _READING_SOURCES:
+        notes.forbidden("file_access", f"{name}() {WHY_FORBIDDEN['file_access']}", node)
+    else:
+        _judge_call(name, node, notes)
+
+
+# Functions of values elsewhere that look at files where they stand for a table.
+_READING_SOURCES: Final = frozenset({"glob"})
+
+
+def _judge_call(name: str, node: exp.Expr, notes: Notes) -> None:
     rule = forbidden_rule(name) or forbidden_rule(name.rpartition(".")[2])
     if rule:
         notes.forbidden(rule, f"{name[:80]}() {WHY_FORBIDDEN[rule]}", node)
@@ -172,55 +221,12 @@ def _visit_function(node: exp.Expr, notes: Notes) -> None:
     if bare in SIDE_EFFECTS or (bare == "last_insert_id" and node.expressions):
         notes.raise_risk(SIDE_EFFECTS.get(bare, Risk.HIGH))
         notes.warn("side_effect", f"{bare}() changes something", node)
-    elif bare in _ALLOCATORS:
-        _check_allocation(node, bare, notes)
-    elif bare == "replicate":
-        _check_size(node, node.expressions[1:2], notes)
-    elif not (is_pure(name) or bare in notes.rules.known_functions):
+    elif not (sizes.check_named(node, bare, notes) or is_pure(name) or bare in notes.rules.known_functions):
         message = f"what {name[:80]}() does is not known from the text"
         if notes.kind is Kind.DDL:
             notes.warn("unknown_function", message, node)
         else:
             notes.undecided("unknown_function", message, node, Risk.HIGH)
-
-
-_ALLOCATORS: Final = frozenset({"randomblob", "zeroblob"})
-_MAX_ALLOCATION: Final = 100_000
-
-
-def _check_allocation(node: exp.Expr, name: str, notes: Notes) -> None:
-    size = node.expressions[0] if node.expressions else None
-    literal = str(size.this) if isinstance(size, exp.Literal) else ""
-    if not (literal.isdigit() and len(literal) < 12 and int(literal) <= _MAX_ALLOCATION):
-        notes.forbidden("time_probe", f"{name}() fills the memory", node)
-
-
-_MAX_GENERATED: Final = 10_000_000
-_SIZES: Final[dict[type[exp.Expr], str]] = {
-    exp.Repeat: "times",
-    exp.Space: "this",
-    exp.Pad: "expression",
-    exp.GenerateSeries: "end",
-    exp.ExplodingGenerateSeries: "end",
-}
-
-
-def _visit_generator(node: exp.Expr, notes: Notes) -> None:
-    """A text or a series as long as a number says."""
-    sizes = [node.args.get(_SIZES[type(node)])]
-    inner = node.this
-    while type(node) is exp.Repeat and type(inner) is exp.Repeat:
-        sizes.append(inner.args.get("times"))
-        inner = inner.this
-    _check_size(node, sizes, notes)
-
-
-def _check_size(node: exp.Expr, sizes: Sequence[exp.Expr | None], notes: Notes) -> None:
-    """Repetitions within one another multiply."""
-    literals = [str(size.this)[:20] for size in sizes if isinstance(size, exp.Literal)]
-    if literals and math.prod(int(size) for size in literals if size.isdecimal()) > _MAX_GENERATED:
-        message = f"{type(node).__name__.lower()}() makes more than {_MAX_GENERATED} of something"
-        notes.undecided("bounds", message, node, Risk.HIGH)
 
 
 def _function_name(node: exp.Expr) -> str:
@@ -279,9 +285,11 @@ def _visit_dynamic_name(node: exp.Expr, notes: Notes) -> None:
 
 def _visit_assignment(node: exp.Expr, notes: Notes) -> None:
     if type(node.this) is exp.Parameter:
-        notes.raise_risk(Risk.MEDIUM)
-        notes.warn("side_effect", "a variable of the session is set", node)
+        _set_variable(node, notes)
 
+
+# What needs no further look once it was visited.
+CLOSED: Final = frozenset({exp.Column, *clauses.CLOSED})
 
 # Reserved in SQL Server: there such a word is no alias, but begins a second statement.
 _STATEMENT_WORDS: Final = words(
@@ -316,7 +324,8 @@ VISITS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Notes], None]]] = {
     exp.ReadParquet: _visit_reader,
     exp.ToFile: _visit_reader,
     exp.NextValueFor: _visit_sequence,
-    **dict.fromkeys(_SIZES, _visit_generator),
+    **clauses.VISITS,
+    **sizes.VISITS,
     exp.QueryTransform: _visit_script,
     exp.DynamicIdentifier: _visit_dynamic_name,
     exp.PropertyEQ: _visit_assignment,

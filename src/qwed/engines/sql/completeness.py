@@ -7,6 +7,7 @@ statement is complete only with the parts that its verb can't do without, in the
 import re
 from typing import Final
 
+from qwed.engines.sql.shape_words import ROLES
 from qwed.engines.sql.shapes import SETTINGS_FOR_OTHERS, SHAPES, is_complete, kind_of
 from qwed.engines.words import words
 
@@ -44,9 +45,23 @@ def _complete(text: str) -> list[list[str]]:
         tokens = [token.lower() for token in _TOKEN.findall(piece, 0, 8_192)[:_MAX_TOKENS]]
         while tokens and tokens[0] in _OPENERS:
             tokens.pop(0)
-        if is_complete(tokens) and (tokens[0] != "call" or _CALL.search(piece)):
+        is_call = is_complete(tokens) and (tokens[0] != "call" or _CALL.search(piece) is not None)
+        if is_call or _grants_a_role(tokens, piece):
             found.append(tokens)
     return found
+
+
+def _grants_a_role(tokens: list[str], piece: str) -> bool:
+    """`grant access to finance` is a sentence: a role shows itself by its name or by capitals around it."""
+    if tokens[:1] not in (["grant"], ["revoke"]) or tokens[2:3] not in (["to"], ["from"]):
+        return False
+    if len(tokens) > 4 and tokens[4] not in ("with", ","):
+        return False
+    is_role = tokens[1] in ROLES or "_" in tokens[1] or tokens[1][0] in '`"['
+    return len(tokens) > 3 and (is_role or tokens[-1] == "option" or _CAPITALS.match(piece) is not None)
+
+
+_CAPITALS: Final = re.compile(r"\s*(?:GRANT|REVOKE)\s+(?=\S*[a-z])\S+\s+(?:TO|FROM)\s")
 
 
 # `call me (after five)`: only a bracket that follows the name directly holds arguments.

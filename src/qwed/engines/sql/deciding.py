@@ -1,7 +1,7 @@
 """From what was found in the SQL to the engine's answer."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -56,7 +56,9 @@ def decide(request: SqlRequest, rules: SqlRules) -> Decision:
         )
     rules = _tightened(rules, request)
     verdict = _combined([inspect(text, dialect, rules, request.schema) for text in request.texts])
-    verdict = _with_values(verdict, request.unbound, dialect, rules)
+    injected = [_injected(value, dialect, rules) for value in request.unbound]
+    injected += [_injected(each, dialect, rules, _CONDITION_PLACES) for each in request.conditions]
+    verdict = _with_problems(verdict, [problem for problem in injected if problem is not None])
     finding = _finding(verdict, request, rules)
     if finding.status is Status.VERIFIED and rules.correct_missing_limit is not None:
         return _with_limit(finding, verdict, request, rules.correct_missing_limit)
@@ -88,11 +90,8 @@ def _combined(verdicts: list[SqlVerdict]) -> SqlVerdict:
     )
 
 
-def _with_values(
-    verdict: SqlVerdict, values: Iterable[str], dialect: str | None, rules: SqlRules
-) -> SqlVerdict:
+def _with_problems(verdict: SqlVerdict, found: list[Problem]) -> SqlVerdict:
     """A string that nothing binds may end up inside the text: it must not change what the text does."""
-    found = [problem for value in values if (problem := _injected(value, dialect, rules))]
     if not found:
         return verdict
     return msgspec.structs.replace(
@@ -100,11 +99,14 @@ def _with_values(
     )
 
 
-def _injected(value: str, dialect: str | None, rules: SqlRules) -> Problem | None:
+def _injected(
+    value: str, dialect: str | None, rules: SqlRules, places: tuple[str, ...] | None = None
+) -> Problem | None:
+    """`places` is where a condition belongs; a mere value may be meant for several."""
     if value.isalnum() or len(value) > _MAX_VALUE_LENGTH:
         return None
     for spelling in _spellings(value):
-        for template in _places_it_leaves(spelling):
+        for template in places or _places_it_leaves(spelling):
             verdict = inspect(template.replace("{}", spelling), dialect, rules)
             for problem in verdict.problems:
                 if problem.failure is Failure.FORBIDDEN and _is_injection(problem.rule, spelling):
@@ -150,6 +152,7 @@ def _injected_value(value: str, why: str) -> Problem:
 
 
 _UNQUOTED_PLACES: Final = ("SELECT a FROM t WHERE b = {}", "SELECT a FROM t WHERE (b = {})")
+_CONDITION_PLACES: Final = ("SELECT a FROM t WHERE ({})",)
 _PLACES: Final = (
     "SELECT a FROM t WHERE b = '{}'",
     "SELECT a FROM t WHERE (b = '{}')",
@@ -175,8 +178,8 @@ def _spellings(value: str) -> Iterator[str]:
 def _finding(verdict: SqlVerdict, request: SqlRequest, rules: SqlRules) -> Finding:
     broken = {problem.rule for problem in verdict.problems}
     checks = _checks(request, rules)
-    failed = tuple(name for name, breaking in CHECKS.items() if breaking & broken)
-    passed = tuple(name for name in checks if name not in failed)
+    failed = tuple(name for name, breaking in CHECKS.items() if breaking & broken) if broken else ()
+    passed = tuple(name for name in checks if name not in failed) if failed else tuple(checks)
     failure = verdict.failure
     if failure is not None:
         status = Status.FAILED

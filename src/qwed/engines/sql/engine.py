@@ -85,7 +85,11 @@ def _found_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any])
     bound = bound_slots(texts, parameters)
     candidates = [text for text in use.candidates if not _is_within(text.slot, bound)]
     joined = [each for each in use.joined if not _is_within(each.slot, bound)]
-    return (*find_in_candidates(candidates, joined), *_found_in_schema(parameters.get("schema")))
+    dialect = parameters.get("dialect")
+    found = find_in_candidates(
+        candidates, joined, dialect if isinstance(dialect, str) else None, in_database=True
+    )
+    return (*found, *_found_in_schema(parameters.get("schema")))
 
 
 def _is_within(slot: str, slots: frozenset[str]) -> bool:

@@ -49,15 +49,17 @@ _JOINED_STRINGS: Final = frozenset({"mysql"})
 
 def misplaced_token(tokens: Sequence[Token], dialect: str) -> Token | None:
     """The first token that cannot stand where it stands, as far as its neighbour tells."""
+    never_after, nothing = _NEVER_AFTER.get, _NOTHING
     previous: Any = None
     before: Any = None
     for token in tokens:
         kind = token.token_type
-        if kind in _NEVER_AFTER.get(before, _NOTHING):
+        if kind in never_after(before, nothing):
             return token
-        if before is kind and _cannot_repeat(previous, token, dialect):
-            return token
-        if before is _T.COMMA and kind in _CLAUSE_STARTS and dialect not in _TRAILING_COMMAS:
+        if before is kind:
+            if _cannot_repeat(previous, token, dialect):
+                return token
+        elif before is _T.COMMA and kind in _CLAUSE_STARTS and dialect not in _TRAILING_COMMAS:
             return token
         previous, before = token, kind
     if before is _T.COMMA or (tokens and tokens[0].token_type is _T.FROM and dialect not in _FROM_FIRST):
@@ -72,9 +74,14 @@ def _cannot_repeat(previous: Token, token: Token, dialect: str) -> bool:
     return token.token_type is _T.STRING and dialect not in _JOINED_STRINGS and token.line == previous.line
 
 
+_PAIRED: Final = frozenset({_T.WHEN, _T.THEN, _T.BETWEEN, _T.AND})
+
+
 def unbalanced(tokens: Sequence[Token]) -> str | None:
     """Keywords that come in pairs, and do not."""
-    kinds = [token.token_type for token in tokens]
+    kinds = [kind for token in tokens if (kind := token.token_type) in _PAIRED]
+    if not kinds:
+        return None
     if kinds.count(_T.WHEN) != kinds.count(_T.THEN):
         return "a WHEN has no THEN"
     if kinds.count(_T.BETWEEN) > kinds.count(_T.AND):

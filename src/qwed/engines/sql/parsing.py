@@ -1,14 +1,16 @@
 """SQL text to syntax trees, in one dialect; what does not parse is a value, not an exception."""
 
 import contextvars
-import functools
 import logging
+import threading
 
 import msgspec
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
+from sqlglot.tokens import Tokenizer
 
 from qwed.engines.sql.grammar import misplaced_token, unbalanced
 from qwed.engines.sql.lexing import too_hostile
@@ -44,7 +46,7 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         return Unparsed("it holds a lone surrogate", "\\ud800")
     token = _parsing.set(True)
     try:
-        reader = _dialect(dialect)
+        reader, parser = _readers.of(dialect)
         tokens = reader.tokenize(text)
         stray = misplaced_token(tokens, dialect)
         if stray is not None:
@@ -54,7 +56,7 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
         reason = unbalanced(tokens)
         if reason:
             return Unparsed(reason, text[:80])
-        found = reader.parser().parse(tokens, text)
+        found = parser.parse(tokens, text)
     except ParseError as error:
         return _parse_error(error, text)
     except SqlglotError:
@@ -77,9 +79,21 @@ def _is_text(text: str) -> bool:
         return False
 
 
-@functools.cache
-def _dialect(name: str) -> Dialect:
-    return Dialect.get_or_raise(name)
+class _Readers(threading.local):
+    """Tokenizer and parser hold the text they read, so no two threads share them; making them takes time."""
+
+    def __init__(self) -> None:
+        self._by_dialect: dict[str, tuple[Tokenizer, Parser]] = {}
+
+    def of(self, dialect: str) -> tuple[Tokenizer, Parser]:
+        known = self._by_dialect.get(dialect)
+        if known is None:
+            named = Dialect.get_or_raise(dialect)
+            known = self._by_dialect[dialect] = named.tokenizer(), named.parser()
+        return known
+
+
+_readers = _Readers()
 
 
 def _around(text: str, token: Token) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from qwed.domain.risk import Risk
-from qwed.engines.sql.access import MAX_TABLES, VISITS
+from qwed.engines.sql.access import CLOSED, MAX_TABLES, VISITS
 from qwed.engines.sql.changes import resolve
 from qwed.engines.sql.commands import Command, block, command
 from qwed.engines.sql.functions import WHY_FORBIDDEN, forbidden_rule
@@ -139,7 +139,7 @@ _STATEMENT_CHECKS: Final[dict[type[exp.Expr], Any]] = {
 
 def _walk(root: exp.Expr, notes: Notes) -> None:
     """Every node once. This is the engine's hot path: what most nodes are decides how it is written."""
-    visits, leaves, understood = VISITS, _LEAVES, UNDERSTOOD
+    visits, leaves, understood, closed = VISITS, _LEAVES, UNDERSTOOD, CLOSED
     stack = [root]
     while stack:
         node = stack.pop()
@@ -151,13 +151,15 @@ def _walk(root: exp.Expr, notes: Notes) -> None:
             _note_unknown(node, notes)
         if visit is not None:
             visit(node, notes)
-            if kind is exp.Column:
+            if kind in closed:
                 continue
         if kind in NESTED and node is not root:
             _visit_nested(node, notes)
         for value in node.args.values():
+            if value is None or value is False:
+                continue
             if type(value) is list:
-                stack.extend(item for item in value if isinstance(item, exp.Expr))
+                stack += [item for item in value if isinstance(item, exp.Expr)]
             elif isinstance(value, exp.Expr):
                 stack.append(value)
 

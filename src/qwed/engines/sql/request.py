@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.engines.sql.part_names import is_condition
 from qwed.engines.sql.placeholders import count_placeholders
 
 _VALUE_KEYS: Final = ("params", "parameters", "values", "args", "arguments", "bind", "bindings", "binds")
@@ -23,6 +24,8 @@ class SqlRequest(msgspec.Struct, frozen=True):
     schema: Any
     unbound: tuple[str, ...]
     """Strings that travel beside the texts and that no placeholder takes up."""
+    conditions: tuple[str, ...]
+    """Those among such strings whose member is named for a condition."""
     forbidden_columns: tuple[str, ...]
     no_sensitive_columns: bool
     bound_values: int = 0
@@ -34,6 +37,8 @@ def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[s
     filled = tuple(dict.fromkeys(_fill(text, values) for text in texts))
     bound = bound_slots(filled, parameters)
     strings = tuple(_strings(parameters, bound))[:_MAX_VALUES]
+    conditions = tuple(value for slot, value in strings if is_condition(slot))
+    values_only = tuple(value for slot, value in strings if not is_condition(slot))
     dialect = parameters.get("dialect")
     sensitive = parameters.get("no_sensitive_columns")
     columns = [parameters.get("forbidden_columns"), sensitive]
@@ -41,7 +46,8 @@ def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[s
         filled,
         dialect if isinstance(dialect, str) else None if dialect is None else repr(dialect)[:40],
         parameters.get("schema"),
-        (target, *strings) if target else strings,
+        (target, *values_only) if target else values_only,
+        conditions,
         tuple(
             name for names in columns if isinstance(names, list) for name in names if isinstance(name, str)
         ),
@@ -106,18 +112,18 @@ def _fill_in_order(text: str, values: Mapping[str, Any]) -> str:
     return pieces[0] + "".join(value + rest for value, rest in zip(given, pieces[1:], strict=True))
 
 
-def _strings(parameters: Mapping[str, Any], bound: frozenset[str]) -> Iterator[str]:
-    """Strings that travel beside the texts and that no placeholder takes up."""
+def _strings(parameters: Mapping[str, Any], bound: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Strings that travel beside the texts and that no placeholder takes up, each with its slot."""
     for key, item in parameters.items():
         if key not in _RESERVED:
             yield from _strings_in(item, str(key), bound, 1)
 
 
-def _strings_in(value: Any, slot: str, bound: frozenset[str], depth: int) -> Iterator[str]:
+def _strings_in(value: Any, slot: str, bound: frozenset[str], depth: int) -> Iterator[tuple[str, str]]:
     if slot in bound or depth > 8:
         return
     if isinstance(value, str):
-        yield value
+        yield slot, value
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _strings_in(item, f"{slot}.{key}", bound, depth + 1)

@@ -29,6 +29,17 @@ TABLE_CHANGES: Final = words(
     exchange replica validate cluster convert engine auto_increment with switch
     """
 )
+USER_CHANGES: Final = words(
+    """
+    superuser nosuperuser createdb createrole replication bypassrls password identified login nologin valid
+    account quota encrypted
+    """
+)
+ROLES: Final = words(
+    """
+    admin administrator root dba owner superuser sysadmin securityadmin accountadmin sysdba db_owner postgres
+    """
+)
 # What must follow the name where the kind alone is an everyday word: `create table tennis`.
 AFTER_A_NEW: Final = {
     "table": words("( as like of partition using"),

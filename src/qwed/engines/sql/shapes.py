@@ -16,6 +16,7 @@ from qwed.engines.sql.shape_words import (
     PRIVILEGES,
     ROUTINES,
     TABLE_CHANGES,
+    USER_CHANGES,
 )
 from qwed.engines.words import words
 
@@ -88,7 +89,18 @@ def _alter(tokens: list[str]) -> bool:
     if tokens[:1] in (["system"], ["session"]):
         return len(tokens) > 2
     index = _kind_and_name(tokens)
-    return index is not None and any(token in TABLE_CHANGES for token in tokens[index + 1 : index + 4])
+    if index is None:
+        return False
+    if any(token in TABLE_CHANGES for token in tokens[index + 1 : index + 4]):
+        return True
+    return (
+        kind_of(tokens) in _PEOPLE
+        and tokens[index + 1 : index + 2] != []
+        and tokens[index + 1] in USER_CHANGES
+    )
+
+
+_PEOPLE: Final = words("user role login")
 
 
 def _insert(tokens: list[str]) -> bool:
@@ -342,6 +354,40 @@ def _select(tokens: list[str]) -> bool:
     )
 
 
+def _vacuum(tokens: list[str]) -> bool:
+    return tokens == ["full"] or (tokens[:1] == ["("] and ")" in tokens)
+
+
+def _comment(tokens: list[str]) -> bool:
+    """`COMMENT ON TABLE t IS 'x'`."""
+    if tokens[:1] != ["on"] or not (tokens[1:2] and tokens[1] in KINDS | {"column", "constraint"}):
+        return False
+    place = tokens.index("is", 2) if "is" in tokens[2:] else len(tokens)
+    return bool(tokens[place + 1 : place + 2]) and (
+        tokens[place + 1][0] == "'" or tokens[place + 1] == "null"
+    )
+
+
+def _reindex(tokens: list[str]) -> bool:
+    rest = tokens[:1] + [each for each in tokens[1:] if each not in AFTER_A_KIND]
+    return len(rest) == 2 and rest[0] in _REINDEXED and _name_at(rest, 1)
+
+
+_REINDEXED: Final = words("database table index schema system")
+
+
+def _refresh(tokens: list[str]) -> bool:
+    return tokens[:2] == ["materialized", "view"] and _name_at(tokens, 2)
+
+
+def _notify(tokens: list[str]) -> bool:
+    return len(tokens) == 3 and tokens[1] == "," and tokens[2][0] == "'"
+
+
+def _flush(tokens: list[str]) -> bool:
+    return tokens[:1] == ["privileges"] or tokens[:2] in (["binary", "logs"], ["tables", "with"])
+
+
 def _routine(tokens: list[str]) -> bool:
     """`xp_cmdshell 'dir'`: the first statement of a batch needs no EXEC."""
     return not tokens or tokens[0][0] in "'@"
@@ -389,5 +435,11 @@ SHAPES: Final[dict[str, Callable[[list[str]], bool]]] = {
     "unload": _unload,
     "dbcc": _dbcc,
     "select": _select,
+    "vacuum": _vacuum,
+    "comment": _comment,
+    "reindex": _reindex,
+    "refresh": _refresh,
+    "notify": _notify,
+    "flush": _flush,
     **dict.fromkeys(ROUTINES, _routine),
 }

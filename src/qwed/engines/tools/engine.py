@@ -23,6 +23,7 @@ from qwed.engines.slots import (
     TEXT,
     SlotTable,
     SlotUse,
+    is_database_tool,
     kind_of,
     sort_texts,
     table_of_tool,
@@ -160,7 +161,13 @@ class _Inspection:
             self.problems.append(undecided("size", "more texts than are looked at", self._action.type))
         for text, kind in use.runs:
             self.problems += [_placed(problem, text.where) for problem in self._inspect_run(text, kind)]
-        self._found = find_in_candidates(use.candidates, use.joined)
+        dialect = self._action.parameters.get("dialect")
+        self._found = find_in_candidates(
+            use.candidates,
+            use.joined,
+            dialect if isinstance(dialect, str) else None,
+            in_database=self._family is Family.DATABASE or is_database_tool(self._action.type),
+        )
         for found in self._found:
             self._risk = max(self._risk, found.risk)
             problem = self._candidate_problem(found)
@@ -258,7 +265,8 @@ class _Inspection:
         return problems
 
     def _path_problems(self, text: str) -> list[Problem]:
-        self._risk = max(self._risk, *map(risk_of_path, (text, *text.split()[:_MAX_SHOWN])))
+        for name in dict.fromkeys((text, *text.split()[:_MAX_SHOWN])):
+            self._risk = max(self._risk, risk_of_path(name))
         deletes = _DELETING_WORDS.search(self._action.type) is not None
         return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
 

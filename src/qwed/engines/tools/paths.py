@@ -98,6 +98,10 @@ _SENSITIVE_STARTS: Final = (
     ("var", "log", "auth.log"),
     ("var", "log", "secure"),
 )
+_STARTS_BY_NAME: Final = {
+    name: tuple(start for start in _SENSITIVE_STARTS if start[0] == name)
+    for name in {start[0] for start in _SENSITIVE_STARTS}
+}
 # A folder of a project may well be called so; only on the disk's root is it the system's.
 _ABSOLUTE_ONLY: Final = frozenset({"sys", "dev", "root", "boot", "private"})
 _HARMLESS_ENV: Final = (
@@ -142,6 +146,8 @@ def _last_name(path: str) -> str:
 def _readings(text: str) -> list[str]:
     """The path as written, then as a decoder or a font would have it."""
     readings = [text]
+    if text.isascii() and "%" not in text:
+        return readings
     folded = text if text.isascii() else without_invisible(text).translate(_LOOK_ALIKES)
     for _ in range(3):
         if folded != readings[-1]:
@@ -211,12 +217,14 @@ def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> l
         stem = name.partition(".")[0]
         if _DEVICES.match(name) or ("\\" in path and _DEVICES.match(stem)):
             return [forbidden("device", f"{name!r} is a device on some systems", path)]
-    for start in _SENSITIVE_STARTS:
+    for start in _STARTS_BY_NAME.get(real[0], ()) if real else ():
         if tuple(real[: len(start)]) == start and (is_absolute or start[0] not in _ABSOLUTE_ONLY):
             return [_sensitive_problem(path, "/".join(start), Risk.CRITICAL)]
     if (place := find_credentials(real)) is not None:
         return [_sensitive_problem(path, place)]
-    runs = _START_UP_RUNS + tuple(tuple(entry.lower().strip("/").split("/")) for entry in rules.sensitive)
+    runs: tuple[tuple[str, ...], ...] = _START_UP_RUNS
+    if rules.sensitive:
+        runs += tuple(tuple(entry.lower().strip("/").split("/")) for entry in rules.sensitive)
     for run in runs:
         if run[0] in real and holds_run(real, run):
             return [_sensitive_problem(path, "/".join(run))]

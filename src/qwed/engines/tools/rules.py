@@ -74,6 +74,8 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def marks_of(self, tool: str) -> dict[str, str]:
         """The kinds of a tool's parameters, as the operator registered them."""
-        found = self.checkers.get(tool, ())
+        found = self.checkers.get(tool)
+        if found is None:
+            return {}
         checkers = (found,) if isinstance(found, Checker) else found
         return {checker.parameter: checker.kind for checker in checkers}

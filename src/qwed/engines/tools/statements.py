@@ -17,7 +17,7 @@ from qwed.domain.texts import Joined, Text
 from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
 
 # Names, lists of names, `COUNT(*)` and `price DESC`; no subquery, no call of a function that acts.
-_IDENTIFIER: Final = re.compile(r"[\w$. ,\-\[\]\"`*()]{1,200}\Z")
+_IDENTIFIER: Final = re.compile(r"[\w$. ,:\-\[\]\"`*()]{1,200}\Z")
 _BEYOND_A_NAME: Final = re.compile(
     r"--|/\*|\b(?:select|union|insert|delete|drop|update|sleep|benchmark|exec|load_file|pg_\w+|xp_\w+|dbms_\w+)\b",
     re.I,

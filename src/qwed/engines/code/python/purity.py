@@ -5,7 +5,7 @@ bounded by its arguments; one that the program itself calls is bounded by what i
 """
 
 import ast
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.code.bounds import (
@@ -15,78 +15,23 @@ from qwed.engines.code.bounds import (
     INFINITE,
     NOTHING,
     Bound,
-    Cell,
     NotPure,
     Value,
     Variable,
     callables,
     held,
-    join,
-    join_all,
     number,
     real,
     string,
 )
 from qwed.engines.code.python import harmless
-from qwed.engines.code.python.arithmetic import Arithmetic
-from qwed.engines.code.python.readers import GROWING, place_key, read_later, walked_places
-from qwed.engines.code.python.scopes import Names, Scope
+from qwed.engines.code.python.proof_calls import _SCALARS, Calls
+from qwed.engines.code.python.proof_targets import _CHANGING
+from qwed.engines.code.python.proof_values import Call
+from qwed.engines.code.python.readers import walked_places
+from qwed.engines.code.python.scopes import Names
 
-_HARMLESS_DUNDERS: Final = frozenset(
-    {"__init__", "__post_init__", "__name__", "__main__", "__slots__", "__doc__", "__all__", "__version__"}
-)
-_SCALARS: Final = frozenset({"number", "float", "none", "decimal", "fraction"})
-_CHANGING: Final = frozenset({"list", "set", "dict"})
 _PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
-
-
-class Function:
-    __slots__ = ("called", "defaults", "is_property", "is_static", "node", "returned", "scope")
-
-    def __init__(self, node: Any, scope: Scope, defaults: dict[str, Value]) -> None:
-        self.node = node
-        self.scope = scope
-        self.defaults = defaults
-        self.returned = Variable()
-        self.called = False
-        self.is_property = False
-        self.is_static = False
-
-
-class Bound_(tuple[Any, Value]):
-    """A function of the program, with the object it is a method of."""
-
-
-class Class:
-    __slots__ = ("bases", "fields", "instance", "node", "order")
-
-    def __init__(self, node: ast.ClassDef, instance: Cell, bases: "list[Class]") -> None:
-        self.node = node
-        self.instance = instance
-        self.bases = bases
-        self.fields: dict[str, Value] = {}
-        # The fields of a dataclass or named tuple, in the order its constructor takes them.
-        self.order: list[str] = []
-
-
-class Call:
-    __slots__ = ("args", "count", "kwargs", "node", "receiver")
-
-    def __init__(
-        self, node: Any, args: list[Value], kwargs: dict[str, Value], count: Bound, receiver: Value = EMPTY
-    ) -> None:
-        self.node = node
-        self.args = args
-        self.kwargs = kwargs
-        self.count = count
-        self.receiver = receiver
-
-    def arg(self, index: int, name: str = "") -> Value:
-        return self.args[index] if index < len(self.args) else self.kwargs.get(name, EMPTY)
-
-    @property
-    def everything(self) -> Value:
-        return join(join_all(self.args), join_all(self.kwargs.values()))
 
 
 def judge_purity(tree: ast.Module, names: Names) -> tuple[bool, str]:
@@ -101,16 +46,8 @@ def judge_purity(tree: ast.Module, names: Names) -> tuple[bool, str]:
     return True, _PROOF
 
 
-class Prover(Arithmetic):
+class Prover(Calls):
     """Runs a program over bounds."""
-
-    def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
-        self.scope = names.module
-        self.functions: dict[int, Function] = {}
-        self.classes: dict[int, Class] = {}
-        self.current: list[Function] = []
 
     def prove(self, tree: ast.Module) -> None:
         self.block(tree.body)
@@ -135,11 +72,6 @@ class Prover(Arithmetic):
         if handler is None:
             raise self.refuse(f"{type(node).__name__} is on no list of harmless things")
         return handler(self, node)
-
-    def optional(self, node: ast.expr | None) -> Value:
-        return NOTHING if node is None else self.run(node)
-
-    # -- statements ------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.Expr) -> Value:
         return self.run(node.value)
@@ -182,20 +114,6 @@ class Prover(Arithmetic):
         self.bind(node.target, made)
         return NOTHING
 
-    def _places(self, nodes: Iterable[ast.expr]) -> frozenset[Hashable]:
-        """Each place as the variable and the members that lead to it."""
-        paths = [place_key(node) for node in nodes]
-        return frozenset((id(self.scope.find(path[0])), path) for path in paths if path)
-
-    def _refuse_unknown_growth(self, target: ast.expr, owner: Value, given: Iterable[ast.expr]) -> None:
-        """An argument that nobody has given yet has no container: the place that holds it stands for one."""
-        if not owner.has("any"):
-            return
-        for place in self._places([target]):
-            self.refuse_walked(place)
-            if any(place in self._places(read_later(each)) for each in given):
-                raise self.refuse("something grows by what is read from itself, and how far is not known")
-
     def _change_in_place(self, known: Value, right: Value, made: Value, node: ast.AST) -> None:
         """`x *= 2`, `x |= y`: the container that `x` names, under all of its other names too."""
         longest, member = self.members(made) if made.cells else (0, EMPTY)
@@ -204,21 +122,6 @@ class Prover(Arithmetic):
                 self.refuse_own_reader(cell, right)
                 self.grow(cell, max(longest - cell.length, 0), id(node))
                 self.put_member(cell, member)
-
-    def refuse_own_reader(self, cell: Cell, given: Value) -> None:
-        """`x.extend(i for i in x)`: each member that is added is read again."""
-        if cell in self.read_later(given):
-            raise self.refuse("something grows by what is read from itself, and how far is not known")
-
-    def _load(self, target: ast.expr) -> Value:
-        match target:
-            case ast.Name():
-                return self.lookup(target.id)
-            case ast.Attribute():
-                return self.attribute(self.run(target.value), target.attr, target)
-            case ast.Subscript():
-                return self.item(self.run(target.value), self.run(target.slice), target)
-        raise self.refuse("sets something that is not known")
 
     def _sum(self, node: ast.stmt, target: ast.Name, op: ast.operator, right: Value) -> Value:
         """`total += n`, `line += "x"`: what all rounds of the loops around it add, added once."""
@@ -278,22 +181,38 @@ class Prover(Arithmetic):
         self.block([*node.orelse, *node.finalbody])
         return NOTHING
 
-    def error(self, node: ast.AST) -> Cell:
-        cell = self.cell(id(node), "object")
-        self.put_member(cell, string(10_000))
-        return cell
-
     def _return(self, node: ast.Return) -> Value:
         if self.current:
             self.put(self.current[-1].returned, self.optional(node.value))
         return NOTHING
 
     def _several(self, node: Any) -> Value:
-        """`raise`, `assert`, `del`: their parts are expressions."""
+        """`raise`, `assert`: their parts are expressions."""
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not isinstance(getattr(child, "ctx", None), ast.Del):
+            if isinstance(child, ast.expr):
                 self.run(child)
         return NOTHING
+
+    def _delete(self, node: ast.Delete) -> Value:
+        for target in node.targets:
+            self._unset(target)
+        return NOTHING
+
+    def _unset(self, target: ast.expr) -> None:
+        match target:
+            case ast.Name():
+                return
+            case ast.Tuple() | ast.List():
+                for each in target.elts:
+                    self._unset(each)
+            case ast.Attribute():
+                self._set_attribute(target, NOTHING)
+            case ast.Subscript():
+                self.run(target.slice)
+                if self.run(target.value).calls:
+                    raise self.refuse("changes something that is not the program's own")
+            case _:
+                raise self.refuse("deletes something that is not the program's own")
 
     def _import(self, node: ast.Import) -> Value:
         for alias in node.names:
@@ -309,390 +228,6 @@ class Prover(Arithmetic):
         for alias in node.names:
             self.put_name(alias.asname or alias.name, self.module_member(module, alias.name))
         return NOTHING
-
-    def module_member(self, module: str, name: str) -> Value:
-        path = f"{module}.{name}"
-        if path in harmless.VALUES:
-            return harmless.VALUES[path]
-        if path in harmless.CALLS or path in harmless.TYPES or module in harmless.TYPE_MODULES:
-            return callables(path)
-        raise self.refuse(f"{path} is on no list of harmless things")
-
-    # -- names and targets -----------------------------------------------------------------------------
-
-    def lookup(self, name: str) -> Value:
-        variable = self.scope.find(name)
-        if variable is not None:
-            return variable.value
-        if name == "__name__":
-            return string(8, "__main__")
-        path = f"builtins.{name}"
-        if path in harmless.CALLS or path in harmless.TYPES:
-            return callables(path)
-        raise self.refuse(f"{name} is on no list of harmless things, or is not defined")
-
-    def put_name(self, name: str, value: Value) -> None:
-        if name.startswith("__") and name.endswith("__") and name not in _HARMLESS_DUNDERS:
-            raise self.refuse(f"sets {name}")
-        variable = self.scope.find(name)
-        if variable is None:
-            raise self.refuse(f"sets {name}, which is not known")
-        self.put(variable, value)
-
-    def bind(self, target: ast.expr, value: Value) -> None:
-        self.step()
-        match target:
-            case ast.Name(id=name):
-                self.put_name(name, value)
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                self._unpack(elts, value)
-            case ast.Starred(value=inner):
-                rounds, member = self.members(value)
-                self.bind(inner, self.listed(target, "list", rounds, member))
-            case ast.Attribute():
-                self._set_attribute(target, value)
-            case ast.Subscript():
-                self._set_item(target, value)
-            case _:
-                raise self.refuse("sets something that is not known")
-
-    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
-        for index, target in enumerate(targets):
-            exact = [cell.fields.get(str(index)) for cell in value.cells]
-            if isinstance(target, ast.Starred):
-                self.bind(target, value)
-            elif None not in exact and value.kinds == {"cell"}:
-                self.bind(target, join_all(each for each in exact if each is not None))
-            else:
-                self.bind(target, self.members(value)[1])
-
-    def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
-        owner = self.run(target.value)
-        if target.attr.startswith("__") or owner.calls or not owner.kinds <= {"cell", "any", "none"}:
-            raise self.refuse(f"sets {target.attr} of something that is not the program's own")
-        for cell in owner.cells:
-            if cell.kind != "object":
-                raise self.refuse(f"sets {target.attr} of something that is not the program's own")
-            self.put_field(cell, target.attr, value)
-
-    def _set_item(self, target: ast.Subscript, value: Value) -> None:
-        owner, index = self.run(target.value), self.run(target.slice)
-        if owner.calls:
-            raise self.refuse("changes something that is not the program's own")
-        if isinstance(target.slice, ast.Slice):
-            self._refuse_unknown_growth(target.value, owner, [])
-        for cell in owner.cells:
-            if isinstance(target.slice, ast.Slice):
-                rounds, member = self.members(value)
-                self.put_member(cell, member)
-                self.grow(cell, rounds, id(target))
-            elif cell.kind == "dict":
-                self.put_member(cell, join(index, value))
-                self.grow(cell, 1, id(target))
-            else:
-                self.put_member(cell, value)
-
-    # -- functions, classes and calls ------------------------------------------------------------------
-
-    def make(self, node: Any) -> Function:
-        known = self.functions.get(id(node))
-        arguments = node.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        pairs = list(zip(reversed(positional), reversed(arguments.defaults), strict=False))
-        pairs += [
-            (a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
-        ]
-        defaults = {argument.arg: self.run(default) for argument, default in pairs}
-        if known is None:
-            known = self.functions[id(node)] = Function(node, self.names.scopes[id(node)], defaults)
-        for name, value in defaults.items():
-            known.defaults[name] = join(known.defaults.get(name, EMPTY), value)
-        return known
-
-    def _lambda(self, node: ast.Lambda) -> Value:
-        return callables(self.make(node))
-
-    def _function(self, node: ast.FunctionDef) -> Value:
-        if node.name.startswith("__") and node.name not in _HARMLESS_DUNDERS:
-            raise self.refuse(f"defines {node.name}, which operators call")
-        arguments = node.args
-        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-            self._annotation(argument.annotation)
-        self._annotation(node.returns)
-        function = self.make(node)
-        value = callables(function)
-        for decorator in reversed(node.decorator_list):
-            value = self._decorate(decorator, value, function)
-        self.put_name(node.name, value)
-        return NOTHING
-
-    def _decorate(self, decorator: ast.expr, value: Value, function: Function) -> Value:
-        spelled = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
-        name = spelled.rpartition(".")[2]
-        known = self.scope.find(spelled.partition(".")[0])
-        own = known is not None and any(isinstance(each, Function) for each in known.value.calls)
-        if not own and name in ("property", "cached_property"):
-            function.is_property = True
-        elif not own and name in ("staticmethod", "classmethod"):
-            function.is_static = name == "staticmethod"
-        elif not own and name not in harmless.DECORATORS:
-            raise self.refuse("a decorator that is not known")
-        elif own:
-            return self.call_value(self.run(decorator), Call(decorator, [value], {}, 1))
-        return value
-
-    def _class(self, node: ast.ClassDef) -> Value:
-        if node.keywords or any(not _is_harmless_base(base) for base in node.bases):
-            raise self.refuse("a class made by other means than its body")
-        parents = [each for base in node.bases for each in self.run(base).calls]
-        own = [each for each in parents if isinstance(each, Class)]
-        if len(own) != len(parents) and not all(
-            each in harmless.BASES for each in parents if isinstance(each, str)
-        ):
-            raise self.refuse("a base class that is not known")
-        cls = self.classes.get(id(node))
-        if cls is None:
-            cls = self.classes[id(node)] = Class(node, self.cell(id(node), "object"), own)
-        self._class_body(node, cls)
-        decorated = {
-            ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list
-        }
-        if not {each.rpartition(".")[2] for each in decorated} <= {"dataclass", "total_ordering"}:
-            raise self.refuse("a decorator that is not known")
-        if decorated or any("NamedTuple" in str(each) for each in parents):
-            cls.order = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]  # type: ignore[union-attr]
-        self.put_name(node.name, callables(cls))
-        return NOTHING
-
-    def _class_body(self, node: ast.ClassDef, cls: Class) -> None:
-        outer, self.scope = self.scope, self.names.scopes[id(node)]
-        self.block(node.body)
-        fields = {name: variable.value for name, variable in self.scope.names.items()}
-        self.scope = outer
-        for base in cls.bases:
-            for name, value in {**base.fields, **base.instance.fields}.items():
-                self.put_field(cls.instance, name, value)
-        for name, value in fields.items():
-            cls.fields[name] = value
-            self.put_field(cls.instance, name, value)
-
-    def arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value], Bound]:
-        values: list[Value] = []
-        count: Bound = 0
-        for each in node.args:
-            if isinstance(each, ast.Starred):
-                rounds, member = self.members(self.run(each.value))
-                values.extend([member] * 8)
-                count += rounds
-            else:
-                values.append(self.run(each))
-                count += 1
-        named: dict[str, Value] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.refuse("named arguments that are not known")
-            named[keyword.arg] = self.run(keyword.value)
-        self.spend(count)
-        return values, named, count + len(named)
-
-    def _call(self, node: ast.Call) -> Value:
-        function = node.func
-        if isinstance(function, ast.Attribute):
-            receiver = self.run(function.value)
-            if function.attr in GROWING:
-                self._refuse_unknown_growth(function.value, receiver, node.args)
-            call = Call(node, *self.arguments(node), receiver)
-            return self.call_method(function.attr, call)
-        target = self.run(function)
-        return self.call_value(target, Call(node, *self.arguments(node)))
-
-    def call_method(self, name: str, call: Call) -> Value:
-        receiver = call.receiver
-        if name.startswith("__") and name not in _HARMLESS_DUNDERS:
-            raise self.refuse(f"calls {name}")
-        made, known = EMPTY, False
-        own = self._own_methods(receiver, name)
-        if own.calls:
-            made, known = self.call_value(own, Call(call.node, call.args, call.kwargs, call.count)), True
-        for kind in harmless.method_kinds(receiver):
-            handler = harmless.METHODS.get((kind, name))
-            if handler is not None:
-                made, known = join(made, handler(self, call)), True
-        if not known:
-            raise self.refuse(f"calls {name}, of which nothing is known")
-        return made
-
-    def _own_methods(self, receiver: Value, name: str) -> Value:
-        made = EMPTY
-        for cell in receiver.cells:
-            found = cell.fields.get(name, EMPTY) if cell.kind == "object" else EMPTY
-            made = join(made, self._bind_calls(found, held(cell)))
-        for each in receiver.calls:
-            made = join(made, self._of_callable(each, name))
-        return made
-
-    def _bind_calls(self, value: Value, receiver: Value) -> Value:
-        methods = [
-            Bound_((each, receiver)) if isinstance(each, Function) and not each.is_static else each
-            for each in value.calls
-        ]
-        return Value(value.kinds, value.size, value.length, value.text, value.cells, frozenset(methods))
-
-    def _of_callable(self, owner: Any, name: str) -> Value:
-        if isinstance(owner, Class):
-            found = owner.fields.get(name, EMPTY)
-            static = [each for each in found.calls if isinstance(each, Function) and not each.is_static]
-            if static and static[0].node.decorator_list:
-                return self._bind_calls(found, callables(owner))
-            for base in owner.bases if not found.kinds else ():
-                found = join(found, self._of_callable(base, name))
-            return found if found.kinds else owner.instance.fields.get(name, EMPTY)
-        if owner == "super()":
-            return EMPTY
-        if not isinstance(owner, str):
-            raise self.refuse(f"{name} of a function")
-        if owner in harmless.MODULES:
-            return self.module_member(owner, name)
-        path = f"{owner}.{name}"
-        if path in harmless.CALLS or (owner in harmless.TYPE_OWNERS and path not in harmless.CALLS):
-            return callables(path)
-        raise self.refuse(f"{path} is on no list of harmless things")
-
-    def call_value(self, target: Value, call: Call) -> Value:
-        if not target.calls or not target.kinds <= {"call", "none"}:
-            raise self.refuse("calls something that is not known to be a harmless function")
-        made = EMPTY
-        for each in target.calls:
-            made = join(made, self._call_one(each, call))
-        return made
-
-    def _call_one(self, each: Any, call: Call) -> Value:
-        if isinstance(each, Function):
-            return self.call_function(each, call)
-        if isinstance(each, Bound_):
-            function, receiver = each
-            return self.call_function(
-                function, Call(call.node, [receiver, *call.args], call.kwargs, call.count + 1)
-            )
-        if isinstance(each, Class):
-            return self._construct(each, call)
-        if each in harmless.CALLS:
-            return harmless.CALLS[each](self, call)
-        owner, _, name = str(each).rpartition(".")
-        kind = harmless.TYPE_OWNERS.get(owner)
-        handler = harmless.METHODS.get((kind, name)) if kind else None
-        if handler is None:
-            raise self.refuse(f"calls {each}")
-        return handler(self, Call(call.node, call.args[1:], call.kwargs, call.count, call.arg(0)))
-
-    def _construct(self, cls: Class, call: Call) -> Value:
-        instance = held(cls.instance)
-        for name, value in zip(cls.order, call.args, strict=False):
-            self.put_field(cls.instance, name, value)
-        for name, value in call.kwargs.items():
-            if cls.order:
-                self.put_field(cls.instance, name, value)
-        for name in ("__init__", "__post_init__"):
-            for each in cls.instance.fields.get(name, EMPTY).calls:
-                given = call if name == "__init__" else Call(call.node, [], {}, 0)
-                self.call_function(
-                    each, Call(call.node, [instance, *given.args], given.kwargs, given.count + 1)
-                )
-        self.put_member(cls.instance, string(0) if not call.args else join_all(call.args).without("call"))
-        return instance
-
-    def call_function(self, function: Function, call: Call) -> Value:
-        function.called = True
-        return self.enter(function, id(call.node), lambda: self._run_body(function, call))
-
-    def _run_body(self, function: Function, call: Call) -> Value:
-        outer, self.scope = self.scope, function.scope
-        self.current.append(function)
-        try:
-            self._bind_parameters(function, call)
-            if isinstance(function.node, ast.Lambda):
-                return self.run(function.node.body)
-            self.block(function.node.body)
-            return join(function.returned.value, NOTHING)
-        finally:
-            self.current.pop()
-            self.scope = outer
-
-    def _bind_parameters(self, function: Function, call: Call) -> None:
-        arguments = function.node.args
-        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        for index, name in enumerate(names):
-            given = call.args[index] if index < len(call.args) else call.kwargs.get(name)
-            self.put_name(name, given if given is not None else function.defaults.get(name, NOTHING))
-        for each in arguments.kwonlyargs:
-            given = call.kwargs.get(each.arg)
-            self.put_name(each.arg, given if given is not None else function.defaults.get(each.arg, NOTHING))
-        if arguments.vararg is not None:
-            rest = self.listed(arguments.vararg, "tuple", call.count, join_all(call.args[len(names) :]))
-            self.put_name(arguments.vararg.arg, rest)
-        if arguments.kwarg is not None:
-            extra = self.listed(arguments.kwarg, "dict", call.count, join(call.everything, string(100)))
-            self.put_name(arguments.kwarg.arg, extra)
-
-    def run_callback(
-        self, call: Call, function: Value, args: list[Value], rounds: Bound, walked: Value = EMPTY
-    ) -> Value:
-        """A function that another one calls once for each member."""
-        made = Variable()
-        inner = Call(call.node, args, {}, len(args))
-
-        def once() -> None:
-            self.put(made, self.call_value(function, inner))
-
-        self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
-        return made.value
-
-    # -- members ---------------------------------------------------------------------------------------
-
-    def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
-        if name.startswith("__") and name not in ("__name__", "__doc__"):
-            raise self.refuse(f"{name}, which leads to the interpreter's own objects")
-        made = owner if owner.has("any") else EMPTY
-        for cell in owner.cells:
-            found = cell.fields.get(name) if cell.kind == "object" else None
-            if found is None and cell.kind == "object" and name in ("args", "name", "value"):
-                found = cell.member
-            if found is None:
-                raise self.refuse(f"{name}, of which nothing is known")
-            made = join(made, self._read_field(found, held(cell), node))
-        for each in owner.calls:
-            made = join(made, string(100) if name == "__name__" else self._of_callable(each, name))
-        if owner.has("float", "number") and name in ("real", "imag", "numerator", "denominator"):
-            made = join(made, owner)
-        if not made.kinds and owner.kinds:
-            raise self.refuse(f"{name}, of which nothing is known")
-        return made
-
-    def _read_field(self, found: Value, receiver: Value, node: ast.AST) -> Value:
-        properties = [each for each in found.calls if isinstance(each, Function) and each.is_property]
-        if not properties:
-            return self._bind_calls(found, receiver)
-        made = found.without("call") if len(properties) == len(found.calls) else found
-        for each in properties:
-            made = join(made, self.call_function(each, Call(node, [receiver], {}, 1)))
-        return made
-
-    def _attribute(self, node: ast.Attribute) -> Value:
-        return self.attribute(self.run(node.value), node.attr, node)
-
-    def _subscript(self, node: ast.Subscript) -> Value:
-        owner = self.run(node.value)
-        if owner.calls and all(harmless.is_type(each) or isinstance(each, Class) for each in owner.calls):
-            self._annotation(node.slice)
-            return owner
-        return self.item(owner, self.run(node.slice), node)
-
-    def _slice(self, node: ast.Slice) -> Value:
-        for part in (node.lower, node.upper, node.step):
-            self.optional(part)
-        return Value(frozenset({"slice"}))
-
-    # -- comprehensions --------------------------------------------------------------------------------
 
     def _comprehension(self, node: Any) -> Value:
         kind = (
@@ -752,10 +287,6 @@ def _added_to_itself(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
     return None
 
 
-def _is_harmless_base(base: ast.expr) -> bool:
-    return isinstance(base, (ast.Name, ast.Attribute))
-
-
 def _constant(proof: Prover, node: ast.Constant) -> Value:
     match node.value:
         case bool():
@@ -776,7 +307,8 @@ def _constant(proof: Prover, node: ast.Constant) -> Value:
 _NODES: Final[dict[type, Callable[[Prover, Any], Value]]] = {
     ast.Expr: Prover._expression,
     **dict.fromkeys((ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal), Prover._nothing),
-    **dict.fromkeys((ast.Raise, ast.Assert, ast.Delete), Prover._several),
+    **dict.fromkeys((ast.Raise, ast.Assert), Prover._several),
+    ast.Delete: Prover._delete,
     ast.Assign: Prover._assign,
     ast.AnnAssign: Prover._annotated,
     ast.AugAssign: Prover._augmented,

@@ -119,6 +119,30 @@ _NO_NOUNS: Final = frozenset(
     mkfs wipefs fdisk sfdisk echo printf
     """.split()  # noqa: SIM905 - a table reads better as one
 )
+_INSTALLERS: Final = frozenset(
+    {"pip", "pip3", "pipx", "npm", "pnpm", "apt", "apt-get", "dnf", "yum", "brew", "apk"}
+)
+_INSTALLS: Final = frozenset({"install", "uninstall", "remove", "purge"})
+# `npm install errors`: how these words go on, no package does that people install by a plain name.
+_BESIDE_AN_INSTALL: Final = (
+    *("fail", "error", "instruct", "guide", "issue", "problem", "command", "step", "log", "script", "hook"),
+    *("time", "note", "doc", "help", "option", "method", "process", "path", "warn", "location", "director"),
+    *("count", "trend", "stat", "rate", "job", "task", "flag", "hang", "crash", "bug", "ticket", "question"),
+    *(
+        "success",
+        "work",
+        "break",
+        "broke",
+        "took",
+        "take",
+        "size",
+        "cache",
+        "speed",
+        "order",
+        "date",
+        "policy",
+    ),
+)
 _RUNS: Final = frozenset({"run", "exec"})
 _REMOTES: Final = frozenset({"origin", "upstream"})
 # The tools whose names mean nothing else, and what they do that nobody takes back.
@@ -188,4 +212,6 @@ def _is_order(name: str, given: list[str]) -> bool:
     """`git commit history` and `crontab entries` are nouns as well; `rm notes` is nothing but a command."""
     if name in _SUBCOMMANDS and (len(given) == 1 or given[0] in _RUNS or _REMOTES & set(given)):
         return True
+    if name in _INSTALLERS and given[0] in _INSTALLS:
+        return len(given) == 2 and not given[1].lower().startswith(_BESIDE_AN_INSTALL)
     return name in _NO_NOUNS or (name in _RULERS and given[0] in _RUINS)

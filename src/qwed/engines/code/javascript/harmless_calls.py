@@ -1,0 +1,26 @@
+"""What the bounds on JavaScript's calls share."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from qwed.engines.code.bounds import Bound, Value, real
+
+if TYPE_CHECKING:
+    from qwed.engines.code.javascript.proof_calls import Calls
+    from qwed.engines.code.javascript.proof_values import Call
+
+Handler = Callable[["Calls", "Call"], Value]
+FLAG_NUMBER: Final = real(1)
+MAX_WIDTH: Final = 100_000
+
+
+def count_of(proof: "Calls", value: Value) -> Bound:
+    if value.size > MAX_WIDTH or value.has("text", "cell"):
+        raise proof.refuse("a size that is not known to be small")
+    return math.ceil(value.size)
+
+
+def length_of(call: "Call") -> Bound:
+    cells = max([cell.length for cell in call.receiver.cells], default=0)
+    return max(cells, call.receiver.length) if call.receiver.has("any") else cells
