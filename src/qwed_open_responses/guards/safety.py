@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.secrets import find_secrets, preview
-from qwed_open_responses import injections, personal_data, settings, sql_fragments
+from qwed_open_responses import injections, orders, personal_data, settings, spelled_orders, sql_fragments
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.libraries import library
 from qwed_open_responses.personal_checks import Place, may_be_phone
@@ -170,15 +170,18 @@ def injections_in(scanned: Scan) -> Iterator[Finding]:
                 found += 1
                 if found == _MAX_OF_ONE_KIND:
                     break
-    for line, start in scanned.lines_with(injections.SPELLED):
-        if start not in judged and injections.hides_an_order(line.value):
+    for line, start in scanned.lines_with(spelled_orders.SPELLED):
+        if start not in judged and spelled_orders.hides_an_order(line.value):
             yield Finding("prompt_injection", line.text.path, "", "injection")
+    for line, start in scanned.lines_with(orders.SIGNAL):
+        if start not in judged and (order := orders.find_order(line.value)) is not None:
+            yield Finding("prompt_injection", line.text.path, ", ".join(order.cues), "injection")
     for line, start in scanned.lines_with(sql_fragments.SIGNAL):
         if start not in judged and sql_fragments.breaks_out(line.value):
             yield Finding("sql_injection", line.text.path, "", "injection")
 
 
-_INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *sql_fragments.SIGNALS))
+_INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *orders.signals(), *sql_fragments.SIGNALS))
 
 
 def _name_length(line: Line) -> int:
