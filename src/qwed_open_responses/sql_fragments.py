@@ -2,7 +2,7 @@
 
 The value is read in every place it could land in: inside a string, a quoted name, as a number, as a name,
 behind a closing quote or bracket. In each, what leaves the place has to read as SQL to its end
-(`sql_grammar`), and to hold something that a sentence does not. Prose with apostrophes reads as SQL in none of them.
+(`sql_grammar`), and to hold something that a sentence does not. Prose with apostrophes is SQL in none.
 """
 
 import functools
