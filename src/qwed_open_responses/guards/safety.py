@@ -144,6 +144,8 @@ def personal_data_in(
         for line, start, match in scanned.find(
             personal_data.signal(detector.signal), detector.shape, pattern_of(detector)
         ):
+            if detector.may_be is not None and not detector.may_be(match.group()):
+                continue
             place = _place(scanned.blob, line, start, match)
             if detector.kind == "phone":
                 if not may_be_phone(place):

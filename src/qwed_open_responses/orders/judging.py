@@ -34,8 +34,14 @@ def find_order(text: str, threshold: int = THRESHOLD) -> Order | None:
     sentences that may be orders are one: nobody can say what stands behind them."""
     passages = _Passages(text)
     judged: set[int] = set()
+    dull: set[str] = set()
     for index in range(len(passages.spans)):
+        if passages.text_of(index) in dull:
+            continue
         if not passages.is_hinted(index) or not passages.may_decide(index):
+            # Behind the end of data the same words weigh more.
+            if not passages.has_ends:
+                dull.add(passages.text_of(index))
             continue
         if passages.read_so_far > MAX_READ:
             return Order(0, len(text), ("has too many passages to read",), threshold)
@@ -62,7 +68,14 @@ class _Passages:
         return self._text[start:end]
 
     def is_hinted(self, index: int) -> bool:
-        return is_hinted(self.text_of(index)) or (bool(self._ends) and self._is_after_end(index, index))
+        return is_hinted(self.text_of(index)) or self._ends_near(index)
+
+    def _ends_near(self, index: int) -> bool:
+        return bool(self._ends) and self._is_after_end(index, index)
+
+    @property
+    def has_ends(self) -> bool:
+        return bool(self._ends)
 
     @property
     def read_so_far(self) -> int:
@@ -70,7 +83,7 @@ class _Passages:
 
     def may_decide(self, index: int) -> bool:
         """Whether the sentence does something without which there is no order."""
-        if self._ends and self._is_after_end(index, index):
+        if self._ends_near(index):
             return True
         return any(_is_decisive(weights) for weights in self._weigh(index).values())
 

@@ -12,6 +12,7 @@ from qwed_open_responses.orders.meanings import Meaning, fold, lexicon, meanings
 
 # A sentence without end is read in pieces of this many words.
 MAX_WORDS: Final = 60
+MAX_LENGTH: Final = 480
 _TOKEN = lazy_pattern(
     r"https?://[^\s\"'<>]{1,300}|www\.[^\s\"'<>]{1,200}|[\w.+-]{1,64}@[\w.-]{3,80}|[\w-]{1,40}(?:\.[\w-]{2,40}){1,4}"
     r"|[^\W_][\w'\u0900-\u0963\u0966-\u0dff-]*"
@@ -83,10 +84,19 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in _END.finditer(text):
         if match.end() - start > 1:
-            yield start, match.end()
+            yield from _pieces(text, start, match.end())
         start = match.end()
     if start < len(text):
-        yield start, len(text)
+        yield from _pieces(text, start, len(text))
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence that does not end is read in pieces, cut at a blank where there is one."""
+    while end - start > MAX_LENGTH:
+        cut = text.rfind(" ", start + MAX_LENGTH // 2, start + MAX_LENGTH) + 1 or start + MAX_LENGTH
+        yield start, cut
+        start = cut
+    yield start, end
 
 
 def read(text: str, start: int, end: int) -> tuple[Clause, ...]:
