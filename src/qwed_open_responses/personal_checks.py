@@ -26,7 +26,7 @@ Check = Callable[[Place], bool]
 def words(pattern: str) -> Callable[[str], bool]:
     """Whether one of the words stands in a text; `_` separates words, as in names of fields."""
     compiled = functools.cache(lambda: _re2().compile(rf"(?i)(?:^|[^a-z])(?:{pattern})(?:[^a-z]|$)"))
-    return lambda text: compiled().search(text) is not None
+    return functools.lru_cache(maxsize=1024)(lambda text: compiled().search(text) is not None)
 
 
 @functools.cache
@@ -175,6 +175,7 @@ def _is_named_phone(place: Place) -> bool:
     return _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16])
 
 
+@functools.lru_cache(maxsize=4096)
 def _is_in_plan(text: str, region: str | None) -> bool:
     phonenumbers = _phonenumbers()
     try:
@@ -233,10 +234,13 @@ def passes_luhn(digits: str) -> bool:
 _DOUBLED: Final = {str(digit): digit * 2 - 9 if digit > 4 else digit * 2 for digit in range(10)}
 
 
+@functools.lru_cache(maxsize=4096)
+def may_be_card(match: str) -> bool:
+    digits = _digits(match)
+    return _is_issued(digits) and passes_luhn(digits) and len(set(digits)) > 1
+
+
 def is_card(place: Place) -> bool:
-    digits = _digits(place.match)
-    if not _is_issued(digits) or not passes_luhn(digits) or len(set(digits)) == 1:
-        return False
     return _speaks_of_cards(place.before) or not _names_a_thing(place)
 
 
@@ -306,8 +310,12 @@ def is_indian_pan(place: Place) -> bool:
 def is_aadhaar(place: Place) -> bool:
     if place.match.isdigit() and not _speaks_of_aadhaar(place.before):
         return False
-    valid = library("stdnum.verhoeff").is_valid(_digits(place.match))
-    return bool(valid) and not _names_a_thing(place)
+    return not _names_a_thing(place)
+
+
+@functools.lru_cache(maxsize=4096)
+def may_be_aadhaar(match: str) -> bool:
+    return bool(library("stdnum.verhoeff").is_valid(_digits(match)))
 
 
 def is_canadian_sin(place: Place) -> bool:

@@ -6,6 +6,7 @@ shape which alone could be anything, or a short piece of the shape itself.
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -33,6 +34,8 @@ from qwed_open_responses.personal_checks import (
     is_spelled_email,
     is_ssn,
     is_ssn_after_words,
+    may_be_aadhaar,
+    may_be_card,
     stdnum,
     unnamed,
 )
@@ -53,6 +56,8 @@ class Detector(msgspec.Struct, frozen=True):
     accept: Check
     # What must also occur for the shape to be tried.
     also: str = ""
+    # What the match alone can show, asked before anything around it is looked at.
+    may_be: Callable[[str], bool] | None = None
 
 
 def _named(kind: str, words: str, shape: str, check: Check) -> Detector:
@@ -137,7 +142,7 @@ DETECTORS: Final = (
         is_ssn_after_words,
     ),
     Detector("us_itin", r"(?i)\bitin|taxpayer|tax id", r"\b9[0-9]{2}-[0-9]{2}-[0-9]{4}\b", is_itin),
-    Detector("card", _NINE_DIGITS, r"\b[2-68](?:[ .–-]?[0-9]){11,18}\b", is_card),
+    Detector("card", _NINE_DIGITS, r"\b[2-68](?:[ .–-]?[0-9]){11,18}\b", is_card, may_be=may_be_card),
     Detector(
         "iban",
         r"(?i)\b[A-Z]{2}[0-9]{2}[ -]?[A-Z0-9]{4}",
@@ -175,6 +180,7 @@ DETECTORS: Final = (
         _NINE_DIGITS,
         r"\b[2-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}\b",
         is_aadhaar,
+        may_be=may_be_aadhaar,
     ),
     Detector(
         "in_pan", r"[A-Z]{5}[0-9]{4}[A-Z]", r"\b[A-Z]{3}[ABCFGHLJPT][A-Z][0-9]{4}[A-Z]\b", is_indian_pan

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed_open_responses import folding, injections, personal_data, sql_fragments, suspicions
+from qwed_open_responses import folding, injections, orders, personal_data, sql_fragments, suspicions
 from qwed_open_responses.libraries import library
 from qwed_open_responses.outputs import Output, Text
 
@@ -179,6 +179,7 @@ def signals() -> Mapping[str, str]:
         **SECRET_SIGNALS,
         **personal_data.SIGNALS,
         **injections.SIGNALS,
+        **orders.signals(),
         **sql_fragments.SIGNALS,
         **suspicions.SIGNALS,
     }

@@ -14,6 +14,9 @@ from qwed.domain.skeleton import compact_skeleton
 
 
 class Slot(enum.Enum):
+    # The members are single objects: their identity is all there is to hash.
+    __hash__ = object.__hash__
+
     SQL = "sql"
     SHELL = "shell"
     # A command of a tool that is not known to run commands: a robot and a game have some too.

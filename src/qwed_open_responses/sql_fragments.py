@@ -1,99 +1,45 @@
 """SQL injection: does a value, put where values stand in a statement, change the statement?
 
-The value is set into small statements, as a quoted string and as a number, and the result is parsed. Prose
-with apostrophes breaks the parse; an injection keeps it and adds conditions, unions, statements or calls.
+The value is read in every place it could land in: inside a string, a quoted name, as a number, as a name,
+behind a closing quote or bracket. In each, what leaves the place has to read as SQL to its end
+(`sql_grammar`), and to hold something that a sentence does not. Prose with apostrophes is SQL in none.
 """
 
 import functools
 import itertools
-import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
+from qwed_open_responses.sql_grammar import PROBES, Reader
+from qwed_open_responses.sql_lexing import STOP, Token, tokens
+from qwed_open_responses.sql_statements import is_statement_shaped
 
 MAX_LENGTH: Final = 1_000
-MAX_WINDOWS: Final = 6
+MAX_WINDOWS: Final = 12
 SIGNAL: Final = "sql:"
+_CONTINUES: Final = (
+    r"(?:or|and|xor|union|having|order\s+by|group\s+by|like|rlike|regexp|between|is|in|limit|procedure"
+    r"|waitfor|into)\b"
+)
 SIGNALS: Final = {
     SIGNAL: (
-        r"(?i)['\"`)]\s{0,20}(?:\)\s{0,5}){0,5}(?:or\b|and\b|union\b|having\b|order\s+by|group\s+by|like\b"
-        r"|xor\b|rlike\b|regexp\b|"
-        r"between\b|is\b|in\s{0,3}\(|limit\b|procedure\b|\|\||&&|;|--|#|/\*|=|<|>|\+\s{0,3}\(|%(?:20"
-        r"|0[ad9])|waitfor\b|into\b)"
-        r"|\bunion(?:\s|/\*|\(|%|\+)|;\s{0,20}(?:drop|delete|update|insert|alter|truncate|exec|execute"
-        r"|shutdown|create|grant|declare|"
-        r"set|merge|copy|select|call|waitfor|attach)\b"
-        r"|(?:^|: )-?[0-9]+\s{0,5}\)?\s{0,5}(?:or|and|xor|\|\||&&|union|having|order|group|;|--|/\*|-\s*if"
+        rf"(?i)[\x27\"`)\]%0-9]\s{{0,20}}(?:\)\s{{0,5}}){{0,5}}(?:{_CONTINUES}|\|\||&&|;|--|#|/\*|=|<|>"
+        r"|[+-]\s{0,3}[(a-z]"
+        r"|\x00|%(?:20|0[ad09]))"
+        r"|\bunion(?:\s|/\*|\(|%|\+)|;\s{0,20}(?:drop|delete|update|insert|alter|truncate|exec|execute|begin"
+        r"|shutdown|create|grant|declare|set|merge|copy|select|call|waitfor|attach)\b"
+        r"|(?:^|: )-?[0-9.]+\s{0,5}\)?\s{0,5}(?:or|and|xor|\|\||&&|union|having|order|group|;|--|/\*|-\s*if"
         r"|procedure)(?:\b|\s|$)"
-        r"|\b(?:sleep|benchmark|pg_sleep|xp_cmdshell|load_file|extractvalue|updatexml|randomblob"
-        r"|load_extension)\s{0,5}\("
-        r"|\bwaitfor\s+delay\b|/\*|\bor\s+[0-9'\"]+\s{0,5}(?:=|like|<|>)"
+        rf"|\b(?:{'|'.join(sorted(PROBES))})\s{{0,5}}\("
+        r"|\bwaitfor\s+delay\b|/\*|\b(?:or|and)\s+[0-9\x27\"(]+|\border\s+by\s|\(\s{0,3}select\b|@@[a-z]|\bcase\s+when\b"
     )
 }
-
-_PLACES: Final = (
-    "SELECT c FROM t WHERE k = '{}'",
-    'SELECT c FROM t WHERE k = "{}"',
-    "SELECT c FROM t WHERE (k = '{}')",
-    "SELECT c FROM t WHERE f(k, '{}')",
-    "SELECT c FROM t WHERE k IN ('{}')",
-)
-_NUMBER_PLACES: Final = (
-    "SELECT c FROM t WHERE k = {}",
-    "SELECT c FROM t WHERE (k = {})",
-    "SELECT c FROM t WHERE f(k, {})",
-)
-# Between them they know every way to begin a comment and to quote a string.
-_DIALECTS: Final = ("mysql", "postgres")
-# No parser knows it.
-_SHUTDOWN = lazy_pattern(r"(?i)\s*shutdown\b")
-_TIME_PROBE = lazy_pattern(r"(?i)\bwaitfor\s+(?:delay|time)\s+['@]")
-_SPEAKS_TSQL = lazy_pattern(r"(?i)\bwaitfor\b|\bexec\b|\bdeclare\b|xp_|sp_")
-_STARTS_LIKE_A_NUMBER = lazy_pattern(r"\s*[-(]?\s*[0-9]")
-_VERSION_COMMENT = lazy_pattern(r"/\*!\d{0,6}(.*?)\*/", re.S)
-_COMMENT = lazy_pattern(r"/\*.*?(?:\*/|$)", re.S)
-_COMMENT_AT_THE_END = lazy_pattern(r"(?:--|#|/\*)[^'\"]*$")
-
-
-_STATEMENT = lazy_pattern(
-    r"""(?isx)
-    \s* (?:
-      drop \s+ (?:table|database|schema|view|index|user|role|function|procedure|trigger|sequence
-          |column|tablespace)
-        \s+ (?:if \s+ exists \s+)? [\w."`\[\]$-]+ (?:\s*,\s*[\w."`\[\]$-]+)*
-        \s* (?:cascade|restrict|purge)? \s* (?:;|--|/\*|\#|$)
-    | truncate \s+ (?:table \s+)? (?:only \s+)? [\w."`\[\]$-]+
-        \s* (?:cascade|restart \s+ identity)? \s* (?:;|--|/\*|\#|$)
-    | delete \s+ from \s+ [\w."`\[\]$-]+ \s* (?:;|--|/\*|\#|$|where\b|using\b|limit\b|as\b)
-    | update \s+ [\w."`\[\]$-]+ \s+ set \s+ [\w."`\[\]$-]+ \s* =
-    | alter \s+ (?:table|user|role|database|system|login) \s+ \S+ \s+ \w+
-    | (?:grant|revoke) \s+ [\w\s,*]+? \s+ on \s+ \S+ \s+ (?:to|from) \s
-    | (?:grant|revoke) \s+ \w+ \s+ (?:to|from) \s+ [\w'"@%.`]+ \s* (?:;|$|with\b|identified\b)
-    | exec(?:ute)? \s+ (?:master\.|dbo\.|xp_|sp_|immediate\b|\() | shutdown \s* (?:;|$|with\b)
-    | copy \s+ [\w."(]+ .* \s (?:program|to|from) \s+ '
-    | create \s+ (?:or \s+ replace \s+)? (?:temp \w* \s+ | unlogged \s+)?
-        table \s+ (?:if \s+ not \s+ exists \s+)? [\w."`\[\]$-]+ \s* (?:\(|as\b|like\b)
-    | create \s+ (?:user|role|login) \s+ [\w."'`@%-]+
-        \s* (?:;|--|$|identified\b|with\b|password\b|login\b|superuser\b|createdb\b)
-    | create \s+ (?:database|schema) \s+ (?:if \s+ not \s+ exists \s+)? [\w."`\[\]$-]+
-        \s* (?:;|--|/\*|$|with\b|authorization\b|character\b|owner\b)
-    | create \s+ (?:or \s+ replace \s+)? (?:materialized \s+)? view \s+ [\w."`\[\]$-]+ .* \b as \b
-    | create \s+ (?:or \s+ replace \s+)? (?:function|procedure) \s+ [\w."`\[\]$-]+ \s* \(
-    | create \s+ (?:or \s+ replace \s+)? trigger \s+ [\w."`\[\]$-]+ \s+ (?:before|after|instead|for|on) \b
-    | create \s+ (?:unique \s+)? index \s+ .* \b on \s+ [\w."`\[\]$-]+
-    | (?:insert|replace|merge) \s+ into \b | select \b .* (?:\bfrom\b|[0-9*(@]) | with \s+ \w+ \s+ as \s* \(
-    | explain \s+ \w+ | declare \s+ @?\w+ \s+ \w+ | attach \s+ (?:database\b|') | load \s+ data \b
-    | call \s+ [\w.]+ \s* \( | set \s+ @?@?[\w.]+ \s* (?:=|to\b) | do \s+ \$
-    )"""
-)  # fmt: skip
-# The shape of a statement is told by its beginning.
-_HEAD: Final = 400
-
-
-def is_statement_shaped(text: str) -> bool:
-    """Whether a text begins as a statement does, rather than as a sentence with the same verb."""
-    return _STATEMENT.match(text[:_HEAD]) is not None
+_NUMBER = lazy_pattern(r"\s*[-+(]{0,3}\s*(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:e\d+)?)")
+_NAME = lazy_pattern(r"\s*[A-Za-z_][\w.]{0,60}(?:\s+(?:asc|desc))?")
+_CLOSERS: Final = ("\x27", '"', "`", "]")
+_MAX_EXITS: Final = 4
 
 
 def breaks_out(value: str) -> bool:
@@ -113,94 +59,141 @@ def _signal() -> Any:
 
 
 def _breaks_out(value: str) -> bool:
-    plain = _COMMENT.sub(" ", _VERSION_COMMENT.sub(r" \1 ", value))
-    joined = _COMMENT.sub("", value)
-    opened, comment, _ = value.rpartition("/*")
-    candidates = dict.fromkeys((value, plain, joined, *((f"{opened} -- ",) if comment else ())))
-    return _TIME_PROBE.search(plain) is not None or any(map(_changes, candidates))
-
-
-def _changes(value: str) -> bool:
-    if any(_changed(place, value) for place in _PLACES if _quote(place) in value):
-        return True
-    return _STARTS_LIKE_A_NUMBER.match(value) is not None and any(
-        _changed(place, value) for place in _NUMBER_PLACES
+    return (
+        any(_leaves_literal(value, at, closer) for at, closer in _exits(value))
+        or _follows_number(value)
+        or _follows_name(value)
+        or _is_expression(value)
+        or _is_stacked(value)
     )
 
 
-def _quote(place: str) -> str:
-    return '"' if '"' in place else "'"
+def _exits(value: str) -> Iterator[tuple[int, str]]:
+    """The first places at which each kind of literal would end."""
+    for closer in _CLOSERS:
+        at = value.find(closer)
+        for _ in range(_MAX_EXITS):
+            if at < 0:
+                break
+            if value[at + 1 : at + 2] != closer or at == 0:
+                yield at + 1, closer
+            at = value.find(closer, at + 1)
 
 
-def _changed(place: str, value: str) -> bool:
-    dialects = (*_DIALECTS, "tsql") if _SPEAKS_TSQL.search(value) else _DIALECTS
-    return any(_is_changed(_parsed(place.replace("{}", value), dialect), value) for dialect in dialects)
+def _leaves_literal(value: str, at: int, closer: str) -> bool:
+    """What follows the closing quote, with the quote that the host puts behind the value."""
+    rest = value[at:]
+    read = list(tokens(rest))
+    if _is_cut_off(read, value[:at]):
+        return True
+    for host in ("", closer if closer != "]" else ""):
+        reader = Reader(list(tokens(rest + host)) if host else read)
+        if reader.continuation() and _is_meant(reader.notes, bool(host), value[:at]):
+            return True
+        if _stacks(rest):
+            return True
+    return False
 
 
-def _is_changed(statements: list[Any] | None, value: str) -> bool:
-    if not statements:
+def _is_cut_off(read: list[Token], before: str) -> bool:
+    """`admin\x27--`: the literal ends, and a comment swallows the rest of the statement."""
+    rest = [token for token in read if token.text not in (")", ";")]
+    if len(rest) != 1 or rest[0].kind != STOP:
         return False
-    if len(statements) > 1:
-        second = value.partition(";")[2]
-        is_known = (
-            all(_is_statement(statement) for statement in statements) or _SHUTDOWN.match(second) is not None
+    comment = rest[0].text
+    return len(comment) <= 5 and " " not in before.strip() and (len(before) > 1 or len(comment) > 1)
+
+
+def _is_meant(notes: set[str], is_completed: bool, before: str) -> bool:
+    if "empty" in notes and notes.isdisjoint({"compares", "unites", "probes", "selects"}):
+        return False
+    if not notes.isdisjoint({"unites", "probes", "selects", "writes"}):
+        return True
+    if "connects" in notes or "sorts" in notes:
+        return not notes.isdisjoint({"compares", "ends", "calls"})
+    if "goes on" in notes:
+        # Quoted signs stand in any sentence about them: "followed by '='".
+        is_bare = " " not in before.strip() and {"compares", "constant"} <= notes
+        return is_bare and ("ends" in notes or is_completed)
+    return "calls" in notes and "ends" in notes
+
+
+def _stacks(rest: str) -> bool:
+    """A second statement behind a semicolon, after what closes the first."""
+    closed = rest.lstrip(" )\t\n")
+    return closed.startswith(";") and _is_statement(closed[1:])
+
+
+def _is_statement(text: str) -> bool:
+    if is_statement_shaped(text):
+        return True
+    reader = Reader(list(tokens(text)))
+    if not reader.take_word("select"):
+        return False
+    is_whole = reader.query() and (reader.is_done or reader.take_sign(";"))
+    return is_whole and not reader.notes.isdisjoint({"from", "calls", "probes", "constant"})
+
+
+def _follows_number(value: str) -> bool:
+    number = _NUMBER.match(value)
+    if number is None:
+        return False
+    rest = value[number.end() :]
+    reader = Reader(list(tokens(rest)))
+    if reader.continuation() and _is_meant_after_number(reader.notes):
+        return True
+    return _stacks(rest)
+
+
+def _is_meant_after_number(notes: set[str]) -> bool:
+    if not notes.isdisjoint({"unites", "probes", "selects", "writes"}):
+        return True
+    if "connects" in notes:
+        return not notes.isdisjoint({"compares", "calls", "ends"})
+    return not notes.isdisjoint({"sorts", "calls"}) and not notes.isdisjoint(
+        {"ends", "closes", "calls", "constant"}
+    )
+
+
+def _follows_name(value: str) -> bool:
+    """Behind a name, or where a closing quote or bracket stood before the value."""
+    for start in dict.fromkeys((0, match.end() if (match := _NAME.match(value)) else 0)):
+        rest = value[start:]
+        reader = Reader(list(tokens(rest)))
+        if reader.continuation() and _is_meant_after_name(reader.notes):
+            return True
+        if _stacks(rest):
+            return True
+    return False
+
+
+def _is_meant_after_name(notes: set[str]) -> bool:
+    if "unites" in notes:
+        return not notes.isdisjoint({"constant", "calls", "from", "lists"})
+    if not notes.isdisjoint({"probes", "selects", "writes"}):
+        return True
+    if "connects" in notes:
+        return (
+            {"compares", "constant"} <= notes or "empty" in notes or ("ends" in notes and "constant" in notes)
         )
-        return is_statement_shaped(second) and is_known
-    return _has_more_than_the_value(statements[0], value)
+    return "sorts" in notes and "ends" in notes
 
 
-def _parsed(statement: str, dialect: str) -> list[Any] | None:
-    sqlglot = _sqlglot()
-    try:
-        parsed = sqlglot.parse(statement, dialect=dialect, error_level=sqlglot.ErrorLevel.RAISE)
-    except (sqlglot.errors.SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError):
-        return None
-    return [one for one in parsed if one is not None]
-
-
-def _is_statement(statement: Any) -> bool:
-    expressions = _sqlglot().exp
-    return isinstance(
-        statement,
-        (
-            expressions.Query,
-            expressions.DML,
-            expressions.DDL,
-            expressions.Drop,
-            expressions.Alter,
-            expressions.Command,
-            expressions.TruncateTable,
-            expressions.Set,
-            expressions.Grant,
-            expressions.Declare,
-            expressions.Semicolon,
-        ),
+def _is_expression(value: str) -> bool:
+    """A value that is a query or calls what probes a database."""
+    reader = Reader(list(tokens(value)))
+    if not reader.expression():
+        return False
+    while reader.take_sign(",") and reader.expression():
+        pass
+    if not reader.is_done:
+        return False
+    return bool(reader.notes & {"probes", "selects"}) and not value.strip().lower().startswith(
+        ("version", "database")
     )
 
 
-def _has_more_than_the_value(statement: Any, value: str) -> bool:
-    expressions = _sqlglot().exp
-    if isinstance(statement, expressions.SetOperation):
-        return True
-    if not isinstance(statement, expressions.Select):
-        return False
-    if any(statement.args.get(clause) for clause in ("having", "order", "group", "limit", "into")):
-        return True
-    where = statement.args.get("where")
-    if where is None:
-        return False
-    if any(
-        where.find(kind)
-        for kind in (expressions.Connector, expressions.Select, expressions.Xor, expressions.Between)
-    ):
-        return True
-    comparisons = list(where.find_all(expressions.Predicate))
-    # k = 'admin' and a comment that swallows the rest of the statement.
-    return len(comparisons) > 1 or _COMMENT_AT_THE_END.search(value) is not None
-
-
-@functools.cache
-def _sqlglot() -> Any:
-    module: Any = library("sqlglot")
-    library("sqlglot.errors")
-    return module
+def _is_stacked(value: str) -> bool:
+    """`price desc; drop table items`: few words, a semicolon, a statement."""
+    before, semicolon, after = value.partition(";")
+    return bool(semicolon) and len(before.split()) <= 2 and _is_statement(after)

@@ -159,9 +159,12 @@ def join_texts(value: Mapping[str, Any]) -> Iterator[tuple[str, Slot, str]]:
     """Commands given as a list, or as a program and its arguments, and other lists of words: the member's
     name, its slot and the line that would run."""
     for key, item in value.items():
+        is_words = _is_words(item)
+        if not is_words and not isinstance(item, str):
+            continue
         name = str(key)
         slot = slot_of("", name)
-        if _is_words(item):
+        if is_words:
             yield from ((name, *joined) for joined in _join_list(name, slot, item))
         elif isinstance(item, str) and (slot in _COMMANDS or name in _PROGRAM_KEYS):
             yield from ((name, *joined) for joined in _join_arguments(value, key, slot, item))

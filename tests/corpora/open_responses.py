@@ -306,8 +306,8 @@ personnummer 811228-9874
 """.strip().splitlines()
 
 SECRETS = """
-AKIAIOSFODNN7EXAMPLE
-aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+AKIAZ7QPLM4RT2WXVBN6
+aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYQ4tZ8mVbLKEY
 ghp_16C7e42F292c6912E7710c838347Ae178B4a
 github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVW
 glpat-9xQ2mN8vR4tY7uW1zK3p

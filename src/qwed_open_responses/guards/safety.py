@@ -7,16 +7,17 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.secrets import find_secrets, preview
-from qwed_open_responses import injections, personal_data, settings, sql_fragments
+from qwed_open_responses import injections, orders, personal_data, settings, spelled_orders, sql_fragments
+from qwed_open_responses.example_secrets import is_example
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.libraries import library
 from qwed_open_responses.personal_checks import Place, may_be_phone
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
+from qwed_open_responses.personal_slots import Places
 from qwed_open_responses.results import GuardResult
 from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, scan
 from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
 
-RECIPIENTS: Final = frozenset({"to", "cc", "bcc", "recipient", "recipients", "email"})
 _MAX_FINDINGS: Final = 100
 _MAX_OF_ONE_KIND: Final = 20
 
@@ -30,7 +31,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 class SafetyGuard(BaseGuard):
     """`pii_allow` names what is let through: a kind (`phone`), an argument (`customer_email`), an address or
-    `@domain`. The addresses of recipient arguments always are. `harmful_patterns` are words, or RE2
+    `@domain`. Data in the slot that is for it (`shipping_address`, `participants`) always is, and what
+    `context["given"]` says that the agent was given. `harmful_patterns` are words, or RE2
     expressions written `re:…`.
 
     Costs, tokens and calls add up over the life of the guard. `max_budget=None` takes QWED_OR_MAX_BUDGET.
@@ -56,7 +58,7 @@ class SafetyGuard(BaseGuard):
         self._cost_per_call = amount("cost_per_call", cost_per_call)
         self._allowed = frozenset(entry.lower() for entry in pii_allow)
         self._harmful = tuple(map(_harmful_pattern, harmful_patterns or ()))
-        searches: list[tuple[bool, Callable[[Scan], Iterator[Finding]]]] = [
+        searches: list[tuple[bool, Callable[[Scan, Places], Iterator[Finding]]]] = [
             (block_secrets, secrets_in),
             (block_pii, self._personal_data_in),
             (block_injection, injections_in),
@@ -88,7 +90,8 @@ class SafetyGuard(BaseGuard):
         if refusal is not None:
             return self.fail_result(f"budget: {refusal}", {"budget": refusal})
         scanned = view.once(scan) if self._searches else None
-        findings = [] if scanned is None else self._findings(scanned)
+        places = Places(view.tool_calls, context)
+        findings = [] if scanned is None else self._findings(scanned, places)
         if not findings:
             return self.pass_result()
         shown = ", ".join(
@@ -97,19 +100,19 @@ class SafetyGuard(BaseGuard):
         details = {"findings": [msgspec.structs.asdict(finding) for finding in findings]}
         return self.fail_result(f"found {shown[:400]}", details)
 
-    def _findings(self, scanned: Scan) -> list[Finding]:
+    def _findings(self, scanned: Scan, places: Places) -> list[Finding]:
         found: dict[tuple[str, str, str], Finding] = {}
         for search in self._searches:
-            for finding in search(scanned):
+            for finding in search(scanned, places):
                 found.setdefault((finding.kind, finding.path, finding.masked), finding)
                 if len(found) == _MAX_FINDINGS:
                     return list(found.values())
         return list(found.values())
 
-    def _personal_data_in(self, scanned: Scan) -> Iterator[Finding]:
-        return personal_data_in(scanned, self._allowed)
+    def _personal_data_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
+        return personal_data_in(scanned, places, self._allowed)
 
-    def _harmful_words_in(self, scanned: Scan) -> Iterator[Finding]:
+    def _harmful_words_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
         for shown, pattern in self._harmful:
             for match in pattern.finditer(scanned.blob):
                 line, start = scanned.line_at(match.start())
@@ -117,15 +120,20 @@ class SafetyGuard(BaseGuard):
                     yield Finding("harmful_pattern", line.text.path, shown, "harmful")
 
 
-def secrets_in(scanned: Scan) -> Iterator[Finding]:
+def secrets_in(scanned: Scan, places: Places) -> Iterator[Finding]:
     if scanned.signals.isdisjoint(SECRET_SIGNALS):
         return
     for secret in find_secrets(scanned.blob):
+        value = scanned.blob[secret.start : secret.end]
+        if is_example(secret.kind, value):
+            continue
         line, _ = scanned.line_at(secret.start)
-        yield Finding(secret.kind, line.text.path, preview(scanned.blob[secret.start : secret.end]), "secret")
+        yield Finding(secret.kind, line.text.path, preview(value), "secret")
 
 
-def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> Iterator[Finding]:
+def personal_data_in(
+    scanned: Scan, places: Places, allowed: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
     if scanned.signals.isdisjoint(personal_data.SIGNALS):
         return
     left = personal_data.MAX_PHONES
@@ -136,6 +144,8 @@ def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> It
         for line, start, match in scanned.find(
             personal_data.signal(detector.signal), detector.shape, pattern_of(detector)
         ):
+            if detector.may_be is not None and not detector.may_be(match.group()):
+                continue
             place = _place(scanned.blob, line, start, match)
             if detector.kind == "phone":
                 if not may_be_phone(place):
@@ -145,7 +155,11 @@ def personal_data_in(scanned: Scan, allowed: frozenset[str] = frozenset()) -> It
                     many = f"more than {personal_data.MAX_PHONES} candidates"
                     yield Finding("phone", line.text.path, many, "pii")
                     break
-            if detector.accept(place) and not _is_allowed(line, detector.kind, place.match, allowed):
+            if (
+                detector.accept(place)
+                and not _is_allowed(line, place.match, allowed)
+                and not places.are_for(detector.kind, line.text, place.match)
+            ):
                 shown = personal_data.masked(detector.kind, place.match)
                 yield Finding(detector.kind, line.text.path, shown, "pii")
                 found += 1
@@ -157,7 +171,7 @@ def _may_occur(detector: Detector, scanned: Scan) -> bool:
     return not detector.also or personal_data.signal(detector.also) in scanned.signals
 
 
-def injections_in(scanned: Scan) -> Iterator[Finding]:
+def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
     if scanned.signals.isdisjoint(_INJECTION_SIGNALS):
         return
     judged: set[int] = set()
@@ -170,15 +184,18 @@ def injections_in(scanned: Scan) -> Iterator[Finding]:
                 found += 1
                 if found == _MAX_OF_ONE_KIND:
                     break
-    for line, start in scanned.lines_with(injections.SPELLED):
-        if start not in judged and injections.hides_an_order(line.value):
+    for line, start in scanned.lines_with(spelled_orders.SPELLED):
+        if start not in judged and spelled_orders.hides_an_order(line.value):
             yield Finding("prompt_injection", line.text.path, "", "injection")
+    for line, start in scanned.lines_with(orders.SIGNAL):
+        if start not in judged and (order := orders.find_order(line.value)) is not None:
+            yield Finding("prompt_injection", line.text.path, ", ".join(order.cues), "injection")
     for line, start in scanned.lines_with(sql_fragments.SIGNAL):
         if start not in judged and sql_fragments.breaks_out(line.value):
             yield Finding("sql_injection", line.text.path, "", "injection")
 
 
-_INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *sql_fragments.SIGNALS))
+_INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *orders.signals(), *sql_fragments.SIGNALS))
 
 
 def _name_length(line: Line) -> int:
@@ -191,21 +208,9 @@ def _place(blob: str, line: Line, start: int, match: Any) -> Place:
     return Place(match.group(), blob[begin : match.start()], blob[match.end() : end])
 
 
-def _is_allowed(line: Line, kind: str, value: str, allowed: frozenset[str]) -> bool:
+def _is_allowed(line: Line, value: str, allowed: frozenset[str]) -> bool:
     key, lowered = line.text.key.lower(), value.lower()
-    if (
-        kind in ("email", "phone")
-        and line.text.in_call
-        and key in RECIPIENTS
-        and _is_only_addresses(line.value)
-    ):
-        return True
     return key in allowed or lowered in allowed or "@" + lowered.rpartition("@")[2] in allowed
-
-
-def _is_only_addresses(value: str) -> bool:
-    """A recipient argument holds addresses and display names, not a letter."""
-    return len(value) <= 1000 and "\n" not in value and all(len(part) <= 120 for part in value.split(","))
 
 
 def _harmful_pattern(text: str) -> tuple[str, Any]:

@@ -117,11 +117,13 @@ def _suspicions(view: Output, slots: Slots) -> Iterator[Suspicion]:
     scanned: Scan = view.once(scan)
     signals = scanned.signals & _SUSPICION_SIGNALS
     calls = _Calls(view, slots)
-    for argument in _distinct(calls.texts()):
+    texts = list(_distinct(calls.texts()))
+    readings = list(_distinct(calls.readings(scanned.lines)))
+    for argument in texts:
         yield from suspicions.judge(argument)
-    for argument in _distinct(calls.readings(scanned.lines)):
+    for argument in readings:
         yield from suspicions.judge_again(argument)
-    for argument in _distinct((*calls.texts(), *calls.readings(scanned.lines))):
+    for argument in _distinct((*texts, *readings)) if readings else texts:
         yield from suspicions.search(argument, signals)
 
 

@@ -76,10 +76,10 @@ def test_recipients_may_be_addressed() -> None:
     assert not verifier.verify_tool_call("send_email", {**mail, "body": "ask ann.lee@gmail.com"}).verified
 
 
-@pytest.mark.parametrize("allowed", ["email", "customer", "ann.lee@gmail.com", "@gmail.com"])
+@pytest.mark.parametrize("allowed", ["email", "remark", "ann.lee@gmail.com", "@gmail.com"])
 def test_pii_allow_names_a_kind_an_argument_an_address_or_a_domain(allowed: str) -> None:
-    assert findings({"customer": "ann.lee@gmail.com"}) == {"email"}
-    assert findings({"customer": "ann.lee@gmail.com"}, pii_allow=[allowed]) == set()
+    assert findings({"remark": "ann.lee@gmail.com"}) == {"email"}
+    assert findings({"remark": "ann.lee@gmail.com"}, pii_allow=[allowed]) == set()
 
 
 def test_numbers_are_read_beside_their_names() -> None:
