@@ -18,6 +18,7 @@ from qwed_sdk.direct_transport import DirectTransport
 from qwed_sdk.mcp.catalogue import Listed, Standing, TooManyTools, examine
 from qwed_sdk.mcp.channels import NoPipes
 from qwed_sdk.mcp.pins import Pin, Pins, PinsUnusable
+from qwed_sdk.mcp.results import CATEGORIES, Do, Policy
 from qwed_sdk.mcp.sessions import CannotList, ProxySettings, Upstream, list_tools, serve_session, serve_stdio
 from qwed_sdk.tool_map import ToolAs
 
@@ -56,6 +57,10 @@ def with_upstream(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--wait", default=300.0, show_default=True, help="Seconds a call waits for a person.")
 @click.option("--gateway-timeout", default=5.0, show_default=True, help="Seconds to wait for its answer.")
 @click.option("--renew-conversation", is_flag=True, help="Go on in a new conversation after the last step.")
+@click.option(
+    "--results", "result_rules", multiple=True, metavar="[TOOL:]KIND=DO",
+    help="What happens to results with personal data, secrets or orders: pass, mark, mask or block.",
+)  # fmt: skip
 @click.option("--max-result-bytes", default=16 * 1024 * 1024, show_default=True, type=click.IntRange(1024))
 @click.option("--listen", metavar="HOST:PORT", help="Serve clients over HTTP, at /mcp, instead of stdio.")
 def proxy(
@@ -71,6 +76,7 @@ def proxy(
     wait: float,
     renew_conversation: bool,
     max_result_bytes: int,
+    result_rules: tuple[str, ...],
     **upstream: Any,
 ) -> int:
     """Stand between an MCP client and its server: every tool call is verified before the server hears of it.
@@ -94,6 +100,7 @@ def proxy(
         wait_seconds=wait,
         renews=renew_conversation,
         max_result_bytes=max_result_bytes,
+        results=_result_policy(result_rules),
     )
     client = _client(settings, agent_id, gateway_timeout)
     try:
@@ -125,11 +132,10 @@ def pin(accept_changes: bool, accepted: tuple[str, ...], as_json: bool, **upstre
     server = _upstream(**upstream)
     pins = Pins(_settings(None, upstream["pins"]).mcp_pins_file)
     try:
-        found = examine(asyncio.run(list_tools(server)), server.name, pins.load())
-        pins.add(
-            server.name, {tool.name: pin for tool in found if (pin := _pin(tool, accept_changes, accepted))}
-        )
-        found = examine([tool.definition for tool in found], server.name, pins.load())
+        found = examine(asyncio.run(list_tools(server)), pins.of(server.name, server.identity))
+        kept = {tool.name: pin for tool in found if (pin := _pin(tool, accept_changes, accepted))}
+        pins.add(server.name, server.identity, kept)
+        found = examine([tool.definition for tool in found], pins.of(server.name, server.identity))
     except (CannotList, PinsUnusable, TooManyTools) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -248,6 +254,31 @@ def _map_in(path: str | None) -> Mapping[str, str | ToolAs]:
         raise click.UsageError(f"--tool-map: {path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise click.UsageError(f"--tool-map: {path}: {error}") from None
+
+
+def _result_policy(rules: tuple[str, ...]) -> Policy | None:
+    read = dict(_result_rule(text) for text in rules)
+    if not read:
+        return None
+    try:
+        from qwed_open_responses.tool_results import look  # noqa: PLC0415 - the guards are heavy
+
+        # What is missing is said now, not at the first result.
+        look({"content": "ready?"})
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(f"--results: {missing}") from None
+    return Policy(look, read)
+
+
+def _result_rule(text: str) -> tuple[str, Do]:
+    about, do = _pair(text, "--results")
+    kind = about.rpartition(":")[2]
+    if kind not in CATEGORIES or do not in set(Do):
+        raise click.UsageError(
+            f"--results takes [TOOL:]KIND=DO with KIND one of {', '.join(CATEGORIES)} and DO one of"
+            f" {', '.join(Do)}, not {text[:80]!r}"
+        )
+    return about, Do(do)
 
 
 def _address(text: str) -> tuple[str, int]:

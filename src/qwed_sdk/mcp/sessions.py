@@ -17,10 +17,13 @@ from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import Channel, ChannelBroken, child_process, own_stdio
 from qwed_sdk.mcp.gate import Gate
+from qwed_sdk.mcp.identity import identity_of
+from qwed_sdk.mcp.listing import MAX_PAGES
 from qwed_sdk.mcp.messages import Malformed, Message
 from qwed_sdk.mcp.permissions import read_permissions
 from qwed_sdk.mcp.pins import Pins
-from qwed_sdk.mcp.proxy import MAX_PAGES, Proxy, Rules
+from qwed_sdk.mcp.proxy import Proxy, Rules
+from qwed_sdk.mcp.results import Policy
 from qwed_sdk.tool_map import ToolMap
 
 #: Room for what surrounds the largest result that is passed on.
@@ -49,6 +52,11 @@ class Upstream(msgspec.Struct, frozen=True):
         digest = hashlib.sha256("\0".join(self.command).encode("utf-8", "surrogateescape")).hexdigest()
         return f"{PurePath(self.command[0]).name}-{digest[:12]}"
 
+    @property
+    def identity(self) -> str:
+        """Who it is, whatever it is pointed at."""
+        return identity_of(self.command) if self.url is None else self.name
+
     def open(
         self, max_bytes: int, schema: Callable[[str], Mapping[str, Any]]
     ) -> AbstractAsyncContextManager[Channel]:
@@ -70,6 +78,7 @@ class ProxySettings(msgspec.Struct, frozen=True):
     wait_seconds: float = 300.0
     renews: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
+    results: Policy | None = None
 
 
 async def serve_session(
@@ -77,7 +86,9 @@ async def serve_session(
 ) -> bool:
     """Until one side ends; True where it was the client. Raises `OSError` where the server cannot start."""
     upstream = settings.upstream
-    catalogue = Catalogue(upstream.name, Pins(settings.pins), pins_new=settings.pins_new)
+    catalogue = Catalogue(
+        upstream.name, Pins(settings.pins), identity=upstream.identity, pins_new=settings.pins_new
+    )
     gate = Gate(
         gateway,
         settings.agent_id,
@@ -91,14 +102,18 @@ async def serve_session(
         permissions=None if settings.shows_all else lambda: read_permissions(gateway, settings.agent_id),
         verifies_resources=settings.verifies_resources,
         max_result_bytes=settings.max_result_bytes,
+        results=settings.results,
     )
 
     def schema(tool: str) -> Mapping[str, Any]:
         found = catalogue.definition(tool).get("inputSchema")
         return found if isinstance(found, Mapping) else {}
 
-    async with upstream.open(settings.max_result_bytes + OVERHEAD_BYTES, schema) as server:
-        return await Proxy(client, server, gate, catalogue, rules, log).run()
+    try:
+        async with upstream.open(settings.max_result_bytes + OVERHEAD_BYTES, schema) as server:
+            return await Proxy(client, server, gate, catalogue, rules, log).run()
+    finally:
+        await gate.close()
 
 
 async def serve_stdio(settings: ProxySettings, gateway: AsyncQWEDClient, log: Callable[[str], None]) -> bool:
