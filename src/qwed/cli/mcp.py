@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from qwed.cli.groups import CommandGroup
+from qwed.cli.mcp_import import CLIENTS, file_of, give_back, take_over
 from qwed.cli.shared import print_json, printable
 from qwed.cli.tables import print_table
 from qwed.settings import Settings, environment, read_settings
@@ -17,6 +18,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.direct_transport import DirectTransport
 from qwed_sdk.mcp.catalogue import Listed, Standing, TooManyTools, examine
 from qwed_sdk.mcp.channels import NoPipes
+from qwed_sdk.mcp.client_files import Unreadable, open_file, safe_name
 from qwed_sdk.mcp.pins import Pin, Pins, PinsUnusable
 from qwed_sdk.mcp.results import CATEGORIES, Do, Policy
 from qwed_sdk.mcp.sessions import CannotList, ProxySettings, Upstream, list_tools, serve_session, serve_stdio
@@ -62,12 +64,17 @@ def with_upstream(command: Callable[..., Any]) -> Callable[..., Any]:
     help="What happens to results with personal data, secrets or orders: pass, mark, mask or block.",
 )  # fmt: skip
 @click.option("--max-result-bytes", default=16 * 1024 * 1024, show_default=True, type=click.IntRange(1024))
+@click.option(
+    "--servers", "servers_file", metavar="FILE",
+    help="All servers of a client's configuration, each tool under its server's name, instead of one.",
+)  # fmt: skip
 @click.option("--listen", metavar="HOST:PORT", help="Serve clients over HTTP, at /mcp, instead of stdio.")
 def proxy(
     agent_id: str,
     gateway: str | None,
     gateway_timeout: float,
     listen: str | None,
+    servers_file: str | None,
     mapped: tuple[str, ...],
     map_file: str | None,
     require_pins: bool,
@@ -89,8 +96,10 @@ def proxy(
     this process's environment without anything that begins with QWED_.
     """
     settings = _settings(gateway, upstream["pins"])
+    first, *others = [_upstream(**upstream)] if servers_file is None else _servers_in(servers_file, upstream)
     proxied = ProxySettings(
-        upstream=_upstream(**upstream),
+        upstream=first,
+        others=tuple(others),
         agent_id=agent_id,
         pins=settings.mcp_pins_file,
         tool_map={**_map_in(map_file), **dict(_pair(text, "--map") for text in mapped)},
@@ -166,6 +175,39 @@ def _print_tools(server: str, found: list[Listed], *, as_json: bool) -> None:
     print_table(f"Tools of {printable(server)}", ["tool", "standing", "sha256", "why"], table)
 
 
+@mcp.command("import")
+@click.argument("client", required=False, type=click.Choice(CLIENTS))
+@click.option("--file", metavar="FILE", help="The configuration, where it is not in its usual place.")
+@click.option("--agent", "agent_id", metavar="ID", help="The agent that calls the tools.")
+@click.option("--gateway", metavar="URL", help="The gateway to ask (QWED_BASE_URL).")
+@click.option("--write", is_flag=True, help="Change the file; without it the difference is shown.")
+@click.option("--undo", is_flag=True, help="Give the file back as it was.")
+def import_servers(
+    client: str | None, file: str | None, agent_id: str | None, gateway: str | None, write: bool, undo: bool
+) -> int:
+    """Put the proxy in front of what an MCP client starts: Claude Desktop, Cursor, VS Code or Codex.
+
+    \b
+    qwed mcp import cursor --agent agent_…            # shows what would change
+    qwed mcp import cursor --agent agent_… --write    # changes it, and keeps the file as it was
+    qwed mcp import cursor --undo
+
+    QWED_AGENT_TOKEN, where it is set, is written into the file for the proxy to use.
+    """
+    path = file_of(client, file)
+    if undo:
+        return give_back(path)
+    if agent_id is None:
+        raise click.UsageError("name the agent that calls the tools with --agent")
+    settings = _settings(gateway, None)
+    env = {}
+    if settings.base_url is not None:
+        env["QWED_BASE_URL"] = settings.base_url
+    if settings.agent_token is not None:
+        env["QWED_AGENT_TOKEN"] = settings.agent_token.reveal()
+    return take_over(path, ("--agent", agent_id), env, write=write)
+
+
 @mcp.command()
 @click.option("--agent", "agent_id", metavar="ID", help="The agent that is meant where a call names none.")
 @click.option("--gateway", metavar="URL", help="The gateway to ask (QWED_BASE_URL).")
@@ -236,6 +278,23 @@ def _upstream(
         headers={header: outside[variable] for header, variable in named.items()},
         given_name=name,
     )
+
+
+def _servers_in(path: str, upstream: Mapping[str, Any]) -> list[Upstream]:
+    if upstream["url"] is not None or upstream["server_command"]:
+        raise click.UsageError("--servers takes the place of --url and of a command")
+    try:
+        entries = [entry for entry in open_file(Path(path)).entries() if not entry.is_proxied]
+    except Unreadable as problem:
+        raise click.ClickException(str(problem)) from None
+    names = [safe_name(entry.name) for entry in entries]
+    if not entries or len(set(names)) < len(names):
+        raise click.ClickException(f"{path}: names no servers, or two that would be called alike")
+    outside = {key: value for key, value in environment().items() if not key.startswith("QWED_")}
+    return [
+        Upstream(entry.command, entry.url, {**outside, **entry.env}, entry.headers, name)
+        for entry, name in zip(entries, names, strict=True)
+    ]
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

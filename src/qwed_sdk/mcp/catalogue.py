@@ -88,13 +88,21 @@ def _examine_one(tool: Any, pinned: Pinned, is_twice: bool, elsewhere: Mapping[s
 
 
 class Catalogue:
-    """`pins_new`: a tool that was never seen is pinned as it is; otherwise it waits for `qwed mcp pin`."""
+    """`pins_new`: a tool that was never seen is pinned as it is; otherwise it waits for `qwed mcp pin`.
+    `is_apart`: clients see the server's name before each tool's, so that another server may have the same."""
 
     def __init__(
-        self, server: str, pins: Pins, *, identity: str | None = None, pins_new: bool = True
+        self,
+        server: str,
+        pins: Pins,
+        *,
+        identity: str | None = None,
+        pins_new: bool = True,
+        is_apart: bool = False,
     ) -> None:
         self._server = server
         self._identity = identity or server
+        self._is_apart = is_apart
         self._pins = pins
         self._pins_new = pins_new
         self._refused: dict[str, str] = {}
@@ -102,7 +110,7 @@ class Catalogue:
 
     def update(self, tools: Sequence[Any]) -> list[Listed]:
         """Look at a whole list, keep what was found. Raises `PinsUnusable`, `TooManyTools`."""
-        found = [self._admitted(tool) for tool in examine(tools, self._pins.of(self._server, self._identity))]
+        found = [self._admitted(tool) for tool in examine(tools, self._known())]
         new = {
             tool.name: Pin(tool.sha256) for tool in found if tool.standing is Standing.NEW and not tool.why
         }
@@ -110,6 +118,10 @@ class Catalogue:
         self._refused = {tool.name: tool.why for tool in found if tool.why is not None}
         self._offered = {tool.name: tool.definition for tool in found if tool.why is None}
         return found
+
+    def _known(self) -> Pinned:
+        pinned = self._pins.of(self._server, self._identity)
+        return msgspec.structs.replace(pinned, elsewhere={}) if self._is_apart else pinned
 
     def _admitted(self, tool: Listed) -> Listed:
         if tool.standing is not Standing.NEW or self._pins_new:

@@ -32,14 +32,16 @@ WAITING_STEP: Final = 1e-6
 
 _GREETINGS: Final = frozenset({"initialize", "server/discover"})
 
-Read = Callable[[Mapping[str, Any], ToolMap], Judged]
+Read = Callable[[Mapping[str, Any], ToolMap, str], Judged]
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """`permissions` reads what the agent may use, or is None where everything is shown. `results` is what may
-    reach the model of what the server answers, or None where all may."""
+    """`prefix` comes before a tool's name where its action type is looked for. `permissions` reads what the
+    agent may use, or is None where everything is shown. `results` is what may reach the model of what the
+    server answers, or None where all may."""
 
     tool_map: ToolMap = {}
+    prefix: str = ""
     permissions: Callable[[], Awaitable[Permissions]] | None = None
     verifies_resources: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
@@ -147,7 +149,7 @@ class Proxy(Watcher):
         if self._rules.permissions is None:
             return tools
         permissions = await self._rules.permissions()
-        kinds = [action_type_of(tool["name"], self._rules.tool_map) for tool in tools]
+        kinds = [action_type_of(self._rules.prefix + tool["name"], self._rules.tool_map) for tool in tools]
         return [tool for tool, kind in zip(tools, kinds, strict=True) if permissions.refusal(kind) is None]
 
     # --- tools/call, and what else is verified -------------------------------------------------
@@ -155,7 +157,7 @@ class Proxy(Watcher):
     def _judge(self, read: Read) -> Handler:
         async def handle(handled: Handled) -> None:
             params = messages.params_of(handled.message)
-            judged = read(params, self._rules.tool_map)
+            judged = read(params, self._rules.tool_map, self._rules.prefix)
             answer = await self._decided(handled, params, judged)
             if isinstance(answer, msgspec.Raw):
                 await self._answer(handled, judged.call.tool_name, self._bounded(answer))

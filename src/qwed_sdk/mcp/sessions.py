@@ -24,11 +24,13 @@ from qwed_sdk.mcp.permissions import read_permissions
 from qwed_sdk.mcp.pins import Pins
 from qwed_sdk.mcp.proxy import Proxy, Rules
 from qwed_sdk.mcp.results import Policy
+from qwed_sdk.mcp.switch import SEPARATOR, Switch
 from qwed_sdk.tool_map import ToolMap
 
 #: Room for what surrounds the largest result that is passed on.
 OVERHEAD_BYTES: Final = 4 * 1024 * 1024
 PIN_SECONDS: Final = 60.0
+LEAVE_SECONDS: Final = 15.0
 REVISION: Final = "2025-11-25"
 
 
@@ -68,6 +70,8 @@ class Upstream(msgspec.Struct, frozen=True):
 
 
 class ProxySettings(msgspec.Struct, frozen=True):
+    """`others` are further servers behind the same proxy; each server's name is then part of its tools'."""
+
     upstream: Upstream
     agent_id: str
     pins: Path
@@ -79,16 +83,13 @@ class ProxySettings(msgspec.Struct, frozen=True):
     renews: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
     results: Policy | None = None
+    others: tuple[Upstream, ...] = ()
 
 
 async def serve_session(
     settings: ProxySettings, gateway: AsyncQWEDClient, client: Channel, log: Callable[[str], None]
 ) -> bool:
     """Until one side ends; True where it was the client. Raises `OSError` where the server cannot start."""
-    upstream = settings.upstream
-    catalogue = Catalogue(
-        upstream.name, Pins(settings.pins), identity=upstream.identity, pins_new=settings.pins_new
-    )
     gate = Gate(
         gateway,
         settings.agent_id,
@@ -97,8 +98,61 @@ async def serve_session(
         renews=settings.renews,
         log=log,
     )
+    try:
+        if not settings.others:
+            return await _serve_one(settings, settings.upstream, gateway, gate, client, log)
+        return await _serve_many(settings, gateway, gate, client, log)
+    finally:
+        await gate.close()
+
+
+async def _serve_many(
+    settings: ProxySettings,
+    gateway: AsyncQWEDClient,
+    gate: Gate,
+    client: Channel,
+    log: Callable[[str], None],
+) -> bool:
+    """One conversation, a proxy for each server, and a switch between them and the client."""
+    upstreams = {upstream.name: upstream for upstream in (settings.upstream, *settings.others)}
+    switch = Switch(client, list(upstreams), log)
+
+    async def serve(name: str) -> None:
+        try:
+            await _serve_one(settings, upstreams[name], gateway, gate, switch.ports[name], log)
+        except OSError as error:
+            log(f"the server {name!r} cannot be started: {error.strerror or error}")
+        finally:
+            switch.left(name)
+
+    tasks = [asyncio.ensure_future(serve(name)) for name in upstreams]
+    try:
+        return await switch.run()
+    finally:
+        await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _serve_one(
+    settings: ProxySettings,
+    upstream: Upstream,
+    gateway: AsyncQWEDClient,
+    gate: Gate,
+    client: Channel,
+    log: Callable[[str], None],
+) -> bool:
+    catalogue = Catalogue(
+        upstream.name,
+        Pins(settings.pins),
+        identity=upstream.identity,
+        pins_new=settings.pins_new,
+        is_apart=bool(settings.others),
+    )
     rules = Rules(
         tool_map=settings.tool_map,
+        prefix=f"{upstream.name}{SEPARATOR}" if settings.others else "",
         permissions=None if settings.shows_all else lambda: read_permissions(gateway, settings.agent_id),
         verifies_resources=settings.verifies_resources,
         max_result_bytes=settings.max_result_bytes,
@@ -109,11 +163,10 @@ async def serve_session(
         found = catalogue.definition(tool).get("inputSchema")
         return found if isinstance(found, Mapping) else {}
 
-    try:
-        async with upstream.open(settings.max_result_bytes + OVERHEAD_BYTES, schema) as server:
-            return await Proxy(client, server, gate, catalogue, rules, log).run()
-    finally:
-        await gate.close()
+    if hasattr(client, "schema"):
+        client.schema = schema
+    async with upstream.open(settings.max_result_bytes + OVERHEAD_BYTES, schema) as server:
+        return await Proxy(client, server, gate, catalogue, rules, log).run()
 
 
 async def serve_stdio(settings: ProxySettings, gateway: AsyncQWEDClient, log: Callable[[str], None]) -> bool:
