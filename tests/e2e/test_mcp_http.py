@@ -121,7 +121,10 @@ def test_clients_over_http_get_a_session_and_a_server_each(stage: Stage):
         return types.ElicitResult(action="accept", content={"size": "large"})
 
     async def scenario(url: str) -> list[Any]:
-        async with Client(url, elicitation_callback=elicit) as one, Client(url, mode="legacy") as other:
+        async with (
+            Client(url, mode="legacy", elicitation_callback=elicit) as one,
+            Client(url, mode="legacy") as other,
+        ):
             first = await one.call_tool("lookup_order", {"do": "progress"}, progress_callback=note)
             asked = await one.call_tool("lookup_order", {"do": "elicit"})
             second = await other.call_tool("lookup_order", {"order": "B"})

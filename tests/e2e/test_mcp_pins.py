@@ -157,8 +157,23 @@ def test_a_name_that_another_server_has_pinned_is_withheld(stage: Stage):
     assert "lookup_order" in asyncio.run(scenario("first"))
     with_tools(stage, {**DEFAULT_TOOLS[0], "name": "lookup-order"}, {**DEFAULT_TOOLS[0], "name": "calculate"})
 
+    # The same program again is the same server, however it is called; this is another.
+    stage.server = (stage.server[0], "-B", *stage.server[1:])
     assert asyncio.run(scenario("second")) == []
     assert "'first' already offers" in stage.stderr
+
+
+def test_another_folder_to_work_in_does_not_withhold_the_tools_of_a_server(stage: Stage, tmp_path: Path):
+    async def scenario() -> list[str]:
+        async with stage.client("--require-pins") as client:
+            return await listed(client)
+
+    assert stage.pin().returncode == 0
+    stage.folder = tmp_path / "elsewhere"
+    stage.folder.mkdir()
+    (tmp_path / "stage" / "pins.json").rename(stage.folder / "pins.json")
+
+    assert len(asyncio.run(scenario())) == 5
 
 
 def test_instructions_of_a_server_that_hide_something_are_withheld(stage: Stage):

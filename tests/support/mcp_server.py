@@ -77,6 +77,11 @@ async def be_large(ctx: Any, params: Any) -> Any:
     return text("x" * int(params.arguments["order"]))
 
 
+async def say(ctx: Any, params: Any) -> Any:
+    """What a test has put into a file: hostile words are data."""
+    return text((FOLDER / params.arguments["order"]).read_text())
+
+
 async def crash(ctx: Any, params: Any) -> Any:
     os._exit(3)
 
@@ -138,6 +143,7 @@ BEHAVIOURS = {
     "meet": meet,
     "progress": report_progress,
     "large": be_large,
+    "say": say,
     "crash": crash,
     "fail": fail,
     "raise": raise_error,

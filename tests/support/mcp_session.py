@@ -23,6 +23,7 @@ class Stage:
     def __init__(self, folder: Path, protected: Protected) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self.server = SERVER
         self.protected = protected
         self.agent_id = protected.new_agent()
 
@@ -36,7 +37,7 @@ class Stage:
         )
 
     def command(self, *options: str, url: str | None = None) -> list[str]:
-        target = ["--url", url] if url else ["--", *SERVER, str(self.folder)]
+        target = ["--url", url] if url else ["--", *self.server, str(self.folder)]
         return [sys.executable, "-m", "qwed", "mcp", "proxy", "--agent", self.agent_id, *options, *target]
 
     @asynccontextmanager

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from qwed.cli.groups import CommandGroup
+from qwed.cli.mcp_import import CLIENTS, file_of, give_back, take_over
 from qwed.cli.shared import print_json, printable
 from qwed.cli.tables import print_table
 from qwed.settings import Settings, environment, read_settings
@@ -17,7 +18,9 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.direct_transport import DirectTransport
 from qwed_sdk.mcp.catalogue import Listed, Standing, TooManyTools, examine
 from qwed_sdk.mcp.channels import NoPipes
+from qwed_sdk.mcp.client_files import Unreadable, open_file, safe_name
 from qwed_sdk.mcp.pins import Pin, Pins, PinsUnusable
+from qwed_sdk.mcp.results import CATEGORIES, Do, Policy
 from qwed_sdk.mcp.sessions import CannotList, ProxySettings, Upstream, list_tools, serve_session, serve_stdio
 from qwed_sdk.tool_map import ToolAs
 
@@ -56,13 +59,22 @@ def with_upstream(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--wait", default=300.0, show_default=True, help="Seconds a call waits for a person.")
 @click.option("--gateway-timeout", default=5.0, show_default=True, help="Seconds to wait for its answer.")
 @click.option("--renew-conversation", is_flag=True, help="Go on in a new conversation after the last step.")
+@click.option(
+    "--results", "result_rules", multiple=True, metavar="[TOOL:]KIND=DO",
+    help="What happens to results with personal data, secrets or orders: pass, mark, mask or block.",
+)  # fmt: skip
 @click.option("--max-result-bytes", default=16 * 1024 * 1024, show_default=True, type=click.IntRange(1024))
+@click.option(
+    "--servers", "servers_file", metavar="FILE",
+    help="All servers of a client's configuration, each tool under its server's name, instead of one.",
+)  # fmt: skip
 @click.option("--listen", metavar="HOST:PORT", help="Serve clients over HTTP, at /mcp, instead of stdio.")
 def proxy(
     agent_id: str,
     gateway: str | None,
     gateway_timeout: float,
     listen: str | None,
+    servers_file: str | None,
     mapped: tuple[str, ...],
     map_file: str | None,
     require_pins: bool,
@@ -71,6 +83,7 @@ def proxy(
     wait: float,
     renew_conversation: bool,
     max_result_bytes: int,
+    result_rules: tuple[str, ...],
     **upstream: Any,
 ) -> int:
     """Stand between an MCP client and its server: every tool call is verified before the server hears of it.
@@ -83,8 +96,10 @@ def proxy(
     this process's environment without anything that begins with QWED_.
     """
     settings = _settings(gateway, upstream["pins"])
+    first, *others = [_upstream(**upstream)] if servers_file is None else _servers_in(servers_file, upstream)
     proxied = ProxySettings(
-        upstream=_upstream(**upstream),
+        upstream=first,
+        others=tuple(others),
         agent_id=agent_id,
         pins=settings.mcp_pins_file,
         tool_map={**_map_in(map_file), **dict(_pair(text, "--map") for text in mapped)},
@@ -94,6 +109,7 @@ def proxy(
         wait_seconds=wait,
         renews=renew_conversation,
         max_result_bytes=max_result_bytes,
+        results=_result_policy(result_rules),
     )
     client = _client(settings, agent_id, gateway_timeout)
     try:
@@ -125,11 +141,10 @@ def pin(accept_changes: bool, accepted: tuple[str, ...], as_json: bool, **upstre
     server = _upstream(**upstream)
     pins = Pins(_settings(None, upstream["pins"]).mcp_pins_file)
     try:
-        found = examine(asyncio.run(list_tools(server)), server.name, pins.load())
-        pins.add(
-            server.name, {tool.name: pin for tool in found if (pin := _pin(tool, accept_changes, accepted))}
-        )
-        found = examine([tool.definition for tool in found], server.name, pins.load())
+        found = examine(asyncio.run(list_tools(server)), pins.of(server.name, server.identity))
+        kept = {tool.name: pin for tool in found if (pin := _pin(tool, accept_changes, accepted))}
+        pins.add(server.name, server.identity, kept)
+        found = examine([tool.definition for tool in found], pins.of(server.name, server.identity))
     except (CannotList, PinsUnusable, TooManyTools) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -158,6 +173,39 @@ def _print_tools(server: str, found: list[Listed], *, as_json: bool) -> None:
         return
     table = [[tool.name, tool.standing, tool.sha256[:12], tool.why or ""] for tool in found]
     print_table(f"Tools of {printable(server)}", ["tool", "standing", "sha256", "why"], table)
+
+
+@mcp.command("import")
+@click.argument("client", required=False, type=click.Choice(CLIENTS))
+@click.option("--file", metavar="FILE", help="The configuration, where it is not in its usual place.")
+@click.option("--agent", "agent_id", metavar="ID", help="The agent that calls the tools.")
+@click.option("--gateway", metavar="URL", help="The gateway to ask (QWED_BASE_URL).")
+@click.option("--write", is_flag=True, help="Change the file; without it the difference is shown.")
+@click.option("--undo", is_flag=True, help="Give the file back as it was.")
+def import_servers(
+    client: str | None, file: str | None, agent_id: str | None, gateway: str | None, write: bool, undo: bool
+) -> int:
+    """Put the proxy in front of what an MCP client starts: Claude Desktop, Cursor, VS Code or Codex.
+
+    \b
+    qwed mcp import cursor --agent agent_…            # shows what would change
+    qwed mcp import cursor --agent agent_… --write    # changes it, and keeps the file as it was
+    qwed mcp import cursor --undo
+
+    QWED_AGENT_TOKEN, where it is set, is written into the file for the proxy to use.
+    """
+    path = file_of(client, file)
+    if undo:
+        return give_back(path)
+    if agent_id is None:
+        raise click.UsageError("name the agent that calls the tools with --agent")
+    settings = _settings(gateway, None)
+    env = {}
+    if settings.base_url is not None:
+        env["QWED_BASE_URL"] = settings.base_url
+    if settings.agent_token is not None:
+        env["QWED_AGENT_TOKEN"] = settings.agent_token.reveal()
+    return take_over(path, ("--agent", agent_id), env, write=write)
 
 
 @mcp.command()
@@ -232,6 +280,23 @@ def _upstream(
     )
 
 
+def _servers_in(path: str, upstream: Mapping[str, Any]) -> list[Upstream]:
+    if upstream["url"] is not None or upstream["server_command"]:
+        raise click.UsageError("--servers takes the place of --url and of a command")
+    try:
+        entries = [entry for entry in open_file(Path(path)).entries() if not entry.is_proxied]
+    except Unreadable as problem:
+        raise click.ClickException(str(problem)) from None
+    names = [safe_name(entry.name) for entry in entries]
+    if not entries or len(set(names)) < len(names):
+        raise click.ClickException(f"{path}: names no servers, or two that would be called alike")
+    outside = {key: value for key, value in environment().items() if not key.startswith("QWED_")}
+    return [
+        Upstream(entry.command, entry.url, {**outside, **entry.env}, entry.headers, name)
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
 def _pair(text: str, option: str) -> tuple[str, str]:
     left, separator, right = text.partition("=")
     if not (left and separator and right):
@@ -248,6 +313,31 @@ def _map_in(path: str | None) -> Mapping[str, str | ToolAs]:
         raise click.UsageError(f"--tool-map: {path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise click.UsageError(f"--tool-map: {path}: {error}") from None
+
+
+def _result_policy(rules: tuple[str, ...]) -> Policy | None:
+    read = dict(_result_rule(text) for text in rules)
+    if not read:
+        return None
+    try:
+        from qwed_open_responses.tool_results import look  # noqa: PLC0415 - the guards are heavy
+
+        # What is missing is said now, not at the first result.
+        look({"content": "ready?"})
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(f"--results: {missing}") from None
+    return Policy(look, read)
+
+
+def _result_rule(text: str) -> tuple[str, Do]:
+    about, do = _pair(text, "--results")
+    kind = about.rpartition(":")[2]
+    if kind not in CATEGORIES or do not in set(Do):
+        raise click.UsageError(
+            f"--results takes [TOOL:]KIND=DO with KIND one of {', '.join(CATEGORIES)} and DO one of"
+            f" {', '.join(Do)}, not {text[:80]!r}"
+        )
+    return about, Do(do)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -134,9 +134,22 @@ def secrets_in(scanned: Scan, places: Places) -> Iterator[Finding]:
 def personal_data_in(
     scanned: Scan, places: Places, allowed: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
+    for finding, _, _ in located_personal_data_in(scanned, places, allowed):
+        yield finding
+
+
+def located_personal_data_in(
+    scanned: Scan,
+    places: Places,
+    allowed: frozenset[str] = frozenset(),
+    *,
+    most_of_one_kind: int = _MAX_OF_ONE_KIND,
+    most_phones: int = personal_data.MAX_PHONES,
+) -> Iterator[tuple[Finding, int, int]]:
+    """Each finding with the place of the blob where it begins and ends."""
     if scanned.signals.isdisjoint(personal_data.SIGNALS):
         return
-    left = personal_data.MAX_PHONES
+    left = most_phones
     for detector in DETECTORS:
         if detector.kind in allowed or not _may_occur(detector, scanned):
             continue
@@ -152,8 +165,8 @@ def personal_data_in(
                     continue
                 left -= 1
                 if left < 0:
-                    many = f"more than {personal_data.MAX_PHONES} candidates"
-                    yield Finding("phone", line.text.path, many, "pii")
+                    many = f"more than {most_phones} candidates"
+                    yield Finding("phone", line.text.path, many, "pii"), match.start(), match.end()
                     break
             if (
                 detector.accept(place)
@@ -161,9 +174,9 @@ def personal_data_in(
                 and not places.are_for(detector.kind, line.text, place.match)
             ):
                 shown = personal_data.masked(detector.kind, place.match)
-                yield Finding(detector.kind, line.text.path, shown, "pii")
+                yield Finding(detector.kind, line.text.path, shown, "pii"), match.start(), match.end()
                 found += 1
-                if found == _MAX_OF_ONE_KIND:
+                if found == most_of_one_kind:
                     break
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from qwed.domain.skeleton import compact_skeleton
 from qwed_sdk.mcp.definitions import definition_hash, suspicion
-from qwed_sdk.mcp.pins import Pin, Pins
+from qwed_sdk.mcp.pins import Pin, Pinned, Pins
 
 MAX_TOOLS: Final = 2_000
 MAX_NAME: Final = 256
@@ -37,18 +37,16 @@ class TooManyTools(Exception):
     pass
 
 
-def examine(tools: Sequence[Any], server: str, pinned: Mapping[str, Mapping[str, Pin]]) -> list[Listed]:
+def examine(tools: Sequence[Any], pinned: Pinned) -> list[Listed]:
     """Pure: every tool with its standing. Raises `TooManyTools`."""
     if len(tools) > MAX_TOOLS:
         raise TooManyTools(f"the server lists {len(tools)} tools; at most {MAX_TOOLS} are looked at")
     shapes = [compact_skeleton(_name(tool)) for tool in tools]
     twice = {shape for shape in shapes if shapes.count(shape) > 1}
-    elsewhere = {
-        compact_skeleton(name): other for other, pins in pinned.items() if other != server for name in pins
-    }
-    own = pinned.get(server, {})
+    elsewhere = {compact_skeleton(name): other for name, other in pinned.elsewhere.items()}
     return [
-        _examine_one(tool, own, shape in twice, elsewhere) for tool, shape in zip(tools, shapes, strict=True)
+        _examine_one(tool, pinned, shape in twice, elsewhere)
+        for tool, shape in zip(tools, shapes, strict=True)
     ]
 
 
@@ -57,12 +55,16 @@ def _name(tool: Any) -> str:
     return name if isinstance(name, str) and len(name) <= MAX_NAME else ""
 
 
-def _examine_one(tool: Any, own: Mapping[str, Pin], is_twice: bool, elsewhere: Mapping[str, str]) -> Listed:
+def _examine_one(tool: Any, pinned: Pinned, is_twice: bool, elsewhere: Mapping[str, str]) -> Listed:
     name = _name(tool)
     sha256 = definition_hash(tool) if name else ""
     if not sha256 or not isinstance(tool.get("inputSchema"), Mapping):
         return Listed(name, sha256, Standing.MALFORMED, "its definition is not one", {})
-    pin = own.get(name)
+    pin = pinned.own.get(name)
+    twin = pinned.twins.get(name)
+    # The same program, pointed at something else, that says the very same about its tool.
+    if pin is None and twin is not None and twin.sha256 == sha256:
+        pin = twin
 
     def listed(standing: Standing, why: str | None) -> Listed:
         return Listed(name, sha256, standing, why, tool)
@@ -86,10 +88,21 @@ def _examine_one(tool: Any, own: Mapping[str, Pin], is_twice: bool, elsewhere: M
 
 
 class Catalogue:
-    """`pins_new`: a tool that was never seen is pinned as it is; otherwise it waits for `qwed mcp pin`."""
+    """`pins_new`: a tool that was never seen is pinned as it is; otherwise it waits for `qwed mcp pin`.
+    `is_apart`: clients see the server's name before each tool's, so that another server may have the same."""
 
-    def __init__(self, server: str, pins: Pins, *, pins_new: bool = True) -> None:
+    def __init__(
+        self,
+        server: str,
+        pins: Pins,
+        *,
+        identity: str | None = None,
+        pins_new: bool = True,
+        is_apart: bool = False,
+    ) -> None:
         self._server = server
+        self._identity = identity or server
+        self._is_apart = is_apart
         self._pins = pins
         self._pins_new = pins_new
         self._refused: dict[str, str] = {}
@@ -97,14 +110,18 @@ class Catalogue:
 
     def update(self, tools: Sequence[Any]) -> list[Listed]:
         """Look at a whole list, keep what was found. Raises `PinsUnusable`, `TooManyTools`."""
-        found = [self._admitted(tool) for tool in examine(tools, self._server, self._pins.load())]
+        found = [self._admitted(tool) for tool in examine(tools, self._known())]
         new = {
             tool.name: Pin(tool.sha256) for tool in found if tool.standing is Standing.NEW and not tool.why
         }
-        self._pins.add(self._server, new)
+        self._pins.add(self._server, self._identity, new)
         self._refused = {tool.name: tool.why for tool in found if tool.why is not None}
         self._offered = {tool.name: tool.definition for tool in found if tool.why is None}
         return found
+
+    def _known(self) -> Pinned:
+        pinned = self._pins.of(self._server, self._identity)
+        return msgspec.structs.replace(pinned, elsewhere={}) if self._is_apart else pinned
 
     def _admitted(self, tool: Listed) -> Listed:
         if tool.standing is not Standing.NEW or self._pins_new:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import selectors
 import signal
 import sys
@@ -9,14 +10,32 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol
 
-from qwed_sdk.mcp.messages import Message, MessageId, encode, read_message
+import msgspec
+
+from qwed_sdk.mcp.messages import Malformed, Message, MessageId, encode, read_message
 
 #: How long a server may take to leave after its input was closed, and after it was asked to.
 LEAVE_SECONDS: Final = 2.0
 
 
+CHUNK_BYTES: Final = 256 * 1024
+#: Where the id of a message stands that is too large to be read: SDKs write it first or last.
+_ID: Final = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\\x00-\x1f]{1,200}")\s*'
+_ID_FIRST: Final = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
+_ID_LAST: Final = re.compile(rb'[}\]"]\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\}\s*$")
+_END_BYTES: Final = 512
+
+
 class ChannelBroken(Exception):
     """The other side is gone, or sends what cannot be read on."""
+
+
+class TooLarge(Malformed):
+    """A message was skipped unread. `id` is its own where that could be told."""
+
+    def __init__(self, id: MessageId | None) -> None:
+        self.id = id
+        super().__init__("a message is larger than allowed")
 
 
 class NoPipes(Exception):
@@ -25,7 +44,7 @@ class NoPipes(Exception):
 
 class Channel(Protocol):
     async def receive(self) -> Message | None:
-        """The next message; None at the end. Raises `Malformed` (read on) or `ChannelBroken`."""
+        """The next message; None at the end. Raises `Malformed`, `TooLarge` (read on) or `ChannelBroken`."""
 
     async def send(self, message: Message, related: MessageId | None = None) -> None:
         """`related` is the request that made the other side say this. Raises `ChannelBroken`."""
@@ -35,22 +54,58 @@ class Channel(Protocol):
 
 
 class LineChannel:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, max_bytes: int) -> None:
         self._reader = reader
         self._writer = writer
+        self._max_bytes = max_bytes
 
     async def receive(self) -> Message | None:
         while True:
             try:
-                line = await self._reader.readline()
-            except ValueError:
-                raise ChannelBroken("a message is larger than allowed") from None
+                line = await self._line()
             except OSError as error:
                 raise ChannelBroken(str(error)) from None
             if not line:
                 return None
             if not line.isspace():
                 return read_message(line)
+
+    async def _line(self) -> bytes:
+        """Up to and with its end; empty at the end of all. Raises `TooLarge`."""
+        try:
+            return await self._reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as end:
+            return end.partial
+        except asyncio.LimitOverrunError:
+            return await self._long_line()
+
+    async def _long_line(self) -> bytes:
+        """Larger than the reader's own buffer, which stays small so that it is never copied around."""
+        parts: list[bytes] = []
+        size = 0
+        first = last = b""
+        while True:
+            part, is_end = await self._part()
+            size += len(part)
+            if size <= self._max_bytes:
+                parts.append(part)
+            else:
+                first = first or b"".join(parts)[:_END_BYTES] or part[:_END_BYTES]
+                last = ((last or b"".join(parts[-1:])) + part)[-_END_BYTES:]
+                parts.clear()
+            if is_end:
+                break
+        if size > self._max_bytes:
+            raise TooLarge(_id_of(first, last))
+        return b"".join(parts)
+
+    async def _part(self) -> tuple[bytes, bool]:
+        try:
+            return await self._reader.readuntil(b"\n"), True
+        except asyncio.IncompleteReadError as end:
+            return end.partial, True
+        except asyncio.LimitOverrunError as overrun:
+            return await self._reader.readexactly(overrun.consumed), False
 
     async def send(self, message: Message, related: MessageId | None = None) -> None:
         try:
@@ -67,7 +122,7 @@ class LineChannel:
 async def own_stdio(max_bytes: int) -> AsyncIterator[LineChannel]:
     """This process's standard input and output. Raises `NoPipes`."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=max_bytes)
+    reader = asyncio.StreamReader(limit=CHUNK_BYTES)
     try:
         # What cannot be waited for (a file, /dev/null) asyncio would notice only after it said yes.
         with selectors.DefaultSelector() as probe:
@@ -80,12 +135,17 @@ async def own_stdio(max_bytes: int) -> AsyncIterator[LineChannel]:
         raise NoPipes("a client talks to this over pipes: start it from one, or use --listen") from None
     writer = asyncio.StreamWriter(leaving, protocol, None, loop)
     try:
-        yield LineChannel(reader, writer)
+        yield LineChannel(reader, writer, max_bytes)
         with suppress(OSError):
             await asyncio.wait_for(_flushed(leaving), LEAVE_SECONDS)
     finally:
         arriving.close()
         leaving.close()
+
+
+def _id_of(first: bytes, last: bytes) -> MessageId | None:
+    found = _ID_FIRST.match(first) or _ID_LAST.search(last)
+    return None if found is None else msgspec.json.decode(found.group(1), type=int | str)
 
 
 async def _flushed(transport: asyncio.WriteTransport) -> None:
@@ -103,12 +163,12 @@ async def child_process(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env=dict(environ),
-        limit=max_bytes,
+        limit=CHUNK_BYTES,
         start_new_session=True,
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        yield LineChannel(process.stdout, process.stdin)
+        yield LineChannel(process.stdout, process.stdin, max_bytes)
     finally:
         await asyncio.shield(_leave(process))
 

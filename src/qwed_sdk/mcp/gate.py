@@ -47,6 +47,11 @@ class Refused(msgspec.Struct, frozen=True):
     text: str
     details: Mapping[str, Any]
 
+    @property
+    def awaited(self) -> str | None:
+        """The approval that a person has not answered yet."""
+        return self.details.get("approval_id") if self.details.get("decision") == "PENDING" else None
+
 
 class Gate:
     def __init__(
@@ -63,7 +68,7 @@ class Gate:
         self._agent_id = agent_id
         self._session = conversation_id
         self._conversation = client.conversation(agent_id, conversation_id)
-        self._wait_seconds = wait_seconds
+        self.wait_seconds = wait_seconds
         self._renews = renews
         self._log = log
         self._round = 1
@@ -71,10 +76,10 @@ class Gate:
         self._pending: dict[str, Decision] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
-    async def decide(self, action: Mapping[str, Any], tick: Tick) -> Permit | Refused:
+    async def decide(self, action: Mapping[str, Any], tick: Tick, wait_seconds: float) -> Permit | Refused:
         """`tick` is awaited from time to time while a person is asked. Raises nothing but cancellation."""
         try:
-            return await self._decide(sha256_hex(encode_exact(action)), action, tick)
+            return await self._decide(sha256_hex(encode_exact(action)), action, tick, wait_seconds)
         except ActionDenied as denial:
             return _denied(denial)
         except RequestRefused as error:
@@ -83,7 +88,7 @@ class Gate:
             self._log(f"nothing was run: {error}")
             return Refused(UNREACHABLE, {"decision": "UNAVAILABLE"})
 
-    async def _decide(self, key: str, action: Mapping[str, Any], tick: Tick) -> Permit:
+    async def _decide(self, key: str, action: Mapping[str, Any], tick: Tick, wait_seconds: float) -> Permit:
         decision = self._pending.get(key)
         if decision is None:
             decision = await self._unless_cancelled(self._verify(action))
@@ -92,7 +97,7 @@ class Gate:
             if not decision.is_pending:
                 raise ActionDenied(decision)
             self._pending[key] = decision
-        approval = await self._answer(decision, tick)
+        approval = await self._answer(decision, tick, wait_seconds)
         if approval.status != "open":
             self._pending.pop(key, None)
         redeeming = self._client.carry_out(redemption(self._agent_id, action, decision, approval))
@@ -108,13 +113,11 @@ class Gate:
             self._conversation = self._client.conversation(self._agent_id, f"{self._session}.{self._round}")
         return await self._conversation.verify(action)
 
-    async def _answer(self, decision: Decision, tick: Tick) -> Approval:
+    async def _answer(self, decision: Decision, tick: Tick, wait_seconds: float) -> Approval:
         """What a person said, or that nobody did within the time."""
         if decision.approval_id is None:
             raise GatewayUnavailable("the gateway answered PENDING without an approval")
-        asking = self._client.wait_for_approval(
-            decision.approval_id, self._wait_seconds, agent_id=self._agent_id
-        )
+        asking = self._client.wait_for_approval(decision.approval_id, wait_seconds, agent_id=self._agent_id)
         task = asyncio.ensure_future(asking)
         try:
             while not task.done():

@@ -30,23 +30,23 @@ def action_type_of(tool: str, tool_map: ToolMap) -> str:
     return rule.action_type if isinstance(rule, ToolAs) else rule
 
 
-def read_call(params: Mapping[str, Any], tool_map: ToolMap) -> Judged:
+def read_call(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
     name, arguments = _name_and_arguments(params)
     try:
-        return Judged(tool_call(name, arguments, tool_map), "arguments")
+        return Judged(tool_call(prefix + name, arguments, tool_map), "arguments")
     except NotShowable as problem:
         raise Malformed(str(problem)) from None
 
 
-def read_prompt(params: Mapping[str, Any], tool_map: ToolMap) -> Judged:
+def read_prompt(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
     name, arguments = _name_and_arguments(params)
-    action: dict[str, Any] = {"type": action_type_of(messages.PROMPT, tool_map), "target": name}
+    action: dict[str, Any] = {"type": action_type_of(messages.PROMPT, tool_map), "target": prefix + name}
     if arguments:
         action["parameters"] = arguments
     return Judged(ToolCall(messages.PROMPT, arguments, action, {}), "arguments")
 
 
-def read_resource(params: Mapping[str, Any], tool_map: ToolMap) -> Judged:
+def read_resource(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise Malformed("a resource has a uri")

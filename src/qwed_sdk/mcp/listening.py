@@ -1,4 +1,5 @@
-"""The proxy's own side over streamable HTTP: each session of a client gets a server of its own."""
+"""The proxy's own side over streamable HTTP: each session of a client gets a server of its own, and what
+comes without a session (2026-07-28) shares one. Nothing is opened for a request that is refused."""
 
 import asyncio
 import secrets
@@ -6,21 +7,32 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.streamable_http import (
+    MCP_SESSION_ID_HEADER,
+    StreamableHTTPServerTransport,
+    check_accept_headers,
+)
 from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from qwed_sdk.mcp import messages
+from qwed_sdk.mcp.channels import Channel
+from qwed_sdk.mcp.events import RecentEvents
 from qwed_sdk.mcp.http_channels import HttpClientChannel
+from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.stateless import Stateless
 
 MAX_SESSIONS: Final = 100
 IDLE_SECONDS: Final = 1800.0
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 
-Serve = Callable[[HttpClientChannel], Awaitable[bool]]
+Serve = Callable[[Channel], Awaitable[bool]]
 
 
 class Listener:
@@ -31,6 +43,7 @@ class Listener:
         self._log = log
         self._sessions: dict[str, StreamableHTTPServerTransport] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stateless = Stateless(serve, log)
 
     def app(self) -> Starlette:
         bounded = RequestBodyLimitMiddleware(self._handle, MAX_BODY_BYTES)
@@ -39,6 +52,7 @@ class Listener:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         yield
+        await self._stateless.close()
         for transport in list(self._sessions.values()):
             await transport.terminate()
         if self._tasks:
@@ -46,6 +60,14 @@ class Listener:
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        refusal = _origin_refusal(request)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self._stateless.handle(scope, receive, send)
+            return
         session_id = request.headers.get(MCP_SESSION_ID_HEADER)
         if session_id is not None:
             transport = self._sessions.get(session_id)
@@ -57,13 +79,21 @@ class Listener:
         if len(self._sessions) >= MAX_SESSIONS:
             await PlainTextResponse("too many sessions", 503)(scope, receive, send)
             return
-        await self._open(scope, receive, send)
+        body = await request.body()
+        refusal = _opening_refusal(request, body)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        await self._open(scope, _replayed(body, receive), send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Only a handshake opens a session: the transport refuses anything else, and then it is dropped."""
+        """What the transport refuses all the same is dropped."""
         session_id = secrets.token_urlsafe(24)
         transport = StreamableHTTPServerTransport(
-            session_id, security_settings=_ONLY_LOOPBACK, idle_timeout=IDLE_SECONDS
+            session_id,
+            event_store=RecentEvents(),
+            security_settings=_ONLY_LOOPBACK,
+            idle_timeout=IDLE_SECONDS,
         )
         self._sessions[session_id] = transport
         connected = asyncio.Event()
@@ -136,6 +166,43 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
+
+
+def _origin_refusal(request: Request) -> Response | None:
+    """A page of the web that reaches this machine by another name, or from elsewhere, is not heard."""
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    if host.rpartition(":")[0] not in _LOOPBACK:
+        return PlainTextResponse("Invalid Host header", 421)
+    if origin is not None and origin.rpartition(":")[0] not in {f"http://{name}" for name in _LOOPBACK}:
+        return PlainTextResponse("Invalid Origin header", 403)
+    return None
+
+
+def _opening_refusal(request: Request, body: bytes) -> Response | None:
+    """Only a handshake opens a session."""
+    if request.method != "POST" or not all(check_accept_headers(request)):
+        return PlainTextResponse("a session begins with a POST that accepts JSON and streams", 400)
+    try:
+        method = messages.read_message(body).method
+    except Malformed as problem:
+        return _refused(messages.PARSE_ERROR, str(problem))
+    if method != "initialize":
+        return _refused(messages.INVALID_REQUEST, "a session begins with initialize")
+    return None
+
+
+def _refused(code: int, text: str) -> Response:
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}, 400)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body that was looked at, once more for whoever reads it next."""
+    left = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return left.pop() if left else await receive()
+
+    return replay
 
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")

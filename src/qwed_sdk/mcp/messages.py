@@ -21,11 +21,15 @@ INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 SERVER_GONE: Final = -32000
+#: Ours: the server's answer was skipped because of its size.
+TOO_LARGE: Final = -32090
 
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
 READ: Final = "resources/read"
 PROMPT: Final = "prompts/get"
+TASK_RESULT: Final = "tasks/result"
+TASK_GET: Final = "tasks/get"
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
@@ -161,6 +165,7 @@ class CallResult(msgspec.Struct, frozen=True):
 
     isError: bool = False
     resultType: str = "complete"
+    requestState: str | None = None
     task: dict[str, Any] | None = None
 
 

@@ -27,6 +27,18 @@ class Pin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     servers: dict[str, dict[str, Pin]] = {}
+    #: Server → who it is; several may be one program that is pointed at different things.
+    identities: dict[str, str] = {}
+
+
+class Pinned(msgspec.Struct, frozen=True):
+    """What is known of one server and of the others, for whoever looks at its tools."""
+
+    own: Mapping[str, Pin] = {}
+    #: Definitions pinned for the same program, started with other arguments.
+    twins: Mapping[str, Pin] = {}
+    #: Tool → the other server that has it.
+    elsewhere: Mapping[str, str] = {}
 
 
 class Pins:
@@ -35,13 +47,26 @@ class Pins:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def load(self) -> dict[str, dict[str, Pin]]:
-        """Server → tool → pin. Raises `PinsUnusable`."""
+    def of(self, server: str, identity: str) -> Pinned:
+        """Raises `PinsUnusable`."""
+        kept = self._load()
+        twins: dict[str, Pin] = {}
+        elsewhere: dict[str, str] = {}
+        for name, pins in kept.servers.items():
+            if name == server:
+                continue
+            if kept.identities.get(name) == identity:
+                twins |= pins
+            else:
+                elsewhere |= dict.fromkeys(pins, name)
+        return Pinned(kept.servers.get(server, {}), twins, elsewhere)
+
+    def _load(self) -> _File:
         try:
             # Whatever lies there must not be waited for.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return {}
+            return _File()
         except OSError as error:
             raise PinsUnusable(f"{self.path}: cannot be read ({error.strerror})") from None
         try:
@@ -53,20 +78,20 @@ class Pins:
         if len(content) > MAX_FILE_BYTES:
             raise PinsUnusable(f"{self.path}: is larger than {MAX_FILE_BYTES} bytes")
         try:
-            return msgspec.json.decode(content, type=_File).servers
+            return msgspec.json.decode(content, type=_File)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise PinsUnusable(f"{self.path}: is damaged ({error}); remove it and pin again") from None
 
-    def add(self, server: str, pins: Mapping[str, Pin]) -> None:
+    def add(self, server: str, identity: str, pins: Mapping[str, Pin]) -> None:
         """Keep these, beside what is there. Raises `PinsUnusable`."""
         if not pins:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._alone():
-                servers = self.load()
-                servers[server] = {**servers.get(server, {}), **pins}
-                self._write(_File(servers))
+                kept = self._load()
+                own = {**kept.servers.get(server, {}), **pins}
+                self._write(_File({**kept.servers, server: own}, {**kept.identities, server: identity}))
         except OSError as error:
             raise PinsUnusable(f"{self.path}: cannot be written ({error.strerror})") from None
 

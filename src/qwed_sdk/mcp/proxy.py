@@ -1,6 +1,6 @@
 """Between an MCP client and its server: every tool call is decided before the server hears of it.
 
-What is not a tool call, or a list of tools, passes as it came.
+What is not a tool call, or a list of tools, passes as it came, unless a policy wants results looked at.
 """
 
 import asyncio
@@ -13,37 +13,39 @@ import msgspec
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed_sdk.conversations import Permit
 from qwed_sdk.errors import QWEDError
-from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.catalogue import Catalogue, Listed, TooManyTools
+from qwed_sdk.mcp import messages, rounds
+from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import Channel
 from qwed_sdk.mcp.definitions import suspicion
 from qwed_sdk.mcp.gate import UNREACHABLE, Gate, Refused
 from qwed_sdk.mcp.judging import Judged, action_type_of, read_call, read_prompt, read_resource
+from qwed_sdk.mcp.listing import Listing
 from qwed_sdk.mcp.messages import Malformed, Message
 from qwed_sdk.mcp.permissions import Permissions
-from qwed_sdk.mcp.pins import PinsUnusable
 from qwed_sdk.mcp.relay import Handled, Handler, Relay, ServerGone, ServerRefused, Watcher
+from qwed_sdk.mcp.results import Policy, Withheld, screened, screened_error
+from qwed_sdk.mcp.rounds import Round, Rounds
 from qwed_sdk.tool_map import NotApplicable, ToolMap
 
-MAX_PAGES: Final = 100
-MAX_ROUNDS: Final = 20
-LIST_SECONDS: Final = 30.0
 #: A waiting call's progress stays below whatever the server reports later.
 WAITING_STEP: Final = 1e-6
 
 _GREETINGS: Final = frozenset({"initialize", "server/discover"})
-_ENVELOPE: Final = "io.modelcontextprotocol/"
 
-Read = Callable[[Mapping[str, Any], ToolMap], Judged]
+Read = Callable[[Mapping[str, Any], ToolMap, str], Judged]
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """`permissions` reads what the agent may use, or is None where everything is shown."""
+    """`prefix` comes before a tool's name where its action type is looked for. `permissions` reads what the
+    agent may use, or is None where everything is shown. `results` is what may reach the model of what the
+    server answers, or None where all may."""
 
     tool_map: ToolMap = {}
+    prefix: str = ""
     permissions: Callable[[], Awaitable[Permissions]] | None = None
     verifies_resources: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
+    results: Policy | None = None
 
 
 class Proxy(Watcher):
@@ -57,46 +59,46 @@ class Proxy(Watcher):
         log: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._gate = gate
-        self._catalogue = catalogue
         self._rules = rules
         self._log = log
-        #: Action → a call that the server answered with a question, and how often it did.
-        self._rounds: dict[str, tuple[Permit, int]] = {}
-        #: Task → the call that began it.
-        self._running: dict[str, Permit] = {}
-        #: How often the server said that its tools changed, and how often it had when they were looked at.
-        self._changes = 0
-        self._looked_at: int | None = None
-        self._looking = asyncio.Lock()
+        self._rounds = Rounds()
+        #: Task → the call that began it, and its tool.
+        self._running: dict[str, tuple[Permit, str]] = {}
+        self._relay = Relay(client, server, self._handlers(), self, log)
+        self._listing = Listing(self._relay.ask, catalogue, log)
+
+    def _handlers(self) -> dict[str, Handler]:
         handlers: dict[str, Handler] = {
             messages.LIST: self._list_tools,
             messages.CALL: self._judge(read_call),
         }
-        if rules.verifies_resources:
+        if self._rules.results is not None:
+            watched = (messages.READ, messages.PROMPT, messages.TASK_RESULT, messages.TASK_GET)
+            handlers |= dict.fromkeys(watched, self._pass_and_look)
+        if self._rules.verifies_resources:
             handlers[messages.READ] = self._judge(read_resource)
             handlers[messages.PROMPT] = self._judge(read_prompt)
-        self._relay = Relay(client, server, handlers, self, log)
+        return handlers
 
     async def run(self) -> bool:
         """Until one side ends; True where it was the client. Whatever ran on is reported as unknown."""
         try:
             return await self._relay.run()
         finally:
-            for permit in (*self._running.values(), *(permit for permit, _ in self._rounds.values())):
+            for permit in (*(permit for permit, _ in self._running.values()), *self._rounds.all()):
                 self._gate.report(permit, "unknown", "the session ended before it was finished")
-            await self._gate.close()
 
     # --- what passes ---------------------------------------------------------------------------
 
     def notified(self, notification: Message) -> None:
         if notification.method == messages.TOOLS_CHANGED:
-            self._changes += 1
+            self._listing.note_change()
 
     def answered(self, request: Message, answer: Message) -> Message:
         if request.method in _GREETINGS:
             return self._checked_greeting(answer)
-        if request.method == "tasks/result":
-            self._settle_task(request, answer)
+        if request.method == messages.TASK_RESULT:
+            self._settle_task(request, answer.result if isinstance(answer.result, msgspec.Raw) else None)
         return answer
 
     def _checked_greeting(self, answer: Message) -> Message:
@@ -117,13 +119,23 @@ class Proxy(Watcher):
         # What was looked at is what is passed on.
         return messages.response(messages.id_of(answer), greeting)
 
+    async def _pass_and_look(self, handled: Handled) -> None:
+        """A request that nobody decides about, whose answer is looked at."""
+        params = messages.object_of(handled.message.params)
+        try:
+            result = await self._relay.forward(handled, params)
+        except ServerRefused as refusal:
+            raise await self._screened_refusal("", refusal) from None
+        tool = self._settle_task(handled.message, result) if "taskId" in params else ""
+        await self._answer(handled, tool, self._bounded(result))
+
     # --- tools/list ----------------------------------------------------------------------------
 
     async def _list_tools(self, handled: Handled) -> None:
         params = messages.params_of(handled.message)
         if params.get("cursor") is not None:
             raise Malformed("the whole list is one page: there is no cursor")
-        page, found = await self._look(params.get("_meta"))
+        page, found = await self._listing.look(params.get("_meta"))
         try:
             shown = await self._permitted([tool.definition for tool in found if tool.why is None])
         except QWEDError as error:
@@ -137,93 +149,74 @@ class Proxy(Watcher):
         if self._rules.permissions is None:
             return tools
         permissions = await self._rules.permissions()
-        kinds = [action_type_of(tool["name"], self._rules.tool_map) for tool in tools]
+        kinds = [action_type_of(self._rules.prefix + tool["name"], self._rules.tool_map) for tool in tools]
         return [tool for tool, kind in zip(tools, kinds, strict=True) if permissions.refusal(kind) is None]
-
-    async def _look(self, meta: Any, *, again: bool = True) -> tuple[dict[str, Any], list[Listed]]:
-        """All pages of the server's own list, held against the pins. The first page comes as it is."""
-        async with self._looking:
-            if not again and self._looked_at == self._changes:
-                return {}, []  # Somebody else has looked meanwhile.
-            changes = self._changes
-            first, tools = await self._pages(_envelope(meta))
-            try:
-                found = self._catalogue.update(tools)
-            except (PinsUnusable, TooManyTools) as problem:
-                self._looked_at = None
-                self._log(str(problem))
-                raise Malformed("the tools of this server cannot be checked, so none can be used") from None
-            self._looked_at = changes
-            for tool in found:
-                if tool.why is not None:
-                    self._log(f"tool {tool.name!r} is withheld: {tool.why}")
-            return first, found
-
-    async def _pages(self, envelope: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        params: dict[str, Any] = {"_meta": envelope} if envelope else {}
-        page = first = await self._page(params)
-        tools = list(page["tools"])
-        for _ in range(MAX_PAGES - 1):
-            if page.get("nextCursor") is None:
-                break
-            page = await self._page({**params, "cursor": page["nextCursor"]})
-            tools += page["tools"]
-        return first, tools
-
-    async def _page(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            asking = self._relay.ask(messages.LIST, params)
-            page = messages.object_of(await asyncio.wait_for(asking, LIST_SECONDS))
-        except TimeoutError:
-            raise Malformed("the server does not list its tools in time") from None
-        if not isinstance(page.get("tools"), list):
-            raise Malformed("the server's list of tools is not one")
-        return page
 
     # --- tools/call, and what else is verified -------------------------------------------------
 
     def _judge(self, read: Read) -> Handler:
         async def handle(handled: Handled) -> None:
             params = messages.params_of(handled.message)
-            judged = read(params, self._rules.tool_map)
+            judged = read(params, self._rules.tool_map, self._rules.prefix)
             answer = await self._decided(handled, params, judged)
             if isinstance(answer, msgspec.Raw):
-                await self._relay.tell(Message("2.0", id=handled.id, result=self._bounded(answer)))
-            elif _is_call(handled):
-                error = messages.tool_error(answer.text, answer.details)
-                await self._relay.tell(messages.response(handled.id, error))
+                await self._answer(handled, judged.call.tool_name, self._bounded(answer))
+            elif isinstance(answer, dict):
+                await self._relay.tell(messages.response(handled.id, answer))
             else:
-                await self._relay.tell(messages.error(handled.id, messages.INVALID_REQUEST, answer.text))
+                await self._refuse(handled, answer)
 
         return handle
 
+    async def _refuse(self, handled: Handled, refused: Refused) -> None:
+        if _is_call(handled):
+            error = messages.tool_error(refused.text, refused.details)
+            await self._relay.tell(messages.response(handled.id, error))
+        else:
+            await self._relay.tell(messages.error(handled.id, messages.INVALID_REQUEST, refused.text))
+
     async def _decided(
         self, handled: Handled, params: dict[str, Any], judged: Judged
-    ) -> msgspec.Raw | Refused:
+    ) -> msgspec.Raw | dict[str, Any] | Refused:
         refused = await self._tool_refusal(handled, params)
         if refused is not None:
             return refused
         key = sha256_hex(encode_exact(judged.call.action))
-        continued = self._rounds.pop(key, None) if _is_continuation(params) else None
-        if continued is None:
-            decided = await self._gate.decide(judged.call.action, self._ticker(handled, params))
-            if isinstance(decided, Refused):
+        taken = self._rounds.take(params, key) or Round()
+        if taken.permit is None:
+            decided = await self._asked(handled, params, judged, key, taken)
+            if not isinstance(decided, Permit):
                 return decided
-            continued = (decided, 0)
-        permit, rounds = continued
+            permit = decided
+        else:
+            permit = taken.permit
         # A person may have taken a while.
         refused = await self._tool_refusal(handled, params)
         if refused is not None:
             self._gate.report(permit, "failure", "not run: the tool changed")
             return refused
-        return await self._run(handled, params, judged, permit, key, rounds)
+        return await self._run(handled, rounds.continued(params, taken), judged, permit, key, taken.number)
+
+    async def _asked(
+        self, handled: Handled, params: dict[str, Any], judged: Judged, key: str, taken: Round
+    ) -> Permit | dict[str, Any] | Refused:
+        """The gateway's decision; where a person is asked and the client can come back, only its promise."""
+        seconds = rounds.seconds_to_wait(params, taken.waited, self._gate.wait_seconds)
+        decided = await self._gate.decide(judged.call.action, self._ticker(handled, params), seconds)
+        if isinstance(decided, Permit):
+            return decided
+        approval_id = decided.awaited
+        waited = taken.waited + seconds
+        is_over = waited >= self._gate.wait_seconds or not rounds.takes_rounds(params)
+        if approval_id is None or is_over or rounds.is_given_up(params):
+            return decided
+        state = self._kept(key, Round(waited=waited))
+        return rounds.waiting_result(params, approval_id, state)
 
     async def _tool_refusal(self, handled: Handled, params: Mapping[str, Any]) -> Refused | None:
         if not _is_call(handled):
             return None
-        if self._looked_at != self._changes:
-            await self._look(params.get("_meta"), again=False)
-        why = self._catalogue.refusal(params["name"])
+        why = await self._listing.refusal(params["name"], params.get("_meta"))
         if why is None:
             return None
         text = f"QWED withholds this tool, and it was not run: {why}. Use another tool, or tell the user."
@@ -236,28 +229,31 @@ class Proxy(Watcher):
         judged: Judged,
         permit: Permit,
         key: str,
-        rounds: int,
+        number: int,
     ) -> msgspec.Raw | Refused:
         try:
             granted = judged.rewritten(params, permit.action)
         except NotApplicable as problem:
             self._gate.report(permit, "failure", "not run: what was granted cannot be carried out")
             return Refused(f"It was not run: {problem}. Tell the user.", {"decision": "DENIED"})
-        result = await self._forwarded(handled, granted, permit)
+        result = await self._forwarded(handled, granted, permit, judged.call.tool_name)
         if isinstance(result, msgspec.Raw):
-            self._conclude(result, permit, key, rounds)
+            return self._concluded(result, permit, key, number, judged.call.tool_name)
         return result
 
     async def _forwarded(
-        self, handled: Handled, params: Mapping[str, Any], permit: Permit
+        self, handled: Handled, params: Mapping[str, Any], permit: Permit, tool: str
     ) -> msgspec.Raw | Refused:
         try:
             return await self._relay.forward(handled, params)
         except ServerRefused as refusal:
+            if refusal.code == messages.TOO_LARGE:
+                self._gate.report(permit, "success")
+                return Refused(self._too_large("a size"), {"decision": "APPROVED", "outcome": "success"})
             if refusal.is_lost:
                 return await self._lost(permit)
             self._gate.report(permit, "failure", "the server answered with an error")
-            raise
+            raise await self._screened_refusal(tool, refusal) from None
         except asyncio.CancelledError:
             self._gate.report(permit, "unknown", "cancelled while it ran")
             raise
@@ -273,15 +269,34 @@ class Proxy(Watcher):
             {"decision": "APPROVED", "outcome": "unknown", "activity_id": permit.decision.activity_id},
         )
 
+    # --- what is told the client ---------------------------------------------------------------
+
+    async def _answer(self, handled: Handled, tool: str, result: msgspec.Raw) -> None:
+        policy = self._rules.results
+        method = str(handled.message.method)
+        seen = result if policy is None else await screened(policy, tool, method, result)
+        if isinstance(seen, Withheld):
+            self._log(f"a result of {tool or method!r} is withheld: {seen.why}")
+            text = f"It ran, but QWED withholds its result: {seen.why}. Tell the user."
+            await self._refuse(handled, Refused(text, {"decision": "APPROVED", "result": "withheld"}))
+            return
+        await self._relay.tell(Message("2.0", id=handled.id, result=seen))
+
+    async def _screened_refusal(self, tool: str, refusal: ServerRefused) -> ServerRefused:
+        policy = self._rules.results
+        return refusal if policy is None else ServerRefused(await screened_error(policy, tool, refusal.error))
+
     def _bounded(self, result: msgspec.Raw) -> msgspec.Raw:
         size = len(memoryview(result))
         if size <= self._rules.max_result_bytes:
             return result
-        text = (
-            f"The tool ran, but its result of {size} bytes is larger than the {self._rules.max_result_bytes}"
+        return messages.raw(messages.tool_error(self._too_large(f"{size} bytes")))
+
+    def _too_large(self, size: str) -> str:
+        return (
+            f"The tool ran, but its result of {size} is larger than the {self._rules.max_result_bytes} bytes"
             " that are passed on. Ask it for less."
         )
-        return messages.raw(messages.tool_error(text))
 
     def _ticker(self, handled: Handled, params: Mapping[str, Any]) -> Callable[[str], Awaitable[None]]:
         token = messages.progress_token(params)
@@ -301,18 +316,31 @@ class Proxy(Watcher):
 
     # --- what became of it ---------------------------------------------------------------------
 
-    def _conclude(self, result: msgspec.Raw, permit: Permit, key: str, rounds: int) -> None:
+    def _kept(self, key: str, kept: Round) -> str:
+        for permit in self._rounds.dropped():
+            self._gate.report(permit, "unknown", "nobody came back to finish it")
+        return self._rounds.keep(key, kept)
+
+    def _concluded(
+        self, result: msgspec.Raw, permit: Permit, key: str, number: int, tool: str
+    ) -> msgspec.Raw | Refused:
+        """What is passed on: the result; where it asks for input, with our state in place of the server's."""
         try:
             read = messages.read_call_result(result)
         except Malformed:
             self._gate.report(permit, "unknown", "the server's answer is not a result")
-            return
-        if read.resultType == "input_required" and rounds < MAX_ROUNDS:
-            self._rounds[key] = (permit, rounds + 1)
-        elif read.task is not None and isinstance(read.task.get("taskId"), str):
-            self._keep_task(read.task["taskId"], permit)
+            return result
+        if read.resultType == "input_required":
+            if number >= rounds.MAX_ROUNDS:
+                self._gate.report(permit, "unknown", "the server asked for input again and again")
+                return Refused("The server asks for input again and again. Tell the user.", {})
+            state = self._kept(key, Round(permit, read.requestState, number + 1))
+            return messages.raw({**messages.object_of(result), "requestState": state})
+        if read.task is not None and isinstance(read.task.get("taskId"), str):
+            self._keep_task(read.task["taskId"], permit, tool)
         else:
             self._report(permit, result)
+        return result
 
     def _report(self, permit: Permit, result: msgspec.Raw | None) -> None:
         try:
@@ -324,32 +352,24 @@ class Proxy(Watcher):
         else:
             self._gate.report(permit, "success", result_hash=sha256_hex(bytes(result)))
 
-    def _keep_task(self, task_id: str, permit: Permit) -> None:
+    def _keep_task(self, task_id: str, permit: Permit, tool: str) -> None:
         earlier = self._running.get(task_id)
         if earlier is not None:
-            self._gate.report(earlier, "unknown", "the server gave its task's name to another")
-        self._running[task_id] = permit
+            self._gate.report(earlier[0], "unknown", "the server gave its task's name to another")
+        self._running[task_id] = (permit, tool)
 
-    def _settle_task(self, request: Message, answer: Message) -> None:
+    def _settle_task(self, request: Message, result: msgspec.Raw | None) -> str:
+        """The tool whose task it is."""
         try:
-            permit = self._running.pop(str(messages.object_of(request.params).get("taskId")), None)
+            task_id = str(messages.object_of(request.params).get("taskId"))
         except Malformed:
-            return
-        if permit is not None:
-            self._report(permit, answer.result if isinstance(answer.result, msgspec.Raw) else None)
+            return ""
+        permit, tool = self._running.get(task_id, (None, ""))
+        if permit is not None and request.method == messages.TASK_RESULT:
+            del self._running[task_id]
+            self._report(permit, result)
+        return tool
 
 
 def _is_call(handled: Handled) -> bool:
     return handled.message.method == messages.CALL
-
-
-def _is_continuation(params: Mapping[str, Any]) -> bool:
-    """The same call again, with what the server asked for meanwhile."""
-    return "requestState" in params or "inputResponses" in params
-
-
-def _envelope(meta: Any) -> dict[str, Any]:
-    """What newer revisions send with every request; a token for progress is not copied."""
-    if not isinstance(meta, dict):
-        return {}
-    return {name: value for name, value in meta.items() if name.startswith(_ENVELOPE)}

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.channels import Channel, ChannelBroken
+from qwed_sdk.mcp.channels import Channel, ChannelBroken, TooLarge
 from qwed_sdk.mcp.messages import Malformed, Message, MessageId
 
 MAX_IN_FLIGHT: Final = 1_024
@@ -38,12 +38,16 @@ class ServerRefused(Exception):
         super().__init__("the server refused")
 
     @property
+    def code(self) -> int | None:
+        try:
+            return msgspec.json.decode(self.error, type=_ErrorCode).code
+        except msgspec.MsgspecError:
+            return None
+
+    @property
     def is_lost(self) -> bool:
         """A transport's word that no answer will come, which says nothing of what the server did."""
-        try:
-            return msgspec.json.decode(self.error, type=_ErrorCode).code in _LOST
-        except msgspec.MsgspecError:
-            return True
+        return self.code is None or self.code in _LOST
 
 
 class _ErrorCode(msgspec.Struct, frozen=True):
@@ -138,6 +142,9 @@ class Relay:
         while True:
             try:
                 message = await channel.receive()
+            except TooLarge as problem:
+                await self._too_large(channel, problem.id)
+                continue
             except Malformed as problem:
                 self._log(f"dropped a message of the {side}: {problem}")
                 if channel is self._client:
@@ -149,6 +156,18 @@ class Relay:
             if message is None:
                 return
             await take(message)
+
+    async def _too_large(self, channel: Channel, message_id: MessageId | None) -> None:
+        """The error of one call, not the end of the session; of all calls where nobody can say of which."""
+        self._log("skipped a message that is larger than allowed")
+        if channel is self._client:
+            text = "the request is larger than allowed"
+            await self.tell(messages.error(message_id, messages.INVALID_REQUEST, text))
+            return
+        known = message_id in self._asked or message_id in self._passed
+        for request_id in [message_id] if known else [*self._asked, *self._passed]:
+            assert request_id is not None
+            await self._server_answer(_oversized(request_id), request_id)
 
     # --- from the client -----------------------------------------------------------------------
 
@@ -307,6 +326,11 @@ class Relay:
             return await future
         finally:
             self._asked.pop(request_id, None)
+
+
+def _oversized(request_id: MessageId) -> Message:
+    text = "the server's answer is larger than what is passed on; ask it for less"
+    return messages.error(request_id, messages.TOO_LARGE, text)
 
 
 def _resolve(asked: "asyncio.Future[msgspec.Raw]", answer: Message) -> None:

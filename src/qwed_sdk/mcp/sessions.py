@@ -17,15 +17,20 @@ from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import Channel, ChannelBroken, child_process, own_stdio
 from qwed_sdk.mcp.gate import Gate
+from qwed_sdk.mcp.identity import identity_of
+from qwed_sdk.mcp.listing import MAX_PAGES
 from qwed_sdk.mcp.messages import Malformed, Message
 from qwed_sdk.mcp.permissions import read_permissions
 from qwed_sdk.mcp.pins import Pins
-from qwed_sdk.mcp.proxy import MAX_PAGES, Proxy, Rules
+from qwed_sdk.mcp.proxy import Proxy, Rules
+from qwed_sdk.mcp.results import Policy
+from qwed_sdk.mcp.switch import SEPARATOR, Switch
 from qwed_sdk.tool_map import ToolMap
 
 #: Room for what surrounds the largest result that is passed on.
 OVERHEAD_BYTES: Final = 4 * 1024 * 1024
 PIN_SECONDS: Final = 60.0
+LEAVE_SECONDS: Final = 15.0
 REVISION: Final = "2025-11-25"
 
 
@@ -49,6 +54,11 @@ class Upstream(msgspec.Struct, frozen=True):
         digest = hashlib.sha256("\0".join(self.command).encode("utf-8", "surrogateescape")).hexdigest()
         return f"{PurePath(self.command[0]).name}-{digest[:12]}"
 
+    @property
+    def identity(self) -> str:
+        """Who it is, whatever it is pointed at."""
+        return identity_of(self.command) if self.url is None else self.name
+
     def open(
         self, max_bytes: int, schema: Callable[[str], Mapping[str, Any]]
     ) -> AbstractAsyncContextManager[Channel]:
@@ -60,6 +70,8 @@ class Upstream(msgspec.Struct, frozen=True):
 
 
 class ProxySettings(msgspec.Struct, frozen=True):
+    """`others` are further servers behind the same proxy; each server's name is then part of its tools'."""
+
     upstream: Upstream
     agent_id: str
     pins: Path
@@ -70,14 +82,14 @@ class ProxySettings(msgspec.Struct, frozen=True):
     wait_seconds: float = 300.0
     renews: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
+    results: Policy | None = None
+    others: tuple[Upstream, ...] = ()
 
 
 async def serve_session(
     settings: ProxySettings, gateway: AsyncQWEDClient, client: Channel, log: Callable[[str], None]
 ) -> bool:
     """Until one side ends; True where it was the client. Raises `OSError` where the server cannot start."""
-    upstream = settings.upstream
-    catalogue = Catalogue(upstream.name, Pins(settings.pins), pins_new=settings.pins_new)
     gate = Gate(
         gateway,
         settings.agent_id,
@@ -86,17 +98,73 @@ async def serve_session(
         renews=settings.renews,
         log=log,
     )
+    try:
+        if not settings.others:
+            return await _serve_one(settings, settings.upstream, gateway, gate, client, log)
+        return await _serve_many(settings, gateway, gate, client, log)
+    finally:
+        await gate.close()
+
+
+async def _serve_many(
+    settings: ProxySettings,
+    gateway: AsyncQWEDClient,
+    gate: Gate,
+    client: Channel,
+    log: Callable[[str], None],
+) -> bool:
+    """One conversation, a proxy for each server, and a switch between them and the client."""
+    upstreams = {upstream.name: upstream for upstream in (settings.upstream, *settings.others)}
+    switch = Switch(client, list(upstreams), log)
+
+    async def serve(name: str) -> None:
+        try:
+            await _serve_one(settings, upstreams[name], gateway, gate, switch.ports[name], log)
+        except OSError as error:
+            log(f"the server {name!r} cannot be started: {error.strerror or error}")
+        finally:
+            switch.left(name)
+
+    tasks = [asyncio.ensure_future(serve(name)) for name in upstreams]
+    try:
+        return await switch.run()
+    finally:
+        await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _serve_one(
+    settings: ProxySettings,
+    upstream: Upstream,
+    gateway: AsyncQWEDClient,
+    gate: Gate,
+    client: Channel,
+    log: Callable[[str], None],
+) -> bool:
+    catalogue = Catalogue(
+        upstream.name,
+        Pins(settings.pins),
+        identity=upstream.identity,
+        pins_new=settings.pins_new,
+        is_apart=bool(settings.others),
+    )
     rules = Rules(
         tool_map=settings.tool_map,
+        prefix=f"{upstream.name}{SEPARATOR}" if settings.others else "",
         permissions=None if settings.shows_all else lambda: read_permissions(gateway, settings.agent_id),
         verifies_resources=settings.verifies_resources,
         max_result_bytes=settings.max_result_bytes,
+        results=settings.results,
     )
 
     def schema(tool: str) -> Mapping[str, Any]:
         found = catalogue.definition(tool).get("inputSchema")
         return found if isinstance(found, Mapping) else {}
 
+    if hasattr(client, "schema"):
+        client.schema = schema
     async with upstream.open(settings.max_result_bytes + OVERHEAD_BYTES, schema) as server:
         return await Proxy(client, server, gate, catalogue, rules, log).run()
 

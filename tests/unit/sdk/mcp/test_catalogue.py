@@ -9,7 +9,7 @@ import pytest
 
 from qwed_sdk.mcp.catalogue import MAX_TOOLS, Catalogue, Standing, TooManyTools, examine
 from qwed_sdk.mcp.definitions import definition_hash
-from qwed_sdk.mcp.pins import Pin, Pins, PinsUnusable
+from qwed_sdk.mcp.pins import Pin, Pinned, Pins, PinsUnusable
 
 
 def tool(name: Any = "add", **fields: Any) -> dict[str, Any]:
@@ -17,7 +17,9 @@ def tool(name: Any = "add", **fields: Any) -> dict[str, Any]:
 
 
 def standing(*tools: Any, pinned: dict[str, dict[str, Pin]] | None = None) -> list[Standing]:
-    return [listed.standing for listed in examine(tools, "own", pinned or {})]
+    given = pinned or {}
+    elsewhere = {name: other for other, pins in given.items() if other != "own" for name in pins}
+    return [listed.standing for listed in examine(tools, Pinned(given.get("own", {}), elsewhere=elsewhere))]
 
 
 def test_a_tool_is_new_pinned_or_changed():
@@ -63,7 +65,7 @@ def test_what_is_no_definition_is_withheld(broken: Any):
 
 def test_a_list_without_end_is_not_looked_at():
     with pytest.raises(TooManyTools):
-        examine([tool(f"t{n}") for n in range(MAX_TOOLS + 1)], "own", {})
+        examine([tool(f"t{n}") for n in range(MAX_TOOLS + 1)], Pinned())
 
 
 def test_a_tool_that_is_not_in_the_list_is_refused(tmp_path: Path):
@@ -79,7 +81,7 @@ def test_first_use_pins_and_the_file_is_for_its_owner_alone(tmp_path: Path):
     path = tmp_path / "deep" / "pins.json"
     Catalogue("own", Pins(path)).update([tool()])
 
-    assert Pins(path).load() == {"own": {"add": Pin(definition_hash(tool()))}}
+    assert Pins(path).of("own", "own").own == {"add": Pin(definition_hash(tool()))}
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -90,9 +92,9 @@ def test_damaged_pins_are_no_pins_at_all(tmp_path: Path, content: str):
     path.chmod(0o600)
 
     with pytest.raises(PinsUnusable):
-        Pins(path).load()
+        Pins(path).of("own", "own")
     with pytest.raises(PinsUnusable):
-        Pins(path).add("own", {"add": Pin("0" * 64)})
+        Pins(path).add("own", "own", {"add": Pin("0" * 64)})
     assert path.read_text() == content
 
 
@@ -106,12 +108,12 @@ def test_pins_behind_a_link_or_open_to_others_are_not_trusted(tmp_path: Path):
 
     for distrusted in (path, link, tmp_path, tmp_path / "pipe"):
         with pytest.raises(PinsUnusable):
-            Pins(distrusted).load()
+            Pins(distrusted).of("own", "own")
 
 
 def add_many(path: str, server: str) -> None:
     for number in range(20):
-        Pins(Path(path)).add(server, {f"tool{number}": Pin("0" * 64)})
+        Pins(Path(path)).add(server, server, {f"tool{number}": Pin("0" * 64)})
 
 
 def test_proxies_that_pin_at_the_same_time_lose_nothing(tmp_path: Path):
@@ -123,6 +125,24 @@ def test_proxies_that_pin_at_the_same_time_lose_nothing(tmp_path: Path):
     for writer in writers:
         writer.join(60)
 
-    assert {server: len(pins) for server, pins in Pins(path).load().items()} == {
-        f"server{n}": 20 for n in range(3)
-    }
+    assert [len(Pins(path).of(f"server{n}", f"server{n}").own) for n in range(3)] == [20, 20, 20]
+
+
+def test_the_same_program_pointed_at_something_else_keeps_its_tools(tmp_path: Path):
+    pins = Pins(tmp_path / "pins.json")
+    Catalogue("files-a", pins, identity="files").update([tool()])
+    sibling = Catalogue("files-b", pins, identity="files", pins_new=False)
+    stranger = Catalogue("other", pins, identity="other")
+
+    assert [found.why for found in sibling.update([tool()])] == [None]
+    assert [found.standing for found in stranger.update([tool()])] == [Standing.AMBIGUOUS]
+
+
+def test_a_sibling_that_says_something_else_of_its_tool_is_new_to_a_person(tmp_path: Path):
+    pins = Pins(tmp_path / "pins.json")
+    Catalogue("files-a", pins, identity="files").update([tool()])
+    sibling = Catalogue("files-b", pins, identity="files", pins_new=False)
+
+    found = sibling.update([tool(description="Adds in /b.")])
+
+    assert found[0].standing is Standing.NEW and "pin" in str(found[0].why)

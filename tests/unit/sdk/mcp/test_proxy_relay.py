@@ -60,7 +60,9 @@ class FakeGate:
         self.reports: list[tuple[str, str]] = []
         self.refusal: Refused | None = None
 
-    async def decide(self, action: Any, tick: Any) -> Permit | Refused:
+    wait_seconds = 300.0
+
+    async def decide(self, action: Any, tick: Any, wait_seconds: float) -> Permit | Refused:
         self.asked.append(action)
         decision = Decision({"decision": "APPROVED", "activity_id": f"act_{len(self.asked)}"})
         return self.refusal or Permit(decision, action)
@@ -149,10 +151,10 @@ def test_a_server_cannot_answer_a_call_before_it_was_forwarded(stand: Stand):
         gate_opens = deciding()
         decide = stand.gate.decide
 
-        async def slow(action: Any, tick: Any) -> Any:
+        async def slow(action: Any, tick: Any, wait_seconds: float) -> Any:
             stand.server.says(id=1, result={"content": [], "forged": True})
             await gate_opens.wait()
-            return await decide(action, tick)
+            return await decide(action, tick, wait_seconds)
 
         stand.gate.decide = slow  # type: ignore[method-assign]
         stand.client.says(**call(1))
@@ -301,7 +303,7 @@ def test_a_task_that_is_never_fetched_leaves_the_outcome_unknown(stand: Stand):
     assert stand.gate.reports == [("act_1", "unknown")]
 
 
-def test_a_call_that_claims_to_continue_another_is_decided_like_any(stand: Stand):
+def test_a_call_that_claims_to_continue_another_is_refused(stand: Stand):
     async def scenario() -> None:
         forged = call(1, x=1)
         forged["params"]["requestState"] = "made up"
@@ -310,22 +312,58 @@ def test_a_call_that_claims_to_continue_another_is_decided_like_any(stand: Stand
 
     stand.run(scenario)
 
+    assert stand.client.answer_to(1)["error"]["code"] == -32602
+    assert stand.gate.asked == []
+
+
+def continuing(number: int, state: str, **arguments: Any) -> dict[str, Any]:
+    again = call(number, **arguments)
+    again["params"]["requestState"] = state
+    return again
+
+
+def test_a_state_is_good_once_and_for_the_call_it_was_given_for(stand: Stand):
+    async def scenario() -> None:
+        stand.results["tools/call"] = {"resultType": "input_required", "requestState": "the server's"}
+        stand.client.says(**call(1, x=1))
+        await heard(stand.client, 1)
+        state = stand.client.answer_to(1)["result"]["requestState"]
+        stand.client.says(**continuing(2, state, x=2))
+        stand.client.says(**continuing(3, state + "x", x=1))
+        await heard(stand.client, 3)
+        stand.results["tools/call"] = {"content": []}
+        stand.client.says(**continuing(4, state, x=1))
+        await heard(stand.client, 4)
+        stand.client.says(**continuing(5, state, x=1))
+        await heard(stand.client, 5)
+
+    stand.run(scenario)
+
+    for refused in (2, 3, 5):
+        assert stand.client.answer_to(refused)["error"]["code"] == -32602
+    assert stand.client.answer_to(4)["result"] == {"content": []}
+    assert stand.client.answer_to(1)["result"]["requestState"] != "the server's"
+    assert [m["params"].get("requestState") for m in stand.server.heard[1:]] == [None, "the server's"]
     assert len(stand.gate.asked) == 1
+    assert stand.gate.reports == [("act_1", "success")]
 
 
 def test_input_is_asked_for_within_bounds(stand: Stand):
     async def scenario() -> None:
         stand.results["tools/call"] = {"resultType": "input_required", "requestState": "s"}
-        for number in range(30):
-            again = call(number, x=1)
-            if number:
-                again["params"]["requestState"] = "s"
-            stand.client.says(**again)
-            await heard(stand.client, number + 1)
+        stand.client.says(**call(0, x=1))
+        for number in range(1, 22):
+            await heard(stand.client, number)
+            result = stand.client.answer_to(number - 1)["result"]
+            if "requestState" not in result:
+                break
+            stand.client.says(**continuing(number, result["requestState"], x=1))
 
     stand.run(scenario)
 
-    assert len(stand.gate.asked) == 2
+    assert stand.client.answer_to(20)["result"]["isError"] is True
+    assert len(stand.gate.asked) == 1
+    assert stand.gate.reports == [("act_1", "unknown")]
 
 
 def test_a_cursor_is_refused_because_the_list_is_one_page(stand: Stand):
@@ -352,7 +390,7 @@ def test_a_list_whose_pages_never_end_ends(stand: Stand):
 
 def test_cancelling_what_the_server_never_heard_of_stays_here(stand: Stand):
     async def scenario() -> None:
-        async def never(action: Any, tick: Any) -> Any:
+        async def never(action: Any, tick: Any, wait_seconds: float) -> Any:
             await asyncio.sleep(60)
 
         stand.gate.decide = never  # type: ignore[method-assign]
