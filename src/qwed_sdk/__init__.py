@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qwed_sdk.async_client import AsyncQWEDClient
+    from qwed_sdk.async_conversation import AsyncConversation
     from qwed_sdk.client import QWEDClient
-    from qwed_sdk.conversations import ActionDenied, AsyncConversation, Conversation, Permit
+    from qwed_sdk.conversation import Conversation
+    from qwed_sdk.conversations import ActionDenied, Permit
     from qwed_sdk.decorator import verified
     from qwed_sdk.errors import GatewayUnavailable, QWEDError, RateLimited, RequestRefused
     from qwed_sdk.results import Agent, Approval, Decision, ToolDecision
@@ -39,9 +41,9 @@ _HOMES = {
     "ActionDenied": "qwed_sdk.conversations",
     "Agent": "qwed_sdk.results",
     "Approval": "qwed_sdk.results",
-    "AsyncConversation": "qwed_sdk.conversations",
+    "AsyncConversation": "qwed_sdk.async_conversation",
     "AsyncQWEDClient": "qwed_sdk.async_client",
-    "Conversation": "qwed_sdk.conversations",
+    "Conversation": "qwed_sdk.conversation",
     "Decision": "qwed_sdk.results",
     "GatewayUnavailable": "qwed_sdk.errors",
     "Permit": "qwed_sdk.conversations",

@@ -34,6 +34,7 @@ from qwed.gateway.decide.proposals import (
 )
 from qwed.gateway.decide.verify_action import (
     UNKNOWN_TOOL,
+    decided_once,
     decision_of,
     enter,
     permission_refusal,
@@ -47,7 +48,7 @@ from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
-from qwed.gateway.kernel.records import Activity, Record
+from qwed.gateway.kernel.records import Activity, Record, Remembered
 from qwed.gateway.kernel.requests import MAX_TEXT, NO_USAGE, ActionBody, convert, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
@@ -278,9 +279,11 @@ def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
     return msgspec.structs.replace(agent, trust_level=level)
 
 
-async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
+async def redeem(
+    services: Services, caller: Caller, approval_id: str, raw: Any, key: bytes | None = None
+) -> Answer | Remembered:
     """Use a grant: suspension, permissions, unknown outcomes and the budget are checked again, the budget is
-    charged, and the answer attests."""
+    charged, and the answer attests. Repeated under its key, it gets the recorded answer."""
     require_own_or_scope(caller, Scope.VERIFY)
     convert(raw, RedeemBody)
     action = _read_action(raw["action"])
@@ -288,11 +291,26 @@ async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any)
     agent = await services.store.agent(approval.agent_id)
     if agent is None:
         raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+    if key is None:
+        return await _use(services, caller, agent, approval, action)
+    return await decided_once(
+        services, agent, key, lambda: _use(services, caller, agent, approval, action, key)
+    )
+
+
+async def _use(
+    services: Services,
+    caller: Caller,
+    agent: Agent,
+    approval: Approval,
+    action: Action,
+    key: bytes | None = None,
+) -> Answer:
     now_ms = services.clock.now_ms()
     used = redeemed(approval, action_hash(action), services.policy.version, now_ms)
     if isinstance(used, Refusal):
         raise RequestError(used)
-    return await _charge_and_conclude(services, caller, agent, used, action, now_ms)
+    return await _charge_and_conclude(services, caller, agent, used, action, now_ms, key)
 
 
 async def _grant(services: Services, caller: Caller, approval_id: str) -> Approval:
@@ -305,12 +323,18 @@ async def _grant(services: Services, caller: Caller, approval_id: str) -> Approv
 
 
 async def _charge_and_conclude(
-    services: Services, caller: Caller, agent: Agent, approval: Approval, action: Action, now_ms: int
+    services: Services,
+    caller: Caller,
+    agent: Agent,
+    approval: Approval,
+    action: Action,
+    now_ms: int,
+    key: bytes | None,
 ) -> Answer:
     context = {"conversation_id": approval.conversation_id, "step_number": approval.step}
     proposal = propose(
         services, caller, agent, action, parameters=action.parameters, context=context, usage=NO_USAGE,
-        now_ms=now_ms, require_attestation=True,
+        now_ms=now_ms, idempotency=key, require_attestation=True,
     )  # fmt: skip
     charge = Charge(NanoUsd(approval.cost_nano), approval.tokens)
     place = Place(*approval.place) if approval.place is not None else None
