@@ -1,7 +1,7 @@
 """The client of a QWED gateway. Names are imported when they are first used."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from qwed_sdk.async_client import AsyncQWEDClient
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from qwed_sdk.conversations import ActionDenied, Permit
     from qwed_sdk.decorator import verified
     from qwed_sdk.errors import GatewayUnavailable, QWEDError, RateLimited, RequestRefused
-    from qwed_sdk.results import Agent, Approval, Decision, ToolDecision
+    from qwed_sdk.results import Agent as Agent
+    from qwed_sdk.results import Approval, Decision, ToolDecision
     from qwed_sdk.tool_gate import ToolGate, ToolRefused, tool_run
     from qwed_sdk.tool_map import ToolAs
 
+#: Without `Agent`: `from qwed_sdk import *` must not hide the class of that name of any framework.
 __all__ = [
     "ActionDenied",
-    "Agent",
     "Approval",
     "AsyncConversation",
     "AsyncQWEDClient",
@@ -60,7 +61,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -15,7 +15,7 @@ try:
         AgentMiddleware,
         FunctionMiddleware,
     )
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.agent_framework", "agent-framework", missing) from missing
 
 __all__ = ["QWEDFunctionMiddleware", "QWEDRunMiddleware", "ToolRefused"]

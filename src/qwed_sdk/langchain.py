@@ -21,7 +21,7 @@ try:
     from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found,unused-ignore]
     from langgraph.func import task  # type: ignore[import-not-found,unused-ignore]
     from langgraph.types import interrupt  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.langchain", "langchain", missing) from missing
 
 __all__ = ["QWEDMiddleware", "QWEDVerificationCallback", "ToolRefused"]

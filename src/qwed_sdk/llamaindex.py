@@ -24,7 +24,7 @@ try:
         ToolOutput,
         adapt_to_async_tool,
     )
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.llamaindex", "llamaindex", missing) from missing
 
 __all__ = ["ToolRefused", "protect", "verified_tools"]

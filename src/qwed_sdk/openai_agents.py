@@ -28,7 +28,7 @@ try:
         default_tool_error_function,
     )
     from mcp.types import CallToolResult, TextContent  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.openai_agents", "openai", missing) from missing
 
 __all__ = ["ToolRefused", "protect"]
