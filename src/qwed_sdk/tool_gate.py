@@ -64,6 +64,8 @@ class ToolPermit(Permit):
     def __init__(self, permit: Permit, call: ToolCall) -> None:
         super().__init__(permit.decision, permit.action)
         self.tool_name = call.tool_name
+        #: What was asked for; `arguments` is what may run.
+        self.proposed = call.arguments
         self.arguments = call.arguments_for(self.action)
 
 
@@ -160,11 +162,18 @@ class ToolGate:
             return self._carry_out(self._permission(tool_name, arguments, conversation_id, False))
 
     def ask(
-        self, tool_name: str, arguments: Mapping[str, Json], *, conversation_id: str | None = None
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        *,
+        conversation_id: str | None = None,
+        is_resumed: bool = False,
     ) -> ToolPermit | PendingCall:
-        """Ask, without waiting. Raises `ToolRefused`."""
+        """Ask, without waiting. A call that waits already is not asked about twice: once a person approved
+        it, this is the leave to run it. `is_resumed`: an earlier process may have asked, so the gateway is
+        searched for what it asked. Raises `ToolRefused`."""
         with _refusing(tool_name):
-            return self._carry_out(self._question(tool_name, arguments, conversation_id))
+            return self._carry_out(self._question(tool_name, arguments, conversation_id, is_resumed))
 
     def answer(self, pending: PendingCall, wait_seconds: float = 0.0) -> Approval:
         """How the approval stands, once it is answered or the time is over. Raises `ToolRefused`."""
@@ -175,12 +184,6 @@ class ToolGate:
         """Leave to run what a person approved. Raises `ToolRefused`."""
         with _refusing(pending.call.tool_name):
             return self._carry_out(self._redemption(pending, approval))
-
-    def find_pending(self, tool_name: str, arguments: Mapping[str, Json]) -> PendingCall | None:
-        """This very call, where an earlier one, of this process or another, waits for a person or was
-        approved and not used yet. Raises `ToolRefused`."""
-        with _refusing(tool_name):
-            return self._carry_out(self._search(tool_name, arguments))
 
     def report(
         self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
@@ -220,10 +223,16 @@ class ToolGate:
             return await self._acarry_out(procedure)
 
     async def aask(
-        self, tool_name: str, arguments: Mapping[str, Json], *, conversation_id: str | None = None
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        *,
+        conversation_id: str | None = None,
+        is_resumed: bool = False,
     ) -> ToolPermit | PendingCall:
         with _refusing(tool_name):
-            return await self._acarry_out(self._question(tool_name, arguments, conversation_id))
+            procedure = self._question(tool_name, arguments, conversation_id, is_resumed)
+            return await self._acarry_out(procedure)
 
     async def aanswer(self, pending: PendingCall, wait_seconds: float = 0.0) -> Approval:
         with _refusing(pending.call.tool_name):
@@ -235,10 +244,6 @@ class ToolGate:
     async def aredeem(self, pending: PendingCall, approval: Approval) -> ToolPermit:
         with _refusing(pending.call.tool_name):
             return await self._acarry_out(self._redemption(pending, approval))
-
-    async def afind_pending(self, tool_name: str, arguments: Mapping[str, Json]) -> PendingCall | None:
-        with _refusing(tool_name):
-            return await self._acarry_out(self._search(tool_name, arguments))
 
     async def areport(
         self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
@@ -275,25 +280,31 @@ class ToolGate:
         call = tool_call(tool_name, arguments, self._tool_map)
         kept = self._pending.take(call.action)
         if kept is not None:
-            permit = yield from self._late_permission(call, kept, holds_thread)
+            permit = yield from self._late_permission(call, kept, self.wait_seconds, holds_thread)
             if permit is not None:
                 return permit
         decision = yield from self._decision(call, conversation_id)
-        return (yield from self._waiting(call, decision, holds_thread))
+        return (yield from self._waiting(call, decision, self.wait_seconds, holds_thread))
 
     def _late_permission(
-        self, call: ToolCall, decision: Decision, holds_thread: bool
+        self, call: ToolCall, decision: Decision, wait_seconds: float, holds_thread: bool
     ) -> Procedure[ToolPermit | None]:
         """With what was answered since; None where that is over and the call is to be asked about anew."""
         try:
-            return (yield from self._waiting(call, decision, holds_thread, was_asked=True))
+            return (yield from self._waiting(call, decision, wait_seconds, holds_thread, was_asked=True))
         except ActionDenied as denied:
             if denied.approval is not None and denied.approval.status in ("expired", "redeemed"):
                 return None
             raise
 
     def _waiting(
-        self, call: ToolCall, decision: Decision, holds_thread: bool, *, was_asked: bool = False
+        self,
+        call: ToolCall,
+        decision: Decision,
+        wait_seconds: float,
+        holds_thread: bool,
+        *,
+        was_asked: bool = False,
     ) -> Procedure[ToolPermit]:
         is_over = False
         try:
@@ -301,7 +312,7 @@ class ToolGate:
                 self.agent_id,
                 call.action,
                 decision,
-                self.wait_seconds,
+                wait_seconds,
                 somewhere=self._client.somewhere,
                 holds_thread=holds_thread,
                 was_asked=was_asked,
@@ -317,18 +328,23 @@ class ToolGate:
                 self._pending.keep(call.action, decision)
 
     def _question(
-        self, tool_name: str, arguments: Mapping[str, Json], conversation_id: str | None
+        self, tool_name: str, arguments: Mapping[str, Json], conversation_id: str | None, is_resumed: bool
     ) -> Procedure[ToolPermit | PendingCall]:
         call = tool_call(tool_name, arguments, self._tool_map)
         decision = self._pending.take(call.action)
-        if decision is None:
+        if decision is None and is_resumed:
+            decision = yield from self._search(call)
+        try:
+            if decision is not None:
+                permit = yield from self._late_permission(call, decision, 0.0, False)
+                if permit is not None:
+                    return permit
             decision = yield from self._decision(call, conversation_id)
-            if decision.is_pending:
-                self._client.somewhere.announce(str(call.action["type"]), decision, 0.0)
-        if decision.is_pending and decision.approval_id is not None:
-            self._pending.keep(call.action, decision)
-            return PendingCall(call, decision)
-        return (yield from self._waiting(call, decision, False))
+            return (yield from self._waiting(call, decision, 0.0, False))
+        except ActionDenied as denied:
+            if decision is not None and denied.is_late and decision.approval_id is not None:
+                return PendingCall(call, decision)
+            raise
 
     def _decision(self, call: ToolCall, conversation_id: str | None) -> Procedure[Decision]:
         return (yield from self._steps(conversation_id).verification(call.action, self._details))
@@ -339,19 +355,14 @@ class ToolGate:
         permit = yield from redemption(self.agent_id, call.action, pending.decision, approval)
         return ToolPermit(permit, call)
 
-    def _search(self, tool_name: str, arguments: Mapping[str, Json]) -> Procedure[PendingCall | None]:
-        call = tool_call(tool_name, arguments, self._tool_map)
-        kept = self._pending.take(call.action)
-        if kept is not None:
-            self._pending.keep(call.action, kept)
-            return PendingCall(call, kept)
+    def _search(self, call: ToolCall) -> Procedure[Decision | None]:
+        """This very call, where another process asked for it and it waits, or was approved and not used."""
         name = action_hash_of(call.action)
         for status in ("approved", "open"):
             found = yield calls.approvals({"agent_id": self.agent_id, "status": status}, self.agent_id)
             for approval in found["approvals"]:
                 if approval.get("action_hash") == name and approval.get("agent_id") == self.agent_id:
-                    decision = {"decision": "PENDING", "approval": {"id": str(approval["id"])}}
-                    return PendingCall(call, Decision(decision))
+                    return Decision(decision="PENDING", approval={"id": str(approval["id"])})
         return None
 
     def _reporting(self, permit: ToolPermit, result: object, error: BaseException | None) -> Procedure[None]:
