@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from qwed_sdk import QWEDClient, ToolGate
+from qwed_sdk.questions import BOUND, KEY, answer_name
 
 Figure = tuple[str, float, str, float | None]
 
@@ -28,7 +29,7 @@ ANSWER = json.dumps(
 
 
 def figures() -> list[Figure]:
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=ANSWER))
+    transport = httpx2.MockTransport(_answer)
     client = QWEDClient("key", "http://gateway.test", transport=transport)
     bare = httpx2.Client(base_url="http://gateway.test", transport=transport)
     context = {"conversation_id": "c", "step_number": 1}
@@ -43,6 +44,11 @@ def figures() -> list[Figure]:
         ("sdk: a conversation's step over a bare request", step - request, "µs CPU", 120.0),
         ("sdk: a tool call through the gate over its two requests", call - 2 * request, "µs CPU", 250.0),
     ]
+
+
+def _answer(request: httpx2.Request) -> httpx2.Response:
+    name = answer_name(request.headers.get(KEY, ""), 200, ANSWER)
+    return httpx2.Response(200, content=ANSWER, headers={BOUND: name})
 
 
 def _post(http: httpx2.Client, body: dict[str, Any]) -> Any:

@@ -157,12 +157,13 @@ def _all_spots(scanned: Scan, paths: list[Path]) -> Iterator[Spot]:
     if not scanned.signals.isdisjoint(SECRET_SIGNALS):
         for secret in find_secrets(scanned.blob):
             yield _spot(SECRETS, secret.kind, scanned, paths, secret.start, secret.end)
+    places = Places((), None)
     personal = located_personal_data_in(
-        scanned, Places((), None), most_of_one_kind=MAX_FINDINGS, most_phones=MAX_FINDINGS
+        scanned, places, most_of_one_kind=MAX_FINDINGS, most_phones=MAX_FINDINGS
     )
     for finding, start, end in personal:
         yield _spot(PERSONAL, finding.kind, scanned, paths, start, end)
-    for finding in injections_in(scanned):
+    for finding in injections_in(scanned, places):
         if finding.kind == _ORDER_KIND:
             yield Spot(ORDERS, "instructions to the model", paths[int(finding.path)], None)
 

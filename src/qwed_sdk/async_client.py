@@ -3,26 +3,34 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx2
 
 from qwed_sdk import calls
+from qwed_sdk.async_conversation import AsyncConversation
+from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.bodies import encode
-from qwed_sdk.calls import Call
-from qwed_sdk.connection import connect, environment
-from qwed_sdk.conversations import AsyncConversation
-from qwed_sdk.direct_transport import DirectTransport, Door
-from qwed_sdk.errors import GatewayUnavailable
+from qwed_sdk.calls import Answered, AnswerMismatch, Call
+from qwed_sdk.connection import Tries, connect, environment
+from qwed_sdk.conversations import late_reports
+from qwed_sdk.errors import GatewayUnavailable, RequestRefused
 from qwed_sdk.events import EventReader
+from qwed_sdk.pools import AsyncPool, Verify
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer
-from qwed_sdk.results import Agent, Approval, Decision, Event, Result, ToolDecision
+from qwed_sdk.results import Agent, Approval, Decision, Event, Json, Result, ToolDecision
+from qwed_sdk.unsent import Unsent
 
 R = TypeVar("R")
 
 
 class AsyncQWEDClient:
-    """As `QWEDClient`, with awaitable methods."""
+    """The gateway, for tasks: event loops and forked processes each have connections of their own.
+
+    `api_key` and `base_url` default to `QWED_API_KEY` and `QWED_BASE_URL`. A gateway that is down, slow or
+    talks nonsense raises `GatewayUnavailable`. A call is sent up to `max_tries` times, each for `timeout`
+    seconds at most, and all of them within the time of all.
+    """
 
     def __init__(
         self,
@@ -31,24 +39,24 @@ class AsyncQWEDClient:
         *,
         timeout: float = 10.0,
         max_tries: int = 3,
-        verify: Any = True,
+        verify: Verify = True,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._connection = connect(
             base_url, api_key, timeout=timeout, max_tries=max_tries, environ=environment()
         )
-        self._http = httpx2.AsyncClient(
-            base_url=self._connection.base_url, timeout=timeout, verify=verify, transport=transport
-        )
-        self._door = (
-            Door(transport, self._connection.base_url) if isinstance(transport, DirectTransport) else None
-        )
+        self._pool = AsyncPool(self._connection, verify, transport)
+        #: Outcomes that the gateway has not heard of yet.
+        self.unsent = Unsent()
+        self.somewhere = Somewhere(self._connection.base_url)
 
     def __repr__(self) -> str:
         return f"AsyncQWEDClient({self._connection.base_url!r})"
 
     async def aclose(self) -> None:
-        await self._http.aclose()
+        """Sends what is still unsent, if the gateway hears it."""
+        await self.carry_out(late_reports(self.unsent))
+        await self._pool.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -61,7 +69,7 @@ class AsyncQWEDClient:
     # --- agents --------------------------------------------------------------------------------
 
     async def register_agent(
-        self, name: str, type: str = "supervised", principal_id: str | None = None, **details: Any
+        self, name: str, type: str = "supervised", principal_id: str | None = None, **details: Json
     ) -> Agent:
         """Register an agent; its token is remembered for its own requests.
 
@@ -98,11 +106,11 @@ class AsyncQWEDClient:
     async def verify_action(
         self,
         agent_id: str,
-        action: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
+        action: Mapping[str, Json],
+        context: Mapping[str, Json] | None = None,
         *,
-        options: Mapping[str, Any] | None = None,
-        usage: Mapping[str, Any] | None = None,
+        options: Mapping[str, Json] | None = None,
+        usage: Mapping[str, Json] | None = None,
         agent_token: str | None = None,
         execution_context: Sequence[str] = (),
     ) -> Decision:
@@ -116,10 +124,10 @@ class AsyncQWEDClient:
         self,
         agent_id: str,
         tool_name: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Json] | None = None,
         *,
         justification: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, Json] | None = None,
         agent_token: str | None = None,
     ) -> ToolDecision:
         call = calls.verify_tool(agent_id, tool_name, parameters, justification, context)
@@ -140,12 +148,12 @@ class AsyncQWEDClient:
 
     # --- the record ----------------------------------------------------------------------------
 
-    async def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Any) -> list[Result]:
+    async def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Json) -> list[Result]:
         """One page, newest first. `from_` and `to` are ISO 8601."""
         page = await self.send(calls.get_activity_page(agent_id, {"limit": limit, **query}))
         return [Result(entry) for entry in page["activities"]]
 
-    async def iterate_agent_activity(self, agent_id: str, **query: Any) -> AsyncIterator[Result]:
+    async def iterate_agent_activity(self, agent_id: str, **query: Json) -> AsyncIterator[Result]:
         """Every entry, page by page."""
         cursor: str | None = None
         while True:
@@ -166,7 +174,7 @@ class AsyncQWEDClient:
         *,
         result_hash: str | None = None,
         error: str | None = None,
-        usage: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Json] | None = None,
     ) -> Result:
         given = {"outcome": outcome, "result_hash": result_hash, "error": error, "usage": usage}
         return await self.send(calls.report_outcome(agent_id, activity_id, given))
@@ -187,7 +195,7 @@ class AsyncQWEDClient:
         return await self.carry_out(approval_answer(approval_id, agent_id, timeout))
 
     async def approve(
-        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Any] | None = None
+        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Json] | None = None
     ) -> Approval:
         """Approve, as it stands or with an edited action. Not with the key that made the request."""
         answer = {"note": note, "action": action}
@@ -197,7 +205,7 @@ class AsyncQWEDClient:
         return await self.send(calls.answer_approval(approval_id, "deny", {"note": note}))
 
     async def redeem(
-        self, approval_id: str, agent_id: str, action: Mapping[str, Any], *, agent_token: str | None = None
+        self, approval_id: str, agent_id: str, action: Mapping[str, Json], *, agent_token: str | None = None
     ) -> Decision:
         """Use an approved grant, once, with exactly the approved action."""
         return await self.send(calls.redeem(approval_id, agent_id, action), agent_token)
@@ -211,7 +219,7 @@ class AsyncQWEDClient:
         return await self.send(calls.set_trust(agent_id, to_level, reason))
 
     async def request_trust(
-        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Any = None
+        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Json = None
     ) -> Result:
         request = {"from_level": from_level, "to_level": to_level, "justification": justification}
         return await self.send(calls.request_trust(agent_id, {**request, "evidence": evidence}))
@@ -221,12 +229,12 @@ class AsyncQWEDClient:
         call = Call[Result]("GET", "/events", calls.expect(Result))
         headers = {**self._connection.headers(call, None), "Accept": "text/event-stream"}
         try:
-            async with self._http.stream("GET", "/events", headers=headers, timeout=None) as response:
+            async with self._pool.stream("/events", headers) as response:
                 if response.status_code != 200:
-                    raise calls.refusal(
-                        response.status_code,
-                        calls.parse(response.status_code, await response.aread(), response.headers),
-                    )
+                    answered = Answered(response.status_code, response.headers, await response.aread())
+                    calls.read_answer(call, answered)
+                    raise GatewayUnavailable(f"the gateway answered {response.status_code} with no events")
+                calls.require_named(call, response.headers)
                 reader = EventReader()
                 async for line in response.aiter_lines():
                     event = reader.feed(line)
@@ -244,7 +252,7 @@ class AsyncQWEDClient:
     async def get_ect(self, jti: str, *, agent_id: str | None = None) -> Result:
         return await self.send(calls.get_ect(jti, agent_id))
 
-    async def set_ect_keys(self, agent_id: str, keys: Sequence[Mapping[str, Any]]) -> Agent:
+    async def set_ect_keys(self, agent_id: str, keys: Sequence[Mapping[str, Json]]) -> Agent:
         """The public keys (JWK) with which the agent signs its tokens."""
         return await self.send(calls.set_ect_keys(agent_id, keys))
 
@@ -258,39 +266,17 @@ class AsyncQWEDClient:
         """One call to its answer, tried again where that can do no harm."""
         headers = self._connection.headers(call, agent_token)
         content = None if call.body is None else encode(call.body)
-        attempt = 0
+        tries = Tries(self._connection, call)
         while True:
-            attempt += 1
-            status, raw, answered = None, b"", None
             try:
-                status, raw, answered = await self._answer(call, headers, content)
-            except httpx2.HTTPError as error:
-                failure = f"no answer from {self._connection.base_url} ({type(error).__name__})"
-            if self._connection.may_try_again(call, attempt, status):
-                await asyncio.sleep(self._connection.pause_seconds(attempt, answered))
-                continue
-            if status is None:
-                raise GatewayUnavailable(failure)
-            return calls.read_answer(call, status, raw, answered or {})
-
-    async def _answer(
-        self, call: Call[R], headers: Mapping[str, str], content: bytes | None
-    ) -> tuple[int, bytes, Mapping[str, str]]:
-        """One try. Raises `httpx2.HTTPError`."""
-        seconds = call.timeout_seconds or self._connection.timeout_seconds
-        if self._door is not None and not call.query:
-            direct = await self._door.ask(call.method, call.path, headers, content, seconds)
-            if direct is not None:
-                return direct.status, direct.body, direct.texts()
-        response = await self._http.request(
-            call.method,
-            call.path,
-            content=content,
-            params=dict(call.query) or None,
-            headers=headers,
-            timeout=seconds,
-        )
-        return response.status_code, response.content, response.headers
+                return calls.read_answer(call, await self._pool.ask(call, headers, content))
+            except (GatewayUnavailable, RequestRefused) as error:
+                if isinstance(error, AnswerMismatch):
+                    await self._pool.drop()
+                pause = tries.pause_after(error)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
 
     async def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

@@ -1,28 +1,38 @@
 """`QWEDClient`: the gateway, synchronously."""
 
+# Written from async_client.py by scripts/generate-sync-client: change that, and run it.
+
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx2
 
 from qwed_sdk import calls
+from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.bodies import encode
-from qwed_sdk.calls import Call
-from qwed_sdk.connection import connect, environment
-from qwed_sdk.conversations import Conversation
-from qwed_sdk.errors import GatewayUnavailable
+from qwed_sdk.calls import Answered, AnswerMismatch, Call
+from qwed_sdk.connection import Tries, connect, environment
+from qwed_sdk.conversation import Conversation
+from qwed_sdk.conversations import late_reports
+from qwed_sdk.errors import GatewayUnavailable, RequestRefused
 from qwed_sdk.events import EventReader
+from qwed_sdk.pools import Pool, Verify
 from qwed_sdk.procedures import Procedure, approval_answer, carry_out
-from qwed_sdk.results import Agent, Approval, Decision, Event, Result, ToolDecision
+from qwed_sdk.results import Agent, Approval, Decision, Event, Json, Result, ToolDecision
+from qwed_sdk.unsent import Unsent
 
 R = TypeVar("R")
 
 
 class QWEDClient:
-    """Thread-safe; connections are reused. `api_key` and `base_url` default to `QWED_API_KEY` and
-    `QWED_BASE_URL`. A gateway that is down, slow or talks nonsense raises `GatewayUnavailable`."""
+    """The gateway, for threads, which share it: connections are reused, and forked processes have their own.
+
+    `api_key` and `base_url` default to `QWED_API_KEY` and `QWED_BASE_URL`. A gateway that is down, slow or
+    talks nonsense raises `GatewayUnavailable`. A call is sent up to `max_tries` times, each for `timeout`
+    seconds at most, and all of them within the time of all.
+    """
 
     def __init__(
         self,
@@ -31,21 +41,24 @@ class QWEDClient:
         *,
         timeout: float = 10.0,
         max_tries: int = 3,
-        verify: Any = True,
+        verify: Verify = True,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self._connection = connect(
             base_url, api_key, timeout=timeout, max_tries=max_tries, environ=environment()
         )
-        self._http = httpx2.Client(
-            base_url=self._connection.base_url, timeout=timeout, verify=verify, transport=transport
-        )
+        self._pool = Pool(self._connection, verify, transport)
+        #: Outcomes that the gateway has not heard of yet.
+        self.unsent = Unsent()
+        self.somewhere = Somewhere(self._connection.base_url)
 
     def __repr__(self) -> str:
         return f"QWEDClient({self._connection.base_url!r})"
 
     def close(self) -> None:
-        self._http.close()
+        """Sends what is still unsent, if the gateway hears it."""
+        self.carry_out(late_reports(self.unsent))
+        self._pool.close()
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +71,7 @@ class QWEDClient:
     # --- agents --------------------------------------------------------------------------------
 
     def register_agent(
-        self, name: str, type: str = "supervised", principal_id: str | None = None, **details: Any
+        self, name: str, type: str = "supervised", principal_id: str | None = None, **details: Json
     ) -> Agent:
         """Register an agent; its token is remembered for its own requests.
 
@@ -95,11 +108,11 @@ class QWEDClient:
     def verify_action(
         self,
         agent_id: str,
-        action: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
+        action: Mapping[str, Json],
+        context: Mapping[str, Json] | None = None,
         *,
-        options: Mapping[str, Any] | None = None,
-        usage: Mapping[str, Any] | None = None,
+        options: Mapping[str, Json] | None = None,
+        usage: Mapping[str, Json] | None = None,
         agent_token: str | None = None,
         execution_context: Sequence[str] = (),
     ) -> Decision:
@@ -113,10 +126,10 @@ class QWEDClient:
         self,
         agent_id: str,
         tool_name: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Json] | None = None,
         *,
         justification: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, Json] | None = None,
         agent_token: str | None = None,
     ) -> ToolDecision:
         call = calls.verify_tool(agent_id, tool_name, parameters, justification, context)
@@ -137,17 +150,18 @@ class QWEDClient:
 
     # --- the record ----------------------------------------------------------------------------
 
-    def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Any) -> list[Result]:
+    def get_agent_activity(self, agent_id: str, limit: int = 50, **query: Json) -> list[Result]:
         """One page, newest first. `from_` and `to` are ISO 8601."""
         page = self.send(calls.get_activity_page(agent_id, {"limit": limit, **query}))
         return [Result(entry) for entry in page["activities"]]
 
-    def iterate_agent_activity(self, agent_id: str, **query: Any) -> Iterator[Result]:
+    def iterate_agent_activity(self, agent_id: str, **query: Json) -> Iterator[Result]:
         """Every entry, page by page."""
         cursor: str | None = None
         while True:
             page = self.send(calls.get_activity_page(agent_id, {"limit": 500, **query, "cursor": cursor}))
-            yield from (Result(entry) for entry in page["activities"])
+            for entry in page["activities"]:
+                yield Result(entry)
             cursor = page.get("next")
             if cursor is None:
                 return
@@ -160,7 +174,7 @@ class QWEDClient:
         *,
         result_hash: str | None = None,
         error: str | None = None,
-        usage: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Json] | None = None,
     ) -> Result:
         given = {"outcome": outcome, "result_hash": result_hash, "error": error, "usage": usage}
         return self.send(calls.report_outcome(agent_id, activity_id, given))
@@ -181,7 +195,7 @@ class QWEDClient:
         return self.carry_out(approval_answer(approval_id, agent_id, timeout))
 
     def approve(
-        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Any] | None = None
+        self, approval_id: str, *, note: str | None = None, action: Mapping[str, Json] | None = None
     ) -> Approval:
         """Approve, as it stands or with an edited action. Not with the key that made the request."""
         answer = {"note": note, "action": action}
@@ -191,7 +205,7 @@ class QWEDClient:
         return self.send(calls.answer_approval(approval_id, "deny", {"note": note}))
 
     def redeem(
-        self, approval_id: str, agent_id: str, action: Mapping[str, Any], *, agent_token: str | None = None
+        self, approval_id: str, agent_id: str, action: Mapping[str, Json], *, agent_token: str | None = None
     ) -> Decision:
         """Use an approved grant, once, with exactly the approved action."""
         return self.send(calls.redeem(approval_id, agent_id, action), agent_token)
@@ -205,7 +219,7 @@ class QWEDClient:
         return self.send(calls.set_trust(agent_id, to_level, reason))
 
     def request_trust(
-        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Any = None
+        self, agent_id: str, from_level: int, to_level: int, justification: str, evidence: Json = None
     ) -> Result:
         request = {"from_level": from_level, "to_level": to_level, "justification": justification}
         return self.send(calls.request_trust(agent_id, {**request, "evidence": evidence}))
@@ -215,12 +229,12 @@ class QWEDClient:
         call = Call[Result]("GET", "/events", calls.expect(Result))
         headers = {**self._connection.headers(call, None), "Accept": "text/event-stream"}
         try:
-            with self._http.stream("GET", "/events", headers=headers, timeout=None) as response:
+            with self._pool.stream("/events", headers) as response:
                 if response.status_code != 200:
-                    raise calls.refusal(
-                        response.status_code,
-                        calls.parse(response.status_code, response.read(), response.headers),
-                    )
+                    answered = Answered(response.status_code, response.headers, response.read())
+                    calls.read_answer(call, answered)
+                    raise GatewayUnavailable(f"the gateway answered {response.status_code} with no events")
+                calls.require_named(call, response.headers)
                 reader = EventReader()
                 for line in response.iter_lines():
                     event = reader.feed(line)
@@ -238,7 +252,7 @@ class QWEDClient:
     def get_ect(self, jti: str, *, agent_id: str | None = None) -> Result:
         return self.send(calls.get_ect(jti, agent_id))
 
-    def set_ect_keys(self, agent_id: str, keys: Sequence[Mapping[str, Any]]) -> Agent:
+    def set_ect_keys(self, agent_id: str, keys: Sequence[Mapping[str, Json]]) -> Agent:
         """The public keys (JWK) with which the agent signs its tokens."""
         return self.send(calls.set_ect_keys(agent_id, keys))
 
@@ -252,28 +266,17 @@ class QWEDClient:
         """One call to its answer, tried again where that can do no harm."""
         headers = self._connection.headers(call, agent_token)
         content = None if call.body is None else encode(call.body)
-        attempt = 0
+        tries = Tries(self._connection, call)
         while True:
-            attempt += 1
-            status, raw, answered = None, b"", None
             try:
-                response = self._http.request(
-                    call.method,
-                    call.path,
-                    content=content,
-                    params=dict(call.query) or None,
-                    headers=headers,
-                    timeout=call.timeout_seconds or self._connection.timeout_seconds,
-                )
-                status, raw, answered = response.status_code, response.content, response.headers
-            except httpx2.HTTPError as error:
-                failure = f"no answer from {self._connection.base_url} ({type(error).__name__})"
-            if self._connection.may_try_again(call, attempt, status):
-                time.sleep(self._connection.pause_seconds(attempt, answered))
-                continue
-            if status is None:
-                raise GatewayUnavailable(failure)
-            return calls.read_answer(call, status, raw, answered or {})
+                return calls.read_answer(call, self._pool.ask(call, headers, content))
+            except (GatewayUnavailable, RequestRefused) as error:
+                if isinstance(error, AnswerMismatch):
+                    self._pool.drop()
+                pause = tries.pause_after(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
 
     def carry_out(self, procedure: Procedure[R]) -> R:
         """A procedure of several calls, to its result."""

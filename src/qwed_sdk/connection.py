@@ -2,12 +2,16 @@
 
 import os
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from qwed_sdk.calls import TRANSIENT, Call
+from qwed_sdk.calls import Call
+from qwed_sdk.errors import GatewayUnavailable, QWEDError, RateLimited
+from qwed_sdk.questions import KEY
+from qwed_sdk.results import Json
 
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8000"
 
@@ -26,23 +30,44 @@ class Connection:
     def __repr__(self) -> str:
         return f"Connection({self.base_url!r})"
 
-    def headers(self, call: Call[Any], agent_token: str | None) -> dict[str, str]:
+    def headers(self, call: Call[Json], agent_token: str | None) -> dict[str, str]:
         """An agent's requests are signed with its token where there is one; the key is for the rest."""
         token = agent_token or (self.tokens.get(call.agent_id) if call.agent_id else None)
         credential = token or self.api_key
         signed = {"Authorization": f"Bearer {credential}"} if credential else {}
         kind = {} if call.body is None else {"Content-Type": "application/json"}
-        return {"Accept": "application/json", **kind, **signed, **call.headers}
+        return {"Accept": "application/json", KEY: call.key, **kind, **signed, **call.headers}
 
-    def may_try_again(self, call: Call[Any], attempt: int, status: int | None) -> bool:
-        """`status` is None where there was no answer at all."""
-        return call.may_repeat and attempt < self.max_tries and (status is None or status in TRANSIENT)
+    def seconds_for(self, call: Call[Json]) -> float:
+        """How long one try may take."""
+        return call.timeout_seconds or self.timeout_seconds
 
-    def pause_seconds(self, attempt: int, headers: Mapping[str, str] | None) -> float:
-        """Exponential, with jitter, so that clients do not come back together; a server's wish is a floor."""
-        pause = self.backoff_seconds * float(2 ** (attempt - 1)) * (0.5 + random.random())  # noqa: S311
-        wished = (headers or {}).get("retry-after", "")
-        return min(max(pause, float(wished) if wished.isdigit() else 0.0), 5.0)
+
+class Tries:
+    """How often one call is sent, and until when: as long as all its tries together may take."""
+
+    def __init__(self, connection: Connection, call: Call[Json]) -> None:
+        self._connection = connection
+        self._call = call
+        self._made = 0
+        self._deadline = time.monotonic() + connection.max_tries * connection.seconds_for(call)
+
+    def pause_after(self, error: QWEDError) -> float | None:
+        """How long to wait before the next try; None where there is none. Raises nothing."""
+        self._made += 1
+        if self._made >= self._connection.max_tries or not self._may_repeat(error):
+            return None
+        wished = getattr(error, "retry_after", None) or 0.0
+        # Exponential, with jitter, so that clients do not come back together; a server's wish is a floor.
+        backoff = min(self._connection.backoff_seconds * float(2 ** (self._made - 1)), 5.0)
+        pause = max(backoff * (0.5 + random.random()), wished)  # noqa: S311
+        return pause if time.monotonic() + pause < self._deadline else None
+
+    def _may_repeat(self, error: QWEDError) -> bool:
+        if isinstance(error, RateLimited):
+            # Nothing was decided; without a word of when, it would only be asked too often once more.
+            return error.retry_after is not None
+        return isinstance(error, GatewayUnavailable) and error.may_pass and self._call.may_repeat
 
 
 def connect(
@@ -53,7 +78,10 @@ def connect(
         raise ValueError(f"base_url is an http or https address, not {address[:100]!r}")
     if timeout <= 0 or max_tries < 1:
         raise ValueError("timeout is above 0 and max_tries at least 1")
-    return Connection(address, api_key or environ.get("QWED_API_KEY"), timeout, max_tries)
+    key = environ.get("QWED_API_KEY") or None if api_key is None else api_key
+    if key is not None and not key.strip():
+        raise ValueError("api_key is empty: give a key, or leave it out to take QWED_API_KEY")
+    return Connection(address, key, timeout, max_tries)
 
 
 def environment() -> Mapping[str, str]:

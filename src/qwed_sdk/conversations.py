@@ -1,23 +1,21 @@
 """A conversation that counts its own steps, waits for people, and says what became of its actions."""
 
-import asyncio
 import json
 import logging
-import secrets
 import threading
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from qwed_sdk import calls
+from qwed_sdk.awaiting import Somewhere
+from qwed_sdk.calls import Call
 from qwed_sdk.errors import QWEDError, RequestRefused
-from qwed_sdk.procedures import Pause, Procedure, approval_answer
-from qwed_sdk.results import Approval, Decision
-
-if TYPE_CHECKING:
-    from qwed_sdk.async_client import AsyncQWEDClient
-    from qwed_sdk.client import QWEDClient
+from qwed_sdk.forks import PerProcess
+from qwed_sdk.procedures import Hold, Pause, Procedure, approval_answer
+from qwed_sdk.questions import new_key
+from qwed_sdk.results import Approval, Decision, Json, Result
+from qwed_sdk.unsent import Unsent
 
 _REPLAYED: Final = "QWED-AGENT-LOOP-002"
 _REPORTED_ALREADY: Final = "QWED-OUTCOME-001"
@@ -37,6 +35,14 @@ class ActionDenied(QWEDError):
         self.approval = approval
         super().__init__(_reason(decision, approval))
 
+    def __reduce__(self) -> tuple[type, tuple[Decision, Approval | None]]:
+        return type(self), (self.decision, self.approval)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a person may still say yes: then the same action, asked for again, is not asked twice."""
+        return self.decision.is_pending and (self.approval is None or self.approval.is_open)
+
 
 def _reason(decision: Decision, approval: Approval | None) -> str:
     if approval is None:
@@ -52,11 +58,11 @@ class Permit:
     """Leave to run one action. `action` is what may run: the corrected one, where it was corrected, and the
     one a person approved, where a person was asked."""
 
-    def __init__(self, decision: Decision, action: Mapping[str, Any]) -> None:
+    def __init__(self, decision: Decision, action: Mapping[str, Json]) -> None:
         self.decision = decision
-        self.action: Mapping[str, Any] = decision.get("corrected_action") or action
+        self.action: Mapping[str, Json] = decision.get("corrected_action") or action
         self.outcome = "success"
-        self.usage: Mapping[str, Any] | None = None
+        self.usage: Mapping[str, Json] | None = None
 
 
 class Steps:
@@ -70,11 +76,20 @@ class Steps:
         self.agent_id = agent_id
         self.conversation_id = conversation_id or str(uuid.uuid4())
         #: Held while a step is in flight: the gateway refuses two of one conversation at once.
-        self.lock = threading.Lock()
+        self._lock = PerProcess(threading.Lock)
         self._next = 1
         self._unanswered: tuple[str, str] | None = None
 
-    def verification(self, action: Mapping[str, Any], details: Mapping[str, Any]) -> Procedure[Decision]:
+    def verification(self, action: Mapping[str, Json], details: Mapping[str, Json]) -> Procedure[Decision]:
+        """In turn: no two of one conversation are under way at once."""
+        lock = self._lock.get()
+        yield Hold(lock)
+        try:
+            return (yield from self._verification(action, details))
+        finally:
+            lock.release()
+
+    def _verification(self, action: Mapping[str, Json], details: Mapping[str, Json]) -> Procedure[Decision]:
         context = {name: value for name, value in details.items() if name not in _BESIDE_CONTEXT}
         for attempt in range(_TRIES_FOR_A_STEP):
             context |= {"conversation_id": self.conversation_id, "step_number": self._next}
@@ -96,10 +111,10 @@ class Steps:
             yield from self._catch_up(attempt)
         return decision
 
-    def _key(self, action: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    def _key(self, action: Mapping[str, Json], context: Mapping[str, Json]) -> str:
         question = json.dumps([action, context], sort_keys=True, default=repr)
         if self._unanswered is None or self._unanswered[0] != question:
-            self._unanswered = (question, secrets.token_hex(16))
+            self._unanswered = (question, new_key())
         return self._unanswered[1]
 
     def _catch_up(self, attempt: int) -> Procedure[None]:
@@ -125,23 +140,29 @@ class Steps:
                 return last
 
 
-def _step(entry: Mapping[str, Any]) -> int:
+def _step(entry: Mapping[str, Json]) -> int:
     step = (entry.get("context") or {}).get("step_number")
     return step if isinstance(step, int) else 0
 
 
 def permission(
     agent_id: str,
-    action: Mapping[str, Any],
+    action: Mapping[str, Json],
     decision: Decision,
     wait_seconds: float,
     *,
+    somewhere: Somewhere,
     holds_thread: bool = False,
+    was_asked: bool = False,
 ) -> Procedure[Permit]:
-    """From a decision to leave to act. Waits for a person where the decision does. Raises `ActionDenied`."""
+    """From a decision to leave to act. Waits for a person where the decision does; where one `was_asked`
+    before, looks for the answer also without waiting. Raises `ActionDenied`."""
     if decision.may_act:
         return Permit(decision, action)
-    if not decision.is_pending or decision.approval_id is None or wait_seconds <= 0:
+    waits = wait_seconds > 0 or was_asked
+    if decision.is_pending and not was_asked:
+        somewhere.announce(str(calls.type_of(action)), decision, wait_seconds)
+    if not decision.is_pending or decision.approval_id is None or not waits:
         raise ActionDenied(decision)
     approval = yield from approval_answer(
         decision.approval_id, agent_id, wait_seconds, holds_thread=holds_thread
@@ -150,7 +171,7 @@ def permission(
 
 
 def redemption(
-    agent_id: str, action: Mapping[str, Any], decision: Decision, approval: Approval
+    agent_id: str, action: Mapping[str, Json], decision: Decision, approval: Approval
 ) -> Procedure[Permit]:
     """Use what a person approved, once. Raises `ActionDenied` where nobody did."""
     if approval.status != "approved" or decision.approval_id is None:
@@ -163,8 +184,8 @@ def redemption(
 
 
 def granted_action(
-    action: Mapping[str, Any], approval: Approval, corrected: Mapping[str, Any] | None = None
-) -> Mapping[str, Any]:
+    action: Mapping[str, Json], approval: Approval, corrected: Mapping[str, Json] | None = None
+) -> Mapping[str, Json]:
     """What the grant is for: the proposed action, unless an engine corrected it or a person edited it.
 
     The approval masks secrets: what was proposed or corrected is used where its hash is the granted one.
@@ -173,13 +194,13 @@ def granted_action(
     if granted is None:
         return corrected or action
     for known in (action, corrected):
-        if known is not None and _hash_of(known) == granted:
+        if known is not None and action_hash_of(known) == granted:
             return known
-    shown: Mapping[str, Any] = approval.get("action") or action
+    shown: Mapping[str, Json] = approval.get("action") or action
     return shown
 
 
-def _hash_of(action: Mapping[str, Any]) -> str:
+def action_hash_of(action: Mapping[str, Json]) -> str:
     from qwed.domain.actions import Action, action_hash  # noqa: PLC0415 - only approvals need it
 
     fields = ("query", "code", "target", "parameters")
@@ -187,18 +208,43 @@ def _hash_of(action: Mapping[str, Any]) -> str:
     return action_hash(Action(str(action.get("type") or action.get("action_type")), **given))
 
 
-def reporting(agent_id: str, permit: Permit, outcome: Mapping[str, Any]) -> Procedure[None]:
-    """What became of it. The action ran already, so a report that fails must not look like its failure."""
+def reporting(agent_id: str, permit: Permit, outcome: Mapping[str, Json], unsent: Unsent) -> Procedure[None]:
+    """What became of it. The action ran already, so a report that fails must not look like its failure: it
+    is kept, and sent after the next one that gets through."""
     activity_id = permit.decision.activity_id
     if activity_id is None:
         return
+    report = calls.report_outcome(agent_id, activity_id, {"usage": permit.usage, **outcome})
+    while (yield from _delivery(report, unsent)):
+        kept = unsent.take()
+        if kept is None:
+            return
+        report = kept
+
+
+def _delivery(report: Call[Result], unsent: Unsent) -> Procedure[bool]:
+    """Whether the gateway heard it."""
     try:
-        yield calls.report_outcome(agent_id, activity_id, {"usage": permit.usage, **outcome})
+        yield report
     except RequestRefused as error:
         if error.code != _REPORTED_ALREADY:
-            logger.warning("the outcome of %s was not taken: %s", activity_id, error)
+            logger.warning("an outcome was not taken (%s): %s", report.path, error)
     except QWEDError as error:
-        logger.warning("the outcome of %s could not be reported: %s", activity_id, error)
+        unsent.keep(report)
+        logger.warning("an outcome could not be reported, and is kept (%s): %s", report.path, error)
+        return False
+    except GeneratorExit:
+        # The task was cancelled while the report was on its way.
+        unsent.keep(report)
+        raise
+    return True
+
+
+def late_reports(unsent: Unsent) -> Procedure[None]:
+    """What is still to be told, until something stops it."""
+    while (report := unsent.take()) is not None:
+        if not (yield from _delivery(report, unsent)):
+            return
 
 
 def outcome_of(error: BaseException) -> str:
@@ -212,70 +258,3 @@ def described(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_TEXT]
     # What is no Unicode could not be sent.
     return text.encode("utf-8", "replace").decode()
-
-
-class Conversation:
-    """One action at a time: the gateway refuses two steps of one conversation in flight, so this waits."""
-
-    def __init__(self, client: "QWEDClient", agent_id: str, conversation_id: str | None = None) -> None:
-        self._client = client
-        self._steps = Steps(agent_id, conversation_id)
-        self.agent_id = agent_id
-        self.conversation_id = self._steps.conversation_id
-
-    def verify(self, action: Mapping[str, Any], **details: Any) -> Decision:
-        """`details` go into the context (`user_intent`, `pre_action_state_hash`, …), but for `options` and
-        `usage`."""
-        with self._steps.lock:
-            return self._client.carry_out(self._steps.verification(action, details))
-
-    @contextmanager
-    def action(
-        self, action: Mapping[str, Any], *, wait_seconds: float = 0.0, **details: Any
-    ) -> Iterator[Permit]:
-        """Run the block only if the action is approved, and report whether it succeeded.
-
-        What is PENDING waits up to `wait_seconds` for a person, and is then denied.
-        """
-        decision = self.verify(action, **details)
-        permit = self._client.carry_out(permission(self.agent_id, action, decision, wait_seconds))
-        try:
-            yield permit
-        except BaseException as error:
-            self._report(permit, {"outcome": outcome_of(error), "error": described(error)})
-            raise
-        self._report(permit, {"outcome": permit.outcome})
-
-    def _report(self, permit: Permit, outcome: Mapping[str, Any]) -> None:
-        self._client.carry_out(reporting(self.agent_id, permit, outcome))
-
-
-class AsyncConversation:
-    """As `Conversation`, under asyncio."""
-
-    def __init__(self, client: "AsyncQWEDClient", agent_id: str, conversation_id: str | None = None) -> None:
-        self._client = client
-        self._steps = Steps(agent_id, conversation_id)
-        self._lock = asyncio.Lock()
-        self.agent_id = agent_id
-        self.conversation_id = self._steps.conversation_id
-
-    async def verify(self, action: Mapping[str, Any], **details: Any) -> Decision:
-        async with self._lock:
-            return await self._client.carry_out(self._steps.verification(action, details))
-
-    @asynccontextmanager
-    async def action(
-        self, action: Mapping[str, Any], *, wait_seconds: float = 0.0, **details: Any
-    ) -> AsyncIterator[Permit]:
-        decision = await self.verify(action, **details)
-        permit = await self._client.carry_out(permission(self.agent_id, action, decision, wait_seconds))
-        try:
-            yield permit
-        except BaseException as error:
-            await self._report(permit, {"outcome": outcome_of(error), "error": described(error)})
-            raise
-        await self._report(permit, {"outcome": permit.outcome})
-
-    async def _report(self, permit: Permit, outcome: Mapping[str, Any]) -> None:
-        await self._client.carry_out(reporting(self.agent_id, permit, outcome))

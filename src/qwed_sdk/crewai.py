@@ -27,7 +27,7 @@ try:
         sanitize_tool_name,
     )
     from pydantic import PrivateAttr  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.crewai", "crewai", missing) from missing
 
 __all__ = ["QWEDVerifiedAgent", "ToolRefused"]

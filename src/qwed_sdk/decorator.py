@@ -3,14 +3,15 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
+from qwed_sdk.results import Json
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate
 from qwed_sdk.tool_map import ToolAs
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Json])
 
 
 def verified(
@@ -55,23 +56,24 @@ def verified(
             )
 
         @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            bound, arguments = _bound(signature, args, kwargs)
+        def run(*args: Json, **kwargs: Json) -> Json:
+            bound = _bind(function, signature, args, kwargs)
             return gate().run(
                 function.__name__,
-                arguments,
+                bound.named(),
                 lambda allowed: _call(function, bound, allowed),
                 conversation_id=conversation_id,
             )
 
         @functools.wraps(function)
-        async def arun(*args: Any, **kwargs: Any) -> Any:
-            bound, arguments = _bound(signature, args, kwargs)
+        async def arun(*args: Json, **kwargs: Json) -> Json:
+            bound = _bind(function, signature, args, kwargs)
 
-            async def call(allowed: dict[str, Any]) -> Any:
+            async def call(allowed: dict[str, Json]) -> Json:
                 return await _call(function, bound, allowed)
 
-            return await gate().arun(function.__name__, arguments, call, conversation_id=conversation_id)
+            named = bound.named()
+            return await gate().arun(function.__name__, named, call, conversation_id=conversation_id)
 
         return cast(F, arun if is_async else run)
 
@@ -84,31 +86,54 @@ def _only_agent(client: QWEDClient | AsyncQWEDClient) -> str:
     return client.agents[0]
 
 
-def _bound(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[inspect.BoundArguments, dict[str, Any]]:
-    """The arguments by name. The object that a method belongs to is none of them."""
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    arguments: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-            arguments |= value
-        elif name not in ("self", "cls"):
-            arguments[name] = value
-    return bound, arguments
+class _Bound(NamedTuple):
+    """A call's arguments. `owner` is the parameter that holds the object or class of a method: the tool's own
+    affair, and no argument."""
+
+    arguments: inspect.BoundArguments
+    owner: str | None
+
+    def named(self) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for name, value in self.arguments.arguments.items():
+            if self.arguments.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                found |= value
+            elif name != self.owner:
+                found[name] = value
+        return found
 
 
-def _call(function: Callable[..., Any], bound: inspect.BoundArguments, allowed: dict[str, Any]) -> Any:
-    left = dict(allowed)
-    for name, parameter in bound.signature.parameters.items():
+def _bind(
+    function: Callable[..., Json],
+    signature: inspect.Signature,
+    args: tuple[Json, ...],
+    kwargs: Mapping[str, Json],
+) -> _Bound:
+    arguments = signature.bind(*args, **kwargs)
+    arguments.apply_defaults()
+    is_method = bool(args) and _is_owner(args[0], function)
+    return _Bound(arguments, next(iter(signature.parameters)) if is_method else None)
+
+
+def _is_owner(first: object, function: Callable[..., Json]) -> bool:
+    """Whether the function is a method of this object, or of this class. What a parameter is called does not
+    tell: anybody may name an argument `self`."""
+    holder = first if isinstance(first, type) else type(first)
+    found = inspect.getattr_static(holder, function.__name__, None)
+    found = getattr(found, "__func__", found)
+    return callable(found) and inspect.unwrap(found) is inspect.unwrap(function)
+
+
+def _call(function: Callable[..., Json], bound: _Bound, allowed: dict[str, Json]) -> Json:
+    left, given = dict(allowed), bound.arguments
+    for name, parameter in given.signature.parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = left
-        elif name in left:
-            bound.arguments[name] = left.pop(name)
-        elif name not in ("self", "cls"):
-            bound.arguments.pop(name, None)
-    kinds = {parameter.kind for parameter in bound.signature.parameters.values()}
+            given.arguments[name] = left
+        elif name in left and name != bound.owner:
+            given.arguments[name] = left.pop(name)
+        elif name != bound.owner:
+            given.arguments.pop(name, None)
+    kinds = {parameter.kind for parameter in given.signature.parameters.values()}
     if left and inspect.Parameter.VAR_KEYWORD not in kinds:
         raise TypeError(f"the granted action has arguments that the function has not: {', '.join(left)}")
-    return function(*bound.args, **bound.kwargs)
+    return function(*given.args, **given.kwargs)

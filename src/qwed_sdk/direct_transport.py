@@ -8,13 +8,15 @@ for no answer.
 
 import asyncio
 import re
+import weakref
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import httpx2
 import msgspec
 
 from qwed_sdk.calls import MAX_ANSWER_BYTES
+from qwed_sdk.forks import PerProcess
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 MAX_IDLE: Final = 8
@@ -34,6 +36,10 @@ class _Line:
         return not (self.reader.at_eof() or self.writer.is_closing())
 
 
+#: Connections that wait for their next request, by address.
+_Idle: TypeAlias = dict[tuple[str, int], list[_Line]]
+
+
 class Answered(msgspec.Struct, frozen=True):
     """Names of headers are in lower case."""
 
@@ -51,13 +57,20 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class DirectTransport(httpx2.AsyncBaseTransport):
+    """Connections belong to the process and the event loop that opened them."""
+
     def __init__(self) -> None:
-        self._idle: dict[tuple[str, int], list[_Line]] = {}
+        self._loops: PerProcess[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Idle]]
+        self._loops = PerProcess(weakref.WeakKeyDictionary)
+
+    @property
+    def _idle(self) -> _Idle:
+        return self._loops.get().setdefault(asyncio.get_running_loop(), {})
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.url.scheme != "http":
             raise httpx2.UnsupportedProtocol(f"only http, not {request.url.scheme}")
-        timeout: dict[str, Any] = request.extensions.get("timeout") or {}
+        timeout: dict[str, float | None] = request.extensions.get("timeout") or {}
         address = (request.url.host, request.url.port or 80)
         head = _head(request.method, request.url.raw_path, request.headers.raw)
         answered = await self.exchange(
@@ -82,7 +95,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         except TimeoutError:
             raise httpx2.ReadTimeout("no answer in time") from None
         except (OSError, EOFError, asyncio.LimitOverrunError) as error:
-            raise httpx2.ReadError(type(error).__name__) from None
+            raise httpx2.ReadError(type(error).__name__) from error
 
     def _take(self, address: tuple[str, int]) -> _Line | None:
         idle = self._idle.get(address, [])
@@ -109,11 +122,15 @@ class DirectTransport(httpx2.AsyncBaseTransport):
                 line.writer.close()
         return Answered(status, headers, body)
 
-    async def aclose(self) -> None:
+    def drop(self) -> None:
+        """Close what is idle; the next request opens a connection of its own."""
         for lines in self._idle.values():
             for line in lines:
                 line.writer.close()
         self._idle.clear()
+
+    async def aclose(self) -> None:
+        self.drop()
 
 
 class Door:
@@ -127,6 +144,9 @@ class Door:
         self._prefix = url.path.rstrip("/")
         # A name and password in the address, or another scheme, are httpx2's business.
         self._is_plain = url.scheme == "http" and not url.userinfo and not url.query
+
+    def drop(self) -> None:
+        self._transport.drop()
 
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, seconds: float
@@ -152,7 +172,7 @@ async def _connect(address: tuple[str, int], seconds: float | None) -> _Line:
         async with asyncio.timeout(seconds):
             return _Line(*await asyncio.open_connection(*address, limit=MAX_HEAD_BYTES))
     except (TimeoutError, OSError) as error:
-        raise httpx2.ConnectError(f"{type(error).__name__}") from None
+        raise httpx2.ConnectError(f"{type(error).__name__}") from error
 
 
 def _head(method: str, path: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:

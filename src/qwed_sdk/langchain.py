@@ -21,7 +21,7 @@ try:
     from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found,unused-ignore]
     from langgraph.func import task  # type: ignore[import-not-found,unused-ignore]
     from langgraph.types import interrupt  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.langchain", "langchain", missing) from missing
 
 __all__ = ["QWEDMiddleware", "QWEDVerificationCallback", "ToolRefused"]
@@ -299,7 +299,7 @@ class _Request:
     def __init__(self, request: Any) -> None:
         self._request = request
         self.name = str(request.tool_call["name"])
-        self.arguments: dict[str, Any] = dict(request.tool_call["args"])
+        self.arguments = _coerced(request.tool, dict(request.tool_call["args"]))
         self.call_id = str(request.tool_call.get("id") or "")
         state = request.state if isinstance(request.state, Mapping) else {}
         where = getattr(request.runtime, "execution_info", None)
@@ -344,6 +344,19 @@ class _Request:
 
     def refused(self, refused: ToolRefused) -> Any:
         return ToolMessage(content=str(refused), tool_call_id=self.call_id, name=self.name, status="error")
+
+
+def _coerced(tool: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that the tool will really get: its schema turns texts into numbers and adds defaults.
+    What the schema refuses never reaches the tool."""
+    schema = getattr(tool, "tool_call_schema", None)
+    if not (isinstance(schema, type) and hasattr(schema, "model_validate")):
+        return arguments
+    try:
+        checked = schema.model_validate(arguments)
+    except ValueError:
+        return arguments
+    return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
 def _result(permit: ToolPermit, result: Any) -> dict[str, Any]:

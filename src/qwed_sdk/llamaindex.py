@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final, Literal
 
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
-from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolPermit, ToolRefused
+from qwed_sdk.results import Json
+from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolAs, ToolMap
 
 try:
@@ -24,10 +25,16 @@ try:
         ToolOutput,
         adapt_to_async_tool,
     )
-except ModuleNotFoundError as missing:
+    from llama_index.core.workflow import (  # type: ignore[import-not-found,unused-ignore]
+        HumanResponseEvent,
+        InputRequiredEvent,
+    )
+except ImportError as missing:
     raise extra_needed("qwed_sdk.llamaindex", "llamaindex", missing) from missing
 
 __all__ = ["ToolRefused", "protect", "verified_tools"]
+
+_CONTEXT: Final = "qwed_context"
 
 
 def protect(
@@ -38,11 +45,16 @@ def protect(
     agent_token: str | None = None,
     tool_map: ToolMap | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    pending: Literal["wait", "interrupt"] = "wait",
 ) -> Any:
     """Put the gateway before the tools of an agent, or of every agent of an `AgentWorkflow`, retrieved tools
     included. Returns the same object.
 
     A refused call is an error result for the model; a PENDING one waits up to `wait_seconds` for a person.
+    With `pending="interrupt"` the workflow streams an `InputRequiredEvent` instead and stands still until it
+    is sent a `HumanResponseEvent`; then it goes on, if a person has answered at the gateway. The event itself
+    approves nothing. Agents that are reached by other ways (a tool that runs another agent) are not protected
+    by this call: protect each.
     """
     gate = ToolGate(
         agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
@@ -52,21 +64,27 @@ def protect(
         if isinstance(each, CodeActAgent):
             # The code it writes is its one tool call; what that code calls in turn is not seen here.
             gate.map_tool("execute", ToolAs("execute_code", code="code"))
-        each.tools = verified_tools(each.tools or [], gate)
+        each.tools = verified_tools(each.tools or [], gate, pending=pending)
         if each.tool_retriever is not None:
-            each.tool_retriever = _Retriever(each.tool_retriever, gate)
+            each.tool_retriever = _Retriever(each.tool_retriever, gate, pending)
     return agent
 
 
-def verified_tools(tools: Iterable[BaseTool | Callable[..., Any]], gate: ToolGate) -> list[Any]:
+def verified_tools(
+    tools: Iterable[BaseTool | Callable[..., Any]],
+    gate: ToolGate,
+    *,
+    pending: Literal["wait", "interrupt"] = "wait",
+) -> list[Any]:
     """Tools and plain functions alike; each keeps its name, description and schema."""
-    return [_verified(tool, gate) for tool in tools]
+    return [_verified(tool, gate, pending == "interrupt") for tool in tools]
 
 
-def _verified(tool: Any, gate: ToolGate) -> Any:
+def _verified(tool: Any, gate: ToolGate, interrupts: bool) -> Any:
     if isinstance(tool, VerifiedTool):
         return tool
-    return VerifiedTool(tool if isinstance(tool, BaseTool) else FunctionTool.from_defaults(tool), gate)
+    known = tool if isinstance(tool, BaseTool) else FunctionTool.from_defaults(tool)
+    return VerifiedTool(known, gate, interrupts=interrupts)
 
 
 class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
@@ -75,11 +93,19 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
     It is a function tool, because agents hand their context to those alone.
     """
 
-    def __init__(self, tool: Any, gate: ToolGate) -> None:
+    requires_context: bool
+    ctx_param_name: str | None
+
+    def __init__(self, tool: Any, gate: ToolGate, *, interrupts: bool = False) -> None:
         function = tool.real_fn if isinstance(tool, FunctionTool) else _without_context
         super().__init__(fn=function, metadata=tool.metadata)
         self._tool = adapt_to_async_tool(tool)
         self._gate = gate
+        self._interrupts = interrupts
+        #: Whether the tool itself takes the context; where it does not, the agent's pause needs it.
+        self._takes_context = bool(self.requires_context)
+        if interrupts and not self._takes_context:
+            self.requires_context, self.ctx_param_name = True, _CONTEXT
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
         context, arguments = self._given(args, kwargs)
@@ -88,7 +114,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         except ToolRefused as refused:
             return self._refused(refused, arguments)
         try:
-            output = self._tool.call(**permit.arguments, **context)
+            output = self._tool.call(**permit.arguments, **self._passed(context))
         except BaseException as error:
             self._gate.report(permit, error=error)
             raise
@@ -98,11 +124,11 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         context, arguments = self._given(args, kwargs)
         try:
-            permit = await self._gate.apermit(self._name, arguments, conversation_id=_run_id())
+            permit = await self._permit(arguments, context)
         except ToolRefused as refused:
             return self._refused(refused, arguments)
         try:
-            output = await self._tool.acall(**permit.arguments, **context)
+            output = await self._tool.acall(**permit.arguments, **self._passed(context))
         except BaseException as error:
             if _is_pause(error):
                 # The step will be run, and the call verified, again.
@@ -113,6 +139,25 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
             raise
         await self._gate.areport(permit, result=_content(permit, output))
         return output
+
+    async def _permit(self, arguments: dict[str, Json], context: dict[str, Any]) -> ToolPermit:
+        workflow = next(iter(context.values()), None)
+        if not self._interrupts or workflow is None:
+            return await self._gate.apermit(self._name, arguments, conversation_id=_run_id())
+        asked = await self._gate.aask(self._name, arguments, conversation_id=_run_id(), is_resumed=True)
+        if isinstance(asked, ToolPermit):
+            return asked
+        # Leaves by an exception; the step runs again, and comes here again, when the answer is there.
+        await workflow.wait_for_event(
+            HumanResponseEvent, waiter_event=_question(asked), waiter_id=asked.approval_id, timeout=None
+        )
+        asked = await self._gate.aask(self._name, arguments, conversation_id=_run_id(), is_resumed=True)
+        if isinstance(asked, ToolPermit):
+            return asked
+        raise ToolRefused(self._name, f"PENDING: nobody has answered the approval {asked.approval_id} yet")
+
+    def _passed(self, context: dict[str, Any]) -> dict[str, Any]:
+        return context if self._takes_context else {}
 
     @property
     def _name(self) -> str:
@@ -149,15 +194,25 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
 class _Retriever:
     """Finds tools for an agent, and lets none of them go without the gate."""
 
-    def __init__(self, retriever: Any, gate: ToolGate) -> None:
+    def __init__(self, retriever: Any, gate: ToolGate, pending: Literal["wait", "interrupt"]) -> None:
         self._retriever = retriever
         self._gate = gate
+        self._pending: Literal["wait", "interrupt"] = pending
 
     async def aretrieve(self, query: Any) -> list[Any]:
-        return verified_tools(await self._retriever.aretrieve(query), self._gate)
+        return verified_tools(await self._retriever.aretrieve(query), self._gate, pending=self._pending)
 
     def retrieve(self, query: Any) -> list[Any]:
-        return verified_tools(self._retriever.retrieve(query), self._gate)
+        return verified_tools(self._retriever.retrieve(query), self._gate, pending=self._pending)
+
+
+def _question(pending: PendingCall) -> InputRequiredEvent:
+    return InputRequiredEvent(
+        prefix=f"{pending.call.tool_name} waits for a person at the gateway: {pending.approval_id}",
+        qwed_approval=pending.approval_id,
+        tool=pending.call.tool_name,
+        arguments=dict(pending.call.arguments),
+    )
 
 
 def _without_context(**kwargs: Any) -> None:

@@ -6,17 +6,18 @@ The SDK's tool guardrails can refuse a call but not correct it or see how it end
 
 import contextvars
 import dataclasses
+import inspect
 import json
 import threading
 import uuid
 import weakref
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
-from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolRefused
+from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
 try:
@@ -28,7 +29,7 @@ try:
         default_tool_error_function,
     )
     from mcp.types import CallToolResult, TextContent  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.openai_agents", "openai", missing) from missing
 
 __all__ = ["ToolRefused", "protect"]
@@ -50,26 +51,26 @@ def protect(
     agent_token: str | None = None,
     tool_map: ToolMap | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    pending: Literal["wait", "interrupt"] = "wait",
     allow_unverified: Collection[str] = (),
 ) -> Any:
     """Put the gateway before the tools and MCP servers of this agent and of all that it hands off to or uses
     as tools. Returns the same agent.
 
-    A refused call answers the model; a PENDING one waits up to `wait_seconds` for a person. A tool that can't
-    be stopped from here (one that the provider runs, a shell, a computer) is an error, unless its name is in
-    `allow_unverified`. Call it again after adding tools.
+    A refused call answers the model; a PENDING one waits up to `wait_seconds` for a person. With
+    `pending="interrupt"` the run stops instead, as for any tool that needs approval: `result.interruptions`
+    has the call; `state.approve(…)` and a new run with that state, in this process or another, go on once a
+    person has answered at the gateway. Approving the state approves nothing: the gateway is asked.
+
+    A tool that can't be stopped from here (one that the provider runs, a shell, a computer) is an error,
+    unless its name is in `allow_unverified`. Tools, servers and handoffs that are added later are protected,
+    or refused, before the next turn; an agent made with `clone` is another agent.
     """
     gate = ToolGate(
         agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
     )
-    protection = _Protection(gate, _Runs(), frozenset(allow_unverified))
-    waiting: list[Any] = [agent]
-    seen: set[int] = set()
-    while waiting:
-        current = waiting.pop()
-        if id(current) not in seen:
-            seen.add(id(current))
-            waiting += protection.of(current)
+    protection = _Protection(gate, _Runs(), frozenset(allow_unverified), pending == "interrupt")
+    protection.reach(agent)
     return agent
 
 
@@ -96,10 +97,37 @@ class _Protection:
     gate: ToolGate
     runs: _Runs
     allowed: frozenset[str]
+    interrupts: bool
+    #: Call id → what was decided about it when the run was asked whether it needs approval.
+    asked: dict[str, ToolPermit | ToolRefused] = dataclasses.field(default_factory=dict)
 
-    def of(self, agent: Any) -> list[Any]:
+    def reach(self, agent: Any) -> None:
+        """Protect this agent and all that it leads to."""
+        waiting: list[Any] = [agent]
+        seen: set[int] = set()
+        while waiting:
+            current = waiting.pop()
+            if id(current) not in seen:
+                seen.add(id(current))
+                waiting += self._of(current)
+
+    def _watch(self, agent: Any) -> None:
+        """What an agent is given later is protected before its next turn asks for its tools."""
+        if getattr(agent.get_all_tools, _GATED, False):
+            return
+        own = agent.get_all_tools
+
+        async def get_all_tools(context: Any) -> Any:
+            self.reach(agent)
+            return await own(context)
+
+        setattr(get_all_tools, _GATED, True)
+        agent.get_all_tools = get_all_tools
+
+    def _of(self, agent: Any) -> list[Any]:
         """Protect one agent; the others that it leads to."""
         agent.tools = [self._tool(tool) for tool in agent.tools]
+        self._watch(agent)
         for server in agent.mcp_servers:
             self._server(server)
         nested = [getattr(tool, "_agent_instance", None) for tool in agent.tools]
@@ -143,14 +171,50 @@ class _Protection:
             )
 
         setattr(invoke, _GATED, True)
-        return dataclasses.replace(tool, on_invoke_tool=invoke)
+        if not self.interrupts:
+            return dataclasses.replace(tool, on_invoke_tool=invoke)
+        own = tool.needs_approval
+
+        async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+            needs = own(context, arguments, call_id) if callable(own) else own
+            is_own = bool(await needs if inspect.isawaitable(needs) else needs)
+            return await self._waits(tool.name, context, arguments, call_id) or is_own
+
+        return dataclasses.replace(tool, on_invoke_tool=invoke, needs_approval=needs_approval)
+
+    async def _waits(self, name: str, context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        """Whether a person is asked. What else was decided is kept for the call itself."""
+        conversation_id = self.runs.conversation(context)
+        try:
+            asked = await self.gate.aask(name, arguments, conversation_id=conversation_id)
+        except ToolRefused as refused:
+            self.asked[call_id] = refused
+            return False
+        if isinstance(asked, PendingCall):
+            return True
+        self.asked[call_id] = asked
+        return False
+
+    async def _permit(self, name: str, context: Any, arguments: dict[str, Any]) -> ToolPermit:
+        conversation_id = self.runs.conversation(context)
+        if not self.interrupts:
+            return await self.gate.apermit(name, arguments, conversation_id=conversation_id)
+        asked: ToolPermit | PendingCall | ToolRefused | None
+        asked = self.asked.pop(str(getattr(context, "tool_call_id", "")), None)
+        if isinstance(asked, ToolRefused):
+            raise asked
+        if asked is None or asked.proposed != arguments:
+            asked = await self.gate.aask(name, arguments, conversation_id=conversation_id, is_resumed=True)
+        if isinstance(asked, PendingCall):
+            raise ToolRefused(name, f"PENDING: nobody has answered the approval {asked.approval_id} yet")
+        return asked
 
     async def _invoke(
         self, name: str, context: Any, raw: str, function: Callable[[str], Awaitable[Any]]
     ) -> Any:
         try:
             arguments = _read(name, raw)
-            permit = await self.gate.apermit(name, arguments, conversation_id=self.runs.conversation(context))
+            permit = await self._permit(name, context, arguments)
         except ToolRefused as refused:
             return str(refused)
         errors: list[Exception] = []

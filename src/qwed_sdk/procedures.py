@@ -4,15 +4,16 @@ A procedure does no I/O. It is carried out with a way of sending, by a thread or
 """
 
 import asyncio
+import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from qwed_sdk import calls
 from qwed_sdk.calls import Call
 from qwed_sdk.errors import QWEDError
-from qwed_sdk.results import Approval
+from qwed_sdk.results import Approval, Json
 
 R = TypeVar("R")
 LONGEST_POLL_SECONDS = 30
@@ -25,10 +26,18 @@ class Pause:
     seconds: float
 
 
-Procedure: TypeAlias = Generator[Call[Any] | Pause, Any, R]
+@dataclass(frozen=True)
+class Hold:
+    """A lock to hold before the procedure goes on; it releases the lock itself."""
+
+    lock: threading.Lock
 
 
-def carry_out(procedure: Procedure[R], send: Callable[[Call[Any]], Any]) -> R:
+Step: TypeAlias = Call[Json] | Pause | Hold
+Procedure: TypeAlias = Generator[Step, Json, R]
+
+
+def carry_out(procedure: Procedure[R], send: Callable[[Call[Json]], Json]) -> R:
     try:
         step = next(procedure)
         while True:
@@ -36,6 +45,8 @@ def carry_out(procedure: Procedure[R], send: Callable[[Call[Any]], Any]) -> R:
             try:
                 if isinstance(step, Pause):
                     time.sleep(step.seconds)
+                elif isinstance(step, Hold):
+                    step.lock.acquire()
                 else:
                     answer = send(step)
             except QWEDError as error:
@@ -45,14 +56,22 @@ def carry_out(procedure: Procedure[R], send: Callable[[Call[Any]], Any]) -> R:
     except StopIteration as done:
         result: R = done.value
         return result
+    finally:
+        procedure.close()
 
 
-async def acarry_out(procedure: Procedure[R], send: Callable[[Call[Any]], Awaitable[Any]]) -> R:
+async def acarry_out(procedure: Procedure[R], send: Callable[[Call[Json]], Awaitable[Json]]) -> R:
     try:
         step = next(procedure)
         while True:
+            answer = None
             try:
-                answer = await (asyncio.sleep(step.seconds) if isinstance(step, Pause) else send(step))
+                if isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                elif isinstance(step, Hold):
+                    await _held(step.lock)
+                else:
+                    answer = await send(step)
             except QWEDError as error:
                 step = procedure.throw(error)
             else:
@@ -60,6 +79,32 @@ async def acarry_out(procedure: Procedure[R], send: Callable[[Call[Any]], Awaita
     except StopIteration as done:
         result: R = done.value
         return result
+    finally:
+        # A task that is cancelled leaves here: what the procedure holds is let go.
+        procedure.close()
+
+
+_at_work: Final[set[asyncio.Future[Json]]] = set()
+
+
+async def ashielded(work: Coroutine[Json, Json, R]) -> R:
+    """Goes on to its end also where the task that awaits it is cancelled."""
+    task = asyncio.ensure_future(work)
+    # The loop itself would not keep it.
+    _at_work.add(task)
+    task.add_done_callback(_at_work.discard)
+    return await asyncio.shield(task)
+
+
+def shielded(result: R) -> R:
+    """What a thread does, nobody cancels."""
+    return result
+
+
+async def _held(lock: threading.Lock) -> None:
+    """Threads and tasks share the lock. It is held for one request, so looking again is cheap."""
+    while not lock.acquire(blocking=False):
+        await asyncio.sleep(0.002)
 
 
 def approval_answer(

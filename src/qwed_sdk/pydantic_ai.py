@@ -21,7 +21,7 @@ try:
         CapabilityOrdering,
     )
     from pydantic_ai.toolsets import WrapperToolset  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError as missing:
+except ImportError as missing:
     raise extra_needed("qwed_sdk.pydantic_ai", "pydantic-ai", missing) from missing
 
 __all__ = ["QWEDCapability", "ToolRefused"]

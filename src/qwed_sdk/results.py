@@ -1,9 +1,14 @@
 """Answers: plain dictionaries, exactly as the gateway sent them, with names for what is used most."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast
+
+#: Any value that JSON has a word for.
+Json: TypeAlias = Any
+DecisionWord: TypeAlias = Literal["APPROVED", "DENIED", "CORRECTED", "PENDING", "BUDGET_EXCEEDED"]
+ApprovalStatus: TypeAlias = Literal["open", "approved", "denied", "expired", "redeemed"]
 
 
-class Result(dict[str, Any]):
+class Result(dict[str, Json]):
     """A JSON object. `result["field"]` always works."""
 
 
@@ -24,8 +29,8 @@ class Agent(Result):
 
 class Decision(Result):
     @property
-    def decision(self) -> str:
-        return str(self["decision"])
+    def decision(self) -> DecisionWord:
+        return cast(DecisionWord, self["decision"])
 
     @property
     def may_act(self) -> bool:
@@ -33,7 +38,7 @@ class Decision(Result):
         return self.decision in ("APPROVED", "CORRECTED")
 
     @property
-    def corrected_action(self) -> dict[str, Any] | None:
+    def corrected_action(self) -> dict[str, Json] | None:
         """What runs in place of what was proposed; while it is PENDING, what a person is asked about."""
         return self.get("corrected_action")
 
@@ -73,8 +78,12 @@ class ToolDecision(Decision):
 
 class Approval(Result):
     @property
-    def status(self) -> str:
-        return str(self["status"])
+    def status(self) -> ApprovalStatus:
+        return cast(ApprovalStatus, self["status"])
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == "open"
 
 
 class Event(Result):

@@ -1,37 +1,37 @@
 """One gate for the tools of every framework: verify, wait for a person, run, report.
 
-Whatever goes wrong before a tool runs is `ToolRefused`, and the tool does not run.
+Whatever goes wrong before a tool runs is `ToolRefused`, and the tool does not run. What is done is written
+once, as procedures; `permit` and `apermit`, `ask` and `aask`, … carry them out in a thread or in a task.
 """
 
 import asyncio
 import contextvars
 import hashlib
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from qwed_sdk import calls
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.conversations import (
     ActionDenied,
     Permit,
     Steps,
-    described,
-    outcome_of,
+    action_hash_of,
     permission,
     redemption,
     reporting,
 )
 from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
-from qwed_sdk.procedures import Procedure, acarry_out, approval_answer
-from qwed_sdk.results import Decision
-from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, ToolCall, ToolMap, plain, tool_call
-
-if TYPE_CHECKING:
-    from qwed_sdk.results import Approval
+from qwed_sdk.forks import PerProcess
+from qwed_sdk.pending_calls import PendingCalls
+from qwed_sdk.procedures import Procedure, acarry_out, approval_answer, ashielded
+from qwed_sdk.results import Approval, Decision, Json
+from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, ToolCall, ToolMap, tool_call
+from qwed_sdk.tool_outcomes import outcome_members
 
 R = TypeVar("R")
 
@@ -39,7 +39,6 @@ DEFAULT_WAIT_SECONDS: Final = 300.0
 _MAX_CONVERSATIONS: Final = 4096
 #: What the gateway takes; a framework's own ids may be longer.
 _MAX_CONVERSATION_ID: Final = 256
-_MAX_HASHED: Final = 1024 * 1024
 _current_run: contextvars.ContextVar[str | None] = contextvars.ContextVar("qwed_tool_run", default=None)
 
 
@@ -55,6 +54,9 @@ class ToolRefused(QWEDError):
         self.decision = decision
         super().__init__(f"QWED did not let {tool_name[:100]} run: {reason}")
 
+    def __reduce__(self) -> tuple[type, tuple[str, str, Decision | None]]:
+        return type(self), (self.tool_name, self.reason, self.decision)
+
 
 class ToolPermit(Permit):
     """Leave to run one tool call, with exactly these arguments."""
@@ -62,6 +64,8 @@ class ToolPermit(Permit):
     def __init__(self, permit: Permit, call: ToolCall) -> None:
         super().__init__(permit.decision, permit.action)
         self.tool_name = call.tool_name
+        #: What was asked for; `arguments` is what may run.
+        self.proposed = call.arguments
         self.arguments = call.arguments_for(self.action)
 
 
@@ -98,7 +102,8 @@ class ToolGate:
     calls then run in threads. Without a client, one is made from `QWED_API_KEY` and `QWED_BASE_URL`.
 
     `tool_map` gives the action types of tools; a tool it does not name goes by its own. `wait_seconds` is how
-    long a PENDING call waits for a person; 0 refuses it at once.
+    long a PENDING call waits for a person; 0 refuses it at once. A yes that comes later counts: the same
+    call, asked for again, uses it.
     """
 
     def __init__(
@@ -121,20 +126,21 @@ class ToolGate:
         self._details = {} if user_intent is None else {"user_intent": user_intent}
         self._own = Steps(agent_id, conversation_id)
         self._conversations: OrderedDict[str, Steps] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = PerProcess(threading.Lock)
+        self._pending = PendingCalls()
 
     def map_tool(self, tool_name: str, as_action: str | ToolAs) -> None:
         """What one more tool is to the gateway."""
         if self._tool_map.setdefault(tool_name, as_action) != as_action:
             raise ValueError(f"this gate has another meaning for the tool {tool_name!r}")
 
-    # --- synchronously -------------------------------------------------------------------------
+    # --- in a thread ---------------------------------------------------------------------------
 
     def run(
         self,
         tool_name: str,
-        arguments: Mapping[str, Any],
-        function: Callable[[dict[str, Any]], R],
+        arguments: Mapping[str, Json],
+        function: Callable[[dict[str, Json]], R],
         *,
         conversation_id: str | None = None,
     ) -> R:
@@ -149,68 +155,54 @@ class ToolGate:
         return result
 
     def permit(
-        self, tool_name: str, arguments: Mapping[str, Any], *, conversation_id: str | None = None
+        self, tool_name: str, arguments: Mapping[str, Json], *, conversation_id: str | None = None
     ) -> ToolPermit:
         """Ask, and wait for a person where one is asked. Raises `ToolRefused`."""
         with _refusing(tool_name):
-            call, decision = self._ask(tool_name, arguments, conversation_id)
-            return self._permit(call, permission(self.agent_id, call.action, decision, self.wait_seconds))
+            return self._carry_out(self._permission(tool_name, arguments, conversation_id, False))
 
     def ask(
-        self, tool_name: str, arguments: Mapping[str, Any], *, conversation_id: str | None = None
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        *,
+        conversation_id: str | None = None,
+        is_resumed: bool = False,
     ) -> ToolPermit | PendingCall:
-        """Ask, without waiting. Raises `ToolRefused`."""
+        """Ask, without waiting. A call that waits already is not asked about twice: once a person approved
+        it, this is the leave to run it. `is_resumed`: an earlier process may have asked, so the gateway is
+        searched for what it asked. Raises `ToolRefused`."""
         with _refusing(tool_name):
-            call, decision = self._ask(tool_name, arguments, conversation_id)
-            if decision.is_pending and decision.approval_id is not None:
-                return PendingCall(call, decision)
-            return self._permit(call, permission(self.agent_id, call.action, decision, 0.0))
+            return self._carry_out(self._question(tool_name, arguments, conversation_id, is_resumed))
 
-    def pending(
-        self, tool_name: str, arguments: Mapping[str, Any], decision: Mapping[str, Any]
-    ) -> PendingCall:
-        """A call that waited when its process ended."""
-        with _refusing(tool_name):
-            return PendingCall(tool_call(tool_name, arguments, self._tool_map), Decision(decision))
-
-    def answer(self, pending: PendingCall, wait_seconds: float = 0.0) -> "Approval":
-        """What people said so far."""
+    def answer(self, pending: PendingCall, wait_seconds: float = 0.0) -> Approval:
+        """How the approval stands, once it is answered or the time is over. Raises `ToolRefused`."""
         with _refusing(pending.call.tool_name):
             return self._carry_out(approval_answer(pending.approval_id, self.agent_id, wait_seconds))
 
-    def redeem(self, pending: PendingCall, approval: "Approval") -> ToolPermit:
-        """Use what a person approved. Raises `ToolRefused`, also the second time."""
+    def redeem(self, pending: PendingCall, approval: Approval) -> ToolPermit:
+        """Leave to run what a person approved. Raises `ToolRefused`."""
         with _refusing(pending.call.tool_name):
-            call = pending.call
-            return self._permit(call, redemption(self.agent_id, call.action, pending.decision, approval))
+            return self._carry_out(self._redemption(pending, approval))
 
-    def report(self, permit: ToolPermit, *, result: Any = None, error: BaseException | None = None) -> None:
+    def report(
+        self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
+    ) -> None:
         """What became of it. Never raises: the tool ran already."""
-        self._carry_out(reporting(self.agent_id, permit, _outcome(permit, result, error)))
-
-    def _ask(
-        self, tool_name: str, arguments: Mapping[str, Any], conversation_id: str | None
-    ) -> tuple[ToolCall, Decision]:
-        call = tool_call(tool_name, arguments, self._tool_map)
-        steps = self._steps(conversation_id)
-        with steps.lock:
-            return call, self._carry_out(steps.verification(call.action, self._details))
-
-    def _permit(self, call: ToolCall, procedure: Procedure[Permit]) -> ToolPermit:
-        return ToolPermit(self._carry_out(procedure), call)
+        self._carry_out(self._reporting(permit, result, error))
 
     def _carry_out(self, procedure: Procedure[R]) -> R:
         if not isinstance(self._client, QWEDClient):
             raise TypeError("this gate has an AsyncQWEDClient: give it a QWEDClient, or use it from asyncio")
         return self._client.carry_out(procedure)
 
-    # --- under asyncio -------------------------------------------------------------------------
+    # --- in a task -----------------------------------------------------------------------------
 
     async def arun(
         self,
         tool_name: str,
-        arguments: Mapping[str, Any],
-        function: Callable[[dict[str, Any]], Awaitable[R]],
+        arguments: Mapping[str, Json],
+        function: Callable[[dict[str, Json]], Awaitable[R]],
         *,
         conversation_id: str | None = None,
     ) -> R:
@@ -224,52 +216,40 @@ class ToolGate:
         return result
 
     async def apermit(
-        self, tool_name: str, arguments: Mapping[str, Any], *, conversation_id: str | None = None
+        self, tool_name: str, arguments: Mapping[str, Json], *, conversation_id: str | None = None
     ) -> ToolPermit:
         with _refusing(tool_name):
-            call, decision = await self._aask(tool_name, arguments, conversation_id)
-            procedure = permission(
-                self.agent_id, call.action, decision, self.wait_seconds, holds_thread=self._holds_thread
-            )
-            return ToolPermit(await self._acarry_out(procedure), call)
+            procedure = self._permission(tool_name, arguments, conversation_id, self._holds_thread)
+            return await self._acarry_out(procedure)
 
     async def aask(
-        self, tool_name: str, arguments: Mapping[str, Any], *, conversation_id: str | None = None
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        *,
+        conversation_id: str | None = None,
+        is_resumed: bool = False,
     ) -> ToolPermit | PendingCall:
         with _refusing(tool_name):
-            call, decision = await self._aask(tool_name, arguments, conversation_id)
-            if decision.is_pending and decision.approval_id is not None:
-                return PendingCall(call, decision)
-            permit = await self._acarry_out(permission(self.agent_id, call.action, decision, 0.0))
-            return ToolPermit(permit, call)
+            procedure = self._question(tool_name, arguments, conversation_id, is_resumed)
+            return await self._acarry_out(procedure)
 
-    async def aanswer(self, pending: PendingCall, wait_seconds: float = 0.0) -> "Approval":
+    async def aanswer(self, pending: PendingCall, wait_seconds: float = 0.0) -> Approval:
         with _refusing(pending.call.tool_name):
             procedure = approval_answer(
                 pending.approval_id, self.agent_id, wait_seconds, holds_thread=self._holds_thread
             )
             return await self._acarry_out(procedure)
 
-    async def aredeem(self, pending: PendingCall, approval: "Approval") -> ToolPermit:
+    async def aredeem(self, pending: PendingCall, approval: Approval) -> ToolPermit:
         with _refusing(pending.call.tool_name):
-            call = pending.call
-            procedure = redemption(self.agent_id, call.action, pending.decision, approval)
-            return ToolPermit(await self._acarry_out(procedure), call)
+            return await self._acarry_out(self._redemption(pending, approval))
 
     async def areport(
-        self, permit: ToolPermit, *, result: Any = None, error: BaseException | None = None
+        self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
     ) -> None:
         # A cancelled task could not await it otherwise.
-        procedure = reporting(self.agent_id, permit, _outcome(permit, result, error))
-        await asyncio.shield(asyncio.ensure_future(self._acarry_out(procedure)))
-
-    async def _aask(
-        self, tool_name: str, arguments: Mapping[str, Any], conversation_id: str | None
-    ) -> tuple[ToolCall, Decision]:
-        call = tool_call(tool_name, arguments, self._tool_map)
-        steps = self._steps(conversation_id)
-        async with _Held(steps.lock):
-            return call, await self._acarry_out(steps.verification(call.action, self._details))
+        await ashielded(self._acarry_out(self._reporting(permit, result, error)))
 
     @property
     def _holds_thread(self) -> bool:
@@ -281,6 +261,115 @@ class ToolGate:
             return await client.carry_out(procedure)
         return await acarry_out(procedure, lambda call: asyncio.to_thread(client.send, call))
 
+    # --- what is done --------------------------------------------------------------------------
+
+    def pending(
+        self, tool_name: str, arguments: Mapping[str, Json], decision: Mapping[str, Json]
+    ) -> PendingCall:
+        """A call that waits, from the decision that a framework kept for it. Raises `ToolRefused`."""
+        with _refusing(tool_name):
+            return PendingCall(tool_call(tool_name, arguments, self._tool_map), Decision(decision))
+
+    def _permission(
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        conversation_id: str | None,
+        holds_thread: bool,
+    ) -> Procedure[ToolPermit]:
+        call = tool_call(tool_name, arguments, self._tool_map)
+        kept = self._pending.take(call.action)
+        if kept is not None:
+            permit = yield from self._late_permission(call, kept, self.wait_seconds, holds_thread)
+            if permit is not None:
+                return permit
+        decision = yield from self._decision(call, conversation_id)
+        return (yield from self._waiting(call, decision, self.wait_seconds, holds_thread))
+
+    def _late_permission(
+        self, call: ToolCall, decision: Decision, wait_seconds: float, holds_thread: bool
+    ) -> Procedure[ToolPermit | None]:
+        """With what was answered since; None where that is over and the call is to be asked about anew."""
+        try:
+            return (yield from self._waiting(call, decision, wait_seconds, holds_thread, was_asked=True))
+        except ActionDenied as denied:
+            if denied.approval is not None and denied.approval.status in ("expired", "redeemed"):
+                return None
+            raise
+
+    def _waiting(
+        self,
+        call: ToolCall,
+        decision: Decision,
+        wait_seconds: float,
+        holds_thread: bool,
+        *,
+        was_asked: bool = False,
+    ) -> Procedure[ToolPermit]:
+        is_over = False
+        try:
+            permit = yield from permission(
+                self.agent_id,
+                call.action,
+                decision,
+                wait_seconds,
+                somewhere=self._client.somewhere,
+                holds_thread=holds_thread,
+                was_asked=was_asked,
+            )
+            is_over = True
+            return ToolPermit(permit, call)
+        except ActionDenied as denied:
+            is_over = not denied.is_late
+            raise
+        finally:
+            # Also where the task was cancelled, or the gateway went away meanwhile.
+            if not is_over and decision.is_pending and decision.approval_id is not None:
+                self._pending.keep(call.action, decision)
+
+    def _question(
+        self, tool_name: str, arguments: Mapping[str, Json], conversation_id: str | None, is_resumed: bool
+    ) -> Procedure[ToolPermit | PendingCall]:
+        call = tool_call(tool_name, arguments, self._tool_map)
+        decision = self._pending.take(call.action)
+        if decision is None and is_resumed:
+            decision = yield from self._search(call)
+        try:
+            if decision is not None:
+                permit = yield from self._late_permission(call, decision, 0.0, False)
+                if permit is not None:
+                    return permit
+            decision = yield from self._decision(call, conversation_id)
+            return (yield from self._waiting(call, decision, 0.0, False))
+        except ActionDenied as denied:
+            if decision is not None and denied.is_late and decision.approval_id is not None:
+                return PendingCall(call, decision)
+            raise
+
+    def _decision(self, call: ToolCall, conversation_id: str | None) -> Procedure[Decision]:
+        return (yield from self._steps(conversation_id).verification(call.action, self._details))
+
+    def _redemption(self, pending: PendingCall, approval: Approval) -> Procedure[ToolPermit]:
+        call = pending.call
+        self._pending.take(call.action)
+        permit = yield from redemption(self.agent_id, call.action, pending.decision, approval)
+        return ToolPermit(permit, call)
+
+    def _search(self, call: ToolCall) -> Procedure[Decision | None]:
+        """This very call, where another process asked for it and it waits, or was approved and not used."""
+        name = action_hash_of(call.action)
+        for status in ("approved", "open"):
+            found = yield calls.approvals({"agent_id": self.agent_id, "status": status}, self.agent_id)
+            for approval in found["approvals"]:
+                if approval.get("action_hash") == name and approval.get("agent_id") == self.agent_id:
+                    return Decision(decision="PENDING", approval={"id": str(approval["id"])})
+        return None
+
+    def _reporting(self, permit: ToolPermit, result: object, error: BaseException | None) -> Procedure[None]:
+        yield from reporting(
+            self.agent_id, permit, outcome_members(permit, result, error), self._client.unsent
+        )
+
     # --- conversations -------------------------------------------------------------------------
 
     def _steps(self, conversation_id: str | None) -> Steps:
@@ -289,27 +378,13 @@ class ToolGate:
             return self._own
         if len(name) > _MAX_CONVERSATION_ID:
             name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        with self._lock:
+        with self._lock.get():
             steps = self._conversations.pop(name, None) or Steps(self.agent_id, name)
             self._conversations[name] = steps
             # One that is forgotten and comes back finds its count in the record.
             while len(self._conversations) > _MAX_CONVERSATIONS:
                 self._conversations.popitem(last=False)
             return steps
-
-
-class _Held:
-    """A lock that threads and tasks share. It is held for one request, so looking again is cheap."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    async def __aenter__(self) -> None:
-        while not self._lock.acquire(blocking=False):
-            await asyncio.sleep(0.002)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 @contextmanager
@@ -327,19 +402,3 @@ def _refusing(tool_name: str) -> Iterator[None]:
         raise ToolRefused(tool_name, str(error)) from error
     except Exception as error:  # the boundary around asking: an error is a refusal
         raise ToolRefused(tool_name, f"asking the gateway failed ({type(error).__name__})") from error
-
-
-def _outcome(permit: ToolPermit, result: Any, error: BaseException | None) -> dict[str, Any]:
-    if error is not None:
-        return {"outcome": outcome_of(error), "error": described(error)}
-    return {"outcome": permit.outcome, "result_hash": _hash_of(result)}
-
-
-def _hash_of(result: Any) -> str | None:
-    """Of a text, or of a value that is JSON; other results have no form to compare by."""
-    try:
-        text = result if isinstance(result, str) else json.dumps(plain(result), sort_keys=True)
-        raw = text.encode("utf-8", "surrogatepass")
-    except Exception:  # noqa: BLE001 - a result is the tool's own affair, whatever it is
-        return None
-    return hashlib.sha256(raw).hexdigest() if len(raw) <= _MAX_HASHED else None

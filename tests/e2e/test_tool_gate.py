@@ -351,3 +351,37 @@ def test_a_gate_with_the_wrong_kind_of_client_refuses(world: Protected) -> None:
 
     assert tool.calls == []
     asyncio.run(client.aclose())
+
+
+def test_an_argument_is_shown_whatever_it_is_called(world: Protected) -> None:
+    gate = world.gate()
+
+    @verified(gate, action_type="lookup_order")
+    def look(self: str, cls: int = 3) -> tuple[str, int]:
+        return self, cls
+
+    class Desk:
+        @verified(gate, action_type="lookup_order")
+        def find(this, order: int) -> int:
+            return order
+
+        @classmethod
+        @verified(gate, action_type="lookup_order")
+        def found(cls, order: int) -> int:
+            return order
+
+        @staticmethod
+        @verified(gate, action_type="lookup_order")
+        def seek(self: int) -> int:
+            return self
+
+    assert look("me") == ("me", 3)
+    assert (Desk().find(1), Desk.found(2), Desk.seek(3)) == (1, 2, 3)
+    entries = world.client.get_agent_activity(world.agent_id)
+    looked = [entry for entry in reversed(entries) if entry["action_type"] == "lookup_order"]
+    assert [entry["action"]["parameters"] for entry in looked] == [
+        {"self": "me", "cls": 3},
+        {"order": 1},
+        {"order": 2},
+        {"self": 3},
+    ]

@@ -31,7 +31,7 @@ from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
-from qwed.http.responses import JSON, error_response, refusal_response
+from qwed.http.responses import JSON, error_response, naming, refusal_response
 from qwed.http.router import Endpoint, Found, Router, WrongMethod
 from qwed.http.routes import Api
 from qwed.http.shedding import Gate
@@ -125,8 +125,7 @@ class Application:
         noted = scope["noted"] = {"request_id": request_id}
         status, route = 500, "none"
         try:
-            path = scope["path"]
-            found = self._router.find(scope["method"], path[3:] if path.startswith(_VERSION_PREFIX) else path)
+            found = self._find(scope)
             if isinstance(found, Found):
                 route, scope["path_params"] = found.pattern, found.parameters
                 scope["route_pattern"] = route
@@ -135,7 +134,11 @@ class Application:
             else:
                 response = _nothing_there(found)
             status = response.status_code
-            response.raw_headers += ((b"x-request-id", request_id.encode()), *_SECURITY_HEADERS)
+            response.raw_headers += (
+                (b"x-request-id", request_id.encode()),
+                *_SECURITY_HEADERS,
+                *naming(scope["headers"], response),
+            )
             if self._api.stopping.is_set():
                 response.raw_headers += ((b"connection", b"close"),)
             await response(scope, receive, send)
@@ -152,6 +155,13 @@ class Application:
                 ms=round(seconds * 1000, 2),
                 **noted,
             )
+
+    def _find(self, scope: Scope) -> Found | WrongMethod | None:
+        path, raw = scope["path"], scope.get("raw_path") or b""
+        if is_quoted := (b"%2F" in raw or b"%2f" in raw):
+            path = str(raw.partition(b"?")[0], "latin-1")
+        path = path[3:] if path.startswith(_VERSION_PREFIX) else path
+        return self._router.find(scope["method"], path, is_quoted=is_quoted)
 
     async def _traced(self, endpoint: Endpoint, request: Request) -> Response:
         route = request.scope["route_pattern"]

@@ -1,6 +1,8 @@
 """Answers and refusals as HTTP responses."""
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from qwed.gateway.kernel.wire import encode_json
 
 JSON = "application/json"
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_QUESTION: Final = re.compile(rb"[\x21-\x7e]{1,255}")
 
 
 class JsonResponse(Response):
@@ -53,3 +56,17 @@ def refusal_response(
 ) -> Response:
     body = encode_json({"error": Refusal(code, message, details).to_wire()})
     return JsonResponse(body, CODES[code].status if status is None else status)
+
+
+def naming(asked_with: Iterable[tuple[bytes, bytes]], response: Response) -> tuple[tuple[bytes, bytes], ...]:
+    """Headers by which an answer names its question: the key that the question came with, and a hash that
+    binds that key to this status and body. Whoever mixes answers up on the way is found out."""
+    key = next((value for name, value in asked_with if name == b"idempotency-key"), None)
+    if key is None or not _QUESTION.fullmatch(key):
+        return ()
+    body = getattr(response, "body", None)
+    if body is None:
+        # A stream has no body yet; what it is for can be said all the same.
+        return ((b"idempotency-key", key),)
+    bound = hashlib.sha256(b"%b\n%d\n%b" % (key, response.status_code, body)).hexdigest()
+    return ((b"idempotency-key", key), (b"qwed-answer", bound.encode()))

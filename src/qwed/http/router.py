@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 from starlette.requests import Request
@@ -50,10 +51,12 @@ class Router:
         node.names, node.pattern = names, pattern
         node.endpoints[method] = endpoint
 
-    def find(self, method: str, path: str) -> Found | WrongMethod | None:
-        """A fixed segment wins over a variable one, so `/agents/register` is not an agent's name."""
+    def find(self, method: str, path: str, *, is_quoted: bool = False) -> Found | WrongMethod | None:
+        """A fixed segment wins over a variable one, so `/agents/register` is not an agent's name. A path
+        that is still quoted may have a `/` inside a segment, as in the name of a tool."""
         node, values = self._root, []
-        for segment in path[1:].split("/"):
+        segments = path[1:].split("/")
+        for segment in map(unquote, segments) if is_quoted else segments:
             child = node.children.get(segment)
             if child is None or segment == _ANY:
                 child = node.children.get(_ANY)

@@ -31,6 +31,7 @@ from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.degrade_trust import charge_foreign_token
 from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import convert, read_tool, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
@@ -56,6 +57,7 @@ from qwed.http.reading import (
     presented,
     tokens_in,
 )
+from qwed.http.registrations import Registrations
 from qwed.http.responses import response_of
 from qwed.http.sessions import Session, SignInBody, is_cross_site
 from qwed.http.shedding import Gate
@@ -89,6 +91,7 @@ class Api:
         self._behind_proxy = behind_proxy
         self._listeners = Listeners(max_listeners)
         self._overviews = Overviews(services)
+        self._registrations = Registrations()
         self.outage, self.limiter_name = services.commons.outage, services.commons.name
         self.stopping = threading.Event()
 
@@ -180,9 +183,25 @@ class Api:
     # --- agents --------------------------------------------------------------------------------
 
     async def register(self, request: Request) -> Response:
+        """Repeated under its key, it is the same registration."""
         caller = await self._gatekeeper.caller(request)
-        raw = await self._bodies.json(request)
-        return response_of(await register_agent(self._services, caller, raw))
+        raw = await self._bodies.raw(request)
+        body = await self._bodies.parsed(raw) if raw else None
+        key = idempotency_of(request, raw)
+        if key is None:
+            return response_of(await register_agent(self._services, caller, body))
+        name, now_ms = (caller.names, key), self._services.clock.now_ms
+
+        async def register_once() -> Answer | Remembered:
+            answer = self._registrations.recall(name, now_ms())
+            if answer is None:
+                answer = await register_agent(self._services, caller, body)
+                self._registrations.keep(name, answer, now_ms())
+            return answer
+
+        return response_of(
+            await self._services.repeats.do((AgentId("\0".join(caller.names)), key), register_once)
+        )
 
     async def agents(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -343,7 +362,11 @@ class Api:
         return await self._on_approval(request, answer_approval.deny)
 
     async def redeem(self, request: Request) -> Response:
-        return await self._on_approval(request, answer_approval.redeem)
+        caller = await self._gatekeeper.caller(request)
+        raw, approval_id = await self._bodies.raw(request), request.path_params["approval_id"]
+        body = await self._bodies.parsed(raw) if raw else None
+        key = idempotency_of(request, raw, approval_id)
+        return response_of(await answer_approval.redeem(self._services, caller, approval_id, body, key))
 
     async def _on_approval(
         self, request: Request, use_case: Callable[[Services, Caller, str, Any], Awaitable[Answer]]

@@ -151,7 +151,9 @@ class Gate:
     ) -> "asyncio.Task[None]":
         """In the background; `close` waits for it."""
         told = {"outcome": outcome, "error": error, "result_hash": result_hash}
-        return self._spawn(self._client.carry_out(reporting(self._agent_id, permit, told)))
+        return self._spawn(
+            self._client.carry_out(reporting(self._agent_id, permit, told, self._client.unsent))
+        )
 
     async def close(self) -> None:
         """Wait, not for ever, until everything is reported."""

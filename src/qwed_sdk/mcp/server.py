@@ -15,7 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
 from qwed_sdk.async_client import AsyncQWEDClient
-from qwed_sdk.conversations import AsyncConversation
+from qwed_sdk.async_conversation import AsyncConversation
 from qwed_sdk.errors import GatewayUnavailable, QWEDError
 
 MAX_ENTRIES: Final = 200

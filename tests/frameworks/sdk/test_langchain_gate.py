@@ -241,3 +241,24 @@ def test_in_a_new_agent_the_callback_hears_the_tools_alone(world: Protected, sho
         ("calculate", "CORRECTED", "failure"),
         ("wipe_disk", "DENIED", None),
     ]
+
+
+def test_what_is_verified_is_what_the_tool_gets_after_coercion(world: Protected) -> None:
+    from langchain_core.tools import tool
+
+    ran: list[Any] = []
+
+    @tool
+    def lookup_order(order: int, detail: str = "all") -> str:
+        """Look an order up."""
+        ran.append((order, detail))
+        return "ok"
+
+    from tests.frameworks.sdk.drivers.langchain import agent_with
+
+    agent_with(world, [lookup_order], ("lookup_order", {"order": "7"})).invoke({"messages": [("user", "go")]})
+    entries = world.client.get_agent_activity(world.agent_id)
+    looked = [entry for entry in entries if entry["action_type"] == "lookup_order"]
+
+    assert ran == [(7, "all")]
+    assert looked[0]["action"]["parameters"] == {"order": 7, "detail": "all"}

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import httpx2
 import pytest
+from tests.support.named_answers import naming
 
 from qwed_sdk import GatewayUnavailable, QWEDClient, RateLimited, RequestRefused
 
@@ -13,7 +14,7 @@ CONTEXT = {"conversation_id": "c", "step_number": 1}
 
 
 def client(handler: Callable[[httpx2.Request], httpx2.Response], tries: int = 3) -> QWEDClient:
-    made = QWEDClient("key", "http://gateway.test", max_tries=tries, transport=httpx2.MockTransport(handler))
+    made = QWEDClient("key", "http://gateway.test", max_tries=tries, transport=naming(handler))
     object.__setattr__(made._connection, "backoff_seconds", 0.001)
     return made
 
@@ -82,7 +83,7 @@ def test_a_lost_answer_about_a_tool_is_asked_for_again_under_the_same_key() -> N
         keys.append(request.headers["idempotency-key"])
         if len(keys) == 1:
             raise httpx2.ReadTimeout("lost")
-        return httpx2.Response(200, json={"decision": "APPROVED", "approved": True})
+        return httpx2.Response(200, json={"decision": "APPROVED", "approved": True, "activity_id": "act_1"})
 
     with client(flaky) as qwed:
         answer = qwed.verify_tool("agent_1", "get_weather", context=CONTEXT)
@@ -96,7 +97,7 @@ def test_every_verification_has_a_key_of_its_own() -> None:
 
     def approve(request: httpx2.Request) -> httpx2.Response:
         keys.append(request.headers["idempotency-key"])
-        return httpx2.Response(200, json={"decision": "APPROVED"})
+        return httpx2.Response(200, json={"decision": "APPROVED", "activity_id": "act_1"})
 
     with client(approve) as qwed:
         qwed.verify_action("agent_1", ACTION, CONTEXT)
@@ -128,7 +129,20 @@ def test_an_error_without_a_decision_is_raised_with_its_code() -> None:
     assert raised.value.status == 422
 
 
-def test_registration_is_never_sent_twice() -> None:
+def test_a_lost_answer_to_a_registration_is_asked_for_again_under_the_same_key() -> None:
+    sent = []
+
+    def lose(request: httpx2.Request) -> httpx2.Response:
+        sent.append((request.headers["idempotency-key"], json.loads(request.content)))
+        raise httpx2.ReadTimeout("lost")
+
+    with client(lose) as qwed, pytest.raises(GatewayUnavailable):
+        qwed.register_agent("a", principal_id="p")
+
+    assert sent == [sent[0]] * 3
+
+
+def test_a_vote_is_never_sent_twice() -> None:
     sent = []
 
     def lose(request: httpx2.Request) -> httpx2.Response:
@@ -136,7 +150,7 @@ def test_registration_is_never_sent_twice() -> None:
         raise httpx2.ReadTimeout("lost")
 
     with client(lose) as qwed, pytest.raises(GatewayUnavailable):
-        qwed.register_agent("a", principal_id="p")
+        qwed.approve("apr_1")
 
     assert len(sent) == 1
 
@@ -148,7 +162,7 @@ def test_an_agents_own_requests_carry_its_token_and_the_rest_the_key() -> None:
         used.append(request.headers["authorization"])
         if request.url.path == "/agents/register":
             return httpx2.Response(201, json={"agent_id": "agent_1", "agent_token": "qwed_agent_t"})
-        return httpx2.Response(200, json={"decision": "APPROVED", "approvals": []})
+        return httpx2.Response(200, json={"decision": "APPROVED", "activity_id": "act_1", "approvals": []})
 
     with client(answer) as qwed:
         qwed.register_agent("a", principal_id="p")

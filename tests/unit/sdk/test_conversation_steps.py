@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.support.named_answers import naming
 
 from qwed_sdk import ActionDenied, AsyncQWEDClient, GatewayUnavailable, QWEDClient
 
@@ -45,7 +46,7 @@ class Script:
 
 
 def client(script: Callable[[httpx2.Request], httpx2.Response]) -> QWEDClient:
-    return QWEDClient("key", "http://gateway.test", max_tries=1, transport=httpx2.MockTransport(script))
+    return QWEDClient("key", "http://gateway.test", max_tries=1, transport=naming(script))
 
 
 def entry(step: int, decision: str = "APPROVED") -> dict[str, Any]:
@@ -54,7 +55,7 @@ def entry(step: int, decision: str = "APPROVED") -> dict[str, Any]:
 
 def test_only_what_was_committed_uses_a_number_up() -> None:
     denied = {"decision": "DENIED", "error": {"code": "QWED-AGENT-005", "message": "no"}}
-    pending = {"decision": "PENDING", "approval": {"id": "apr_1"}}
+    pending = {"decision": "PENDING", "activity_id": "act_2", "approval": {"id": "apr_1"}}
     script = Script(APPROVED, denied, pending, APPROVED)
     with client(script) as qwed:
         conversation = qwed.conversation("agent_1")
@@ -168,7 +169,7 @@ def test_actions_at_the_same_time_take_turns_under_asyncio() -> None:
     script = Script(APPROVED, APPROVED, APPROVED)
 
     async def scenario() -> None:
-        transport = httpx2.MockTransport(script)
+        transport = naming(script)
         async with AsyncQWEDClient("key", "http://gateway.test", transport=transport) as qwed:
             conversation = qwed.conversation("agent_1", agent_token="qwed_agent_t")
 

@@ -9,6 +9,7 @@ import pytest
 
 from qwed_sdk import AsyncQWEDClient, GatewayUnavailable
 from qwed_sdk.direct_transport import DirectTransport
+from qwed_sdk.questions import answer_name
 
 DECISION = b'{"decision":"APPROVED","activity_id":"act_1"}'
 ACTION = {"type": "calculate", "query": "2+2=4"}
@@ -17,6 +18,17 @@ ACTION = {"type": "calculate", "query": "2+2=4"}
 def answer(body: bytes = DECISION, head: bytes = b"HTTP/1.1 200 OK", *headers: bytes) -> bytes:
     lines = [head, b"content-type: application/json", b"content-length: %d" % len(body), *headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def _named(said: bytes, asked: bytes) -> bytes:
+    """With the question's name in its head, where it has one."""
+    first, end, body = said.partition(b"\r\n\r\n")
+    status = first.split(b" ")[1:2]
+    if not end or not status or not status[0].isdigit():
+        return said
+    key = asked.partition(b"Idempotency-Key: ")[2].partition(b"\r\n")[0].decode()
+    name = answer_name(key, int(status[0]), body)
+    return first + b"\r\nqwed-answer: " + name.encode() + end + body
 
 
 class Gateway:
@@ -39,7 +51,7 @@ class Gateway:
                 if said is None:
                     await asyncio.sleep(30)
                     return
-                writer.write(said)
+                writer.write(_named(said, head))
                 await writer.drain()
                 if self.closes:
                     return

@@ -44,4 +44,4 @@ def test_a_decision_names_the_corrected_action() -> None:
 
 def test_a_corrected_action_that_is_no_object_is_no_answer() -> None:
     with pytest.raises(GatewayUnavailable, match="corrected action"):
-        read_decision(Decision)(200, {"decision": "PENDING", "corrected_action": "rm"})
+        read_decision(Decision, "execute_code")(200, {"decision": "PENDING", "corrected_action": "rm"})

@@ -19,14 +19,14 @@ from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.approvals.separate_approvers import separation_refusal
-from qwed.gateway.decide.doors import redeem_grant, weigh_edit
+from qwed.gateway.decide.doors import decide_once, redeem_grant, weigh_edit
 from qwed.gateway.decide.record import evidence_for_people
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
-from qwed.gateway.kernel.records import Activity, Record
+from qwed.gateway.kernel.records import Activity, Record, Remembered
 from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, convert, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
@@ -236,9 +236,11 @@ def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
     return msgspec.structs.replace(agent, trust_level=level)
 
 
-async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
+async def redeem(
+    services: Services, caller: Caller, approval_id: str, raw: Any, key: bytes | None = None
+) -> Answer | Remembered:
     """Use a grant: suspension, permissions, unknown outcomes and the budget are checked again, the budget is
-    charged, and the answer attests."""
+    charged, and the answer attests. Repeated under its key, it gets the recorded answer."""
     require_own_or_scope(caller, Scope.VERIFY)
     convert(raw, RedeemBody)
     action = _read_action(raw["action"])
@@ -246,11 +248,24 @@ async def redeem(services: Services, caller: Caller, approval_id: str, raw: Any)
     agent = await services.store.agent(approval.agent_id)
     if agent is None:
         raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
+    return await decide_once(
+        services, agent, key, lambda: _use(services, caller, agent, approval, action, key)
+    )
+
+
+async def _use(
+    services: Services,
+    caller: Caller,
+    agent: Agent,
+    approval: Approval,
+    action: Action,
+    key: bytes | None,
+) -> Answer:
     now_ms = services.clock.now_ms()
     used = redeemed(approval, action_hash(action), services.policy.version, now_ms)
     if isinstance(used, Refusal):
         raise RequestError(used)
-    return await redeem_grant(services, caller, agent, used, action)
+    return await redeem_grant(services, caller, agent, used, action, key)
 
 
 async def _grant(services: Services, caller: Caller, approval_id: str) -> Approval:

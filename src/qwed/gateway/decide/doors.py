@@ -47,7 +47,7 @@ async def verify_action(
             presented=request.presented,
         )
 
-    return await _decide_once(services, caller, agent_id, request.idempotency, case_of)
+    return await _decide_for(services, caller, agent_id, request.idempotency, case_of)
 
 
 async def verify_tool(
@@ -72,7 +72,7 @@ async def verify_tool(
             assessment=assess_tool(services.policy, agent, request.tool_name, parameters),
         )
 
-    return await _decide_once(services, caller, agent_id, request.idempotency, case_of)
+    return await _decide_for(services, caller, agent_id, request.idempotency, case_of)
 
 
 def _add_justification(request: ToolRequest) -> Any:
@@ -83,7 +83,12 @@ def _add_justification(request: ToolRequest) -> Any:
 
 
 async def redeem_grant(
-    services: Services, caller: Caller, agent: Agent, grant: Approval, action: Action
+    services: Services,
+    caller: Caller,
+    agent: Agent,
+    grant: Approval,
+    action: Action,
+    idempotency: bytes | None = None,
 ) -> Answer:
     """`grant` as it is once it is used, for exactly this action."""
     case = open_case(
@@ -96,6 +101,7 @@ async def redeem_grant(
         context={"conversation_id": grant.conversation_id, "step_number": grant.step},
         charge=Charge(NanoUsd(grant.cost_nano), grant.tokens),
         now_ms=grant.redeemed_ms,
+        idempotency=idempotency,
         require_attestation=True,
         approval=grant,
         place=Place(*grant.place) if grant.place is not None else None,
@@ -123,25 +129,33 @@ async def weigh_edit(
     return await decide(case, Live(services), leave_unrecorded)
 
 
-async def _decide_once(
+async def _decide_for(
     services: Services,
     caller: Caller,
     agent_id: AgentId,
     key: bytes | None,
     case_of: Callable[[Agent], Case],
 ) -> Answer | Remembered:
-    """A request repeated under its key gets the recorded answer (looked up before check 4)."""
     agent = await visible_agent(services, caller, agent_id)
     if agent is None:  # 2
         return deny_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
     if key is None:
         return await _decide_and_record(services, case_of(agent))
+    return await decide_once(services, agent, key, lambda: _decide_and_record(services, case_of(agent)))
+
+
+async def decide_once(
+    services: Services, agent: Agent, key: bytes | None, decide_now: Callable[[], Awaitable[Answer]]
+) -> Answer | Remembered:
+    """A request repeated under its key gets the recorded answer (looked up before check 4)."""
+    if key is None:
+        return await decide_now()
 
     async def recall_or_decide() -> Answer | Remembered:
         recorded = await services.store.recall(agent.agent_id, key, services.clock.now_ms())
         if recorded is not None and agent.status is AgentStatus.ACTIVE:
             return recorded
-        return await _decide_and_record(services, case_of(agent))
+        return await decide_now()
 
     return await services.repeats.do((agent.agent_id, key), recall_or_decide)
 
