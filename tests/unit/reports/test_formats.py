@@ -264,8 +264,8 @@ def test_without_its_library_a_pdf_is_refused_with_what_to_install(world, report
     monkeypatch.delitem(sys.modules, "qwed.reports.as_pdf")
     monkeypatch.setattr(builtins, "__import__", without)
 
-    with pytest.raises(RendererMissing, match=r"pip install 'qwed\[reports\]'"):
+    with pytest.raises(RendererMissing, match=r"pip install 'qwed-gateway\[reports\]'"):
         render(report, ReportFormat.PDF)
     refused = world.call("GET", "/compliance-report", params={"format": "pdf"}, key=OPERATOR_KEY)
     assert refused.status_code == 422
-    assert "qwed[reports]" in refused.json()["error"]["message"]
+    assert "qwed-gateway[reports]" in refused.json()["error"]["message"]
