@@ -33,7 +33,7 @@ _HELP = {
     "provenance": "Where data came from: who, transformed, complete, graph.",
     "report": "Write a compliance report: JSON, CSV or PDF.",
     "serve": "Start the gateway.",
-    "signing-key": "Show, rotate or revoke the key that signs.",
+    "signing-key": "Create, show, rotate or revoke the key that signs.",
     "simulate": "What trust scores do to honest and hostile agents over weeks.",
     "state": "Check and commit an agent's state file.",
     "tools": "Propose a policy for tools that were refused as unknown.",
