@@ -221,7 +221,7 @@ import os, pathlib, sys
 from qwed.ect.keys import generate, load_file
 generate()  # loads what the other user may not read
 os.setgroups([]), os.setgid({CONTAINER}), os.setuid({CONTAINER})
-print(load_file(pathlib.Path(sys.argv[1])).kid)
+print(load_file(pathlib.Path(sys.argv[1])).algorithm)
 """
 
 
