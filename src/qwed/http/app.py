@@ -157,7 +157,8 @@ class Application:
         route = request.scope["route_pattern"]
         with self._tracing.request(request.method, route, request.headers) as span:
             response = await self._respond(endpoint, request)
-            self._tracing.answered(span, response.status_code, request.scope["noted"])
+            noted = request.scope["noted"]
+            self._tracing.answered(span, response.status_code, noted, request.path_params)
             return response
 
     async def _respond(self, endpoint: Endpoint, request: Request) -> Response:

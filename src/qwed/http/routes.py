@@ -164,7 +164,8 @@ class Api:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
         self._metrics.decision(decision, code)
-        request.scope["noted"].update(decision=decision, code=code, **(answer.log or {}))
+        noted = {"decision": decision, "code": code, "activity_id": answer.body.get("activity_id", "")}
+        request.scope["noted"].update(noted, **(answer.log or {}))
         response = response_of(answer)
         if (token := answer.body.get("execution_context")) is not None:
             response.headers[EXECUTION_CONTEXT] = token
