@@ -250,7 +250,7 @@ def _unavailable(component: str) -> Response:
     """Names what a person has to look at; the reason is for the log and for /ready."""
     message = "the store cannot record this now, so nothing was decided; retry later"
     if component != StoreUnavailable.component:
-        message = f"{component.capitalize()} does not answer, so nothing is let through; retry later"
+        message = f"{component.capitalize()} does not answer, so nothing is allowed; retry later"
     response = refusal_response(Code.STORE_UNAVAILABLE, message, details={"component": component})
     response.headers["Retry-After"] = "1"
     return response
