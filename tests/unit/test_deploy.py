@@ -16,6 +16,7 @@ from tests.support.server import qwed
 
 from qwed.cli.serve import serve
 from qwed.ect.keys import is_private
+from qwed.gateway.kernel.integrity import Integrity
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS
 from qwed.http.shedding import Gate
@@ -270,22 +271,31 @@ def test_the_unit_reloads_by_replacing_workers():
     assert service["User"] != "root" and service["NoNewPrivileges"] == "yes"
 
 
-def test_the_dashboard_asks_for_metrics_that_exist():
-    dashboard = json.loads((DEPLOY / "grafana" / "qwed.json").read_text())
+def existing_metrics():
     metrics = Metrics("1", "p")
     metrics.watch(Gate())
+    metrics.watch_rows(Integrity())
+    metrics.waiting = 1
     metrics.decision("APPROVED", "")
     metrics.request("/x", 200, 0.1)
-    there = set(re.findall(r"^(qwed_\w+)", metrics.text().decode(), re.MULTILINE))
-    asked = {
-        name
-        for panel in dashboard["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"\bqwed_\w+", target["expr"])
-    }
+    return set(re.findall(r"^(qwed_\w+)", metrics.text().decode(), re.MULTILINE))
 
-    assert asked and asked <= there
-    routes = {operation.path for operation in OPERATIONS}
-    for panel in dashboard["panels"]:
-        for target in panel["targets"]:
-            assert set(re.findall(r'route="([^"]+)"', target["expr"])) <= routes
+
+def questions_of_the_dashboard():
+    dashboard = json.loads((DEPLOY / "grafana" / "qwed.json").read_text())
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def questions_of_the_alerts():
+    (rules,) = documents(DEPLOY / "prometheus" / "qwed-alerts.yaml")
+    return [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("questions", [questions_of_the_dashboard, questions_of_the_alerts])
+def test_what_grafana_and_the_alerts_ask_for_exists(questions):
+    asked = questions()
+    names = {name for question in asked for name in re.findall(r"\bqwed_\w+", question)}
+    routes = {route for question in asked for route in re.findall(r'route="([^"]+)"', question)}
+
+    assert names and names <= existing_metrics()
+    assert routes <= {operation.path for operation in OPERATIONS}

@@ -653,8 +653,17 @@ class Api:
             caller = await self._gatekeeper.caller(request)
             if not caller.is_operator:
                 raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
+        self._metrics.waiting = await self._count_waiting()
         text = await asyncio.to_thread(self._metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _count_waiting(self) -> int | None:
+        """Metrics are there also when the store is not: then least of all should they be missing."""
+        services = self._services
+        try:
+            return await services.store.count_waiting(None, services.clock.now_ms())
+        except StoreUnavailable:
+            return None
 
 
 class _Acting(msgspec.Struct, frozen=True):
