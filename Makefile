@@ -1,10 +1,10 @@
-# Everything a person needs: setup, serve, demo, test, check, nightly, long, bench, docs.
+# Everything a person needs: setup, dist, serve, demo, test, check, nightly, long, bench, docs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup walk soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup dist walk soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make agentdojo    replay AgentDojo's tasks through the gateway"
 	@echo "make conformance  run the public vectors and the documents' snippets, and print a table"
 	@echo "make docs         build the documentation into build/site; warnings are errors"
+	@echo "make dist         build the wheel into dist/, to install anywhere"
 	@echo "make setup        build $(VENV)"
 
 setup: $(READY)
@@ -87,6 +88,12 @@ docs: $(READY)
 	$(BIN)/python scripts/generate-reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
 	@echo "read it: $(BIN)/python -m http.server -d build/site 8001, then http://127.0.0.1:8001"
+
+# One wheel: the one that was built before would be installed by a pattern.
+dist: $(READY)
+	@rm -rf dist
+	@$(BIN)/uv build --quiet --wheel --out-dir dist . || $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py

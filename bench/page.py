@@ -107,7 +107,8 @@ def _peers(peers: Mapping[str, Any]) -> list[str]:
     if "guards_install_mb" in rows["QWED"]:
         lines += [
             "",
-            f"QWED is `qwed[server]`; `qwed[guards]` alone is {rows['QWED']['guards_install_mb']:.0f} MB.",
+            "QWED is `qwed-gateway[server]`; `qwed-gateway[guards]` alone is "
+            f"{rows['QWED']['guards_install_mb']:.0f} MB.",
         ]
     lines += ["", *(f"![{title}](benchmarks/{name})" for name, (title, _) in PLOTS.items()), ""]
     return [*lines, *_http(rows), *_differences(peers)]

@@ -5,7 +5,11 @@ Names are imported when they are first used, so that `import qwed` costs next to
 """
 
 import importlib
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from qwed.installation import describe_intrusion
 
 if TYPE_CHECKING:
     from qwed.domain.registry import ACTION_ENGINES, TOOL_RISK_LEVELS
@@ -35,6 +39,9 @@ _HOMES = {
     "ToolApprovalSystem": "qwed.domain.tools",
 }
 
+if _intrusion := describe_intrusion(Path(__file__).parents[1]):
+    warnings.warn(_intrusion, RuntimeWarning, stacklevel=2)
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
@@ -42,7 +49,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     except ModuleNotFoundError as missing:
-        message = f"qwed.{name} needs {missing.name}: pip install 'qwed[server]'"
+        message = f"qwed.{name} needs {missing.name}: pip install 'qwed-gateway[server]'"
         raise ModuleNotFoundError(message, name=missing.name) from missing
     globals()[name] = value
     return value

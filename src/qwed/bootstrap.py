@@ -244,7 +244,7 @@ def _open_shared(database: PostgresUrl, signing_key: Path, policy: Policy, issue
     try:
         from qwed.stores.postgres import DatabaseClock, PostgresTurns, open_postgres  # noqa: PLC0415
     except ImportError:
-        raise CannotStart("PostgreSQL needs an extra: pip install 'qwed[postgres]'") from None
+        raise CannotStart("PostgreSQL needs an extra: pip install 'qwed-gateway[postgres]'") from None
     clock = DatabaseClock()
     ring = open_ring(signing_key, issuer)
     store = open_postgres(database.reveal(), policy, clock, ring)
@@ -257,7 +257,7 @@ def _open_commons(redis: Secret | None, clock: Clock) -> Commons:
     try:
         from qwed.stores.redis import RedisCommons  # noqa: PLC0415
     except ImportError:
-        raise CannotStart("Redis needs an extra: pip install 'qwed[redis]'") from None
+        raise CannotStart("Redis needs an extra: pip install 'qwed-gateway[redis]'") from None
     return RedisCommons(redis.reveal())
 
 

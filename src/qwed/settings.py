@@ -251,6 +251,17 @@ def _read_key(text: str) -> Secret:
     return Secret(text)
 
 
+def _read_operator_key(text: str) -> Secret:
+    """An example that nobody replaced is a key that everybody knows."""
+    key = _read_key(text)
+    plain = re.sub(r"[^a-z]", "", text.lower())
+    if any(word in plain for word in _PLACEHOLDERS) or len(set(text)) < MIN_KEY_LENGTH // 2:
+        raise ValueError(
+            "this is an example, not a key: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return key
+
+
 def _read_smtp(text: str) -> Smtp:
     """Raises `ValueError`, in which nothing of the text is repeated."""
     parts = urllib.parse.urlsplit(text)
@@ -290,6 +301,15 @@ _PORT: Final = re.compile(r"[0-9]{1,5}")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+(?=://)|[Ff][Ii][Ll][Ee](?=:)):")
 _BASE_URL: Final = re.compile(r"https?://[^\s/?#@\\]+(?:/[^\s?#\\]*)?")
 _KEY: Final = re.compile(rf"[!-~]{{{MIN_KEY_LENGTH},512}}")
+_PLACEHOLDERS: Final = (
+    "changeme",
+    "replaceme",
+    "placeholder",
+    "yourkey",
+    "youroperatorkey",
+    "operatorkeyhere",
+    "insertkey",
+)
 _SMTP_PORTS: Final = {"smtps": 465, "smtp": 587, "smtp+plain": 25}
 _SENDER: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -309,7 +329,12 @@ SETTINGS: Final = (
     Setting("QWED_WORKERS", "workers", _read_workers, "processes; more than one need PostgreSQL", "1"),
     Setting("QWED_CONFIG", "config", _read_path, "policy file", "the built-in policy"),
     Setting(
-        "QWED_OPERATOR_KEY", "operator_key", _read_key, "first operator key", "made at first start", True
+        "QWED_OPERATOR_KEY",
+        "operator_key",
+        _read_operator_key,
+        "first operator key",
+        "made at first start",
+        True,
     ),
     Setting("QWED_BASE_URL", "base_url", _read_base_url, "gateway the command line speaks to", "none"),
     Setting("QWED_API_KEY", "api_key", _read_key, "key the command line sends to it", "none", True),

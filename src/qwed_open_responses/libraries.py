@@ -9,5 +9,5 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
-        message = f"the guards need {missing.name}: pip install 'qwed[guards]'"
+        message = f"the guards need {missing.name}: pip install 'qwed-gateway[guards]'"
         raise ModuleNotFoundError(message, name=missing.name) from missing

@@ -262,7 +262,7 @@ def test_a_denial_with_its_note_is_on_record(page, visit, server):
     agent = an_agent(server)
     approval_id = waiting(server, agent)
     page.goto(visit.url(f"/dashboard/inbox/{approval_id}"))
-    page.get_by_role("button", name="Deny").click()
+    page.get_by_role("button", name="Deny", exact=True).click()
     page.get_by_label("Note").fill("not this week")
     page.get_by_role("dialog").get_by_role("button", name="Deny").click()
     expect(page.get_by_role("status").filter(has_text="denied")).to_be_visible()
@@ -300,8 +300,6 @@ def test_the_keyboard_alone_is_enough(page, visit, server):
     page.keyboard.press("g")
     page.keyboard.press("i")
     expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
-    expect(page.locator(f"[data-id='{other}']")).to_be_visible()
-    page.keyboard.press("j")
     expect(page.locator(f"[data-id='{other}'][aria-current]")).to_be_visible()
     page.keyboard.press("j")
     expect(page.locator(f"[data-id='{approval_id}'][aria-current]")).to_be_visible()
@@ -502,10 +500,10 @@ def test_a_search_is_an_address(page, visit, server):
     ask(server, agent, {"type": "calculate", "query": "1+1"})
     ask(server, agent, {"type": "beam_up", "query": "scotty"}, 2)
     page.goto(visit.url("/dashboard/search"))
-    page.get_by_label("Agent id").fill(agent["agent_id"])
+    page.get_by_label("Agent", exact=True).fill(agent["agent_id"])
     page.get_by_label("Decision").select_option("DENIED")
     page.get_by_label("Text").fill("scotty")
-    page.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Search", exact=True).click()
     rows = page.locator(".results tbody tr")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("beam_up")
@@ -521,7 +519,7 @@ def test_a_search_is_an_address(page, visit, server):
     expect(rows).to_have_count(1)
     expect(page.get_by_label("Text")).to_have_value("scotty")
     page.get_by_label("Text").fill("nowhere at all")
-    page.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Search", exact=True).click()
     expect(page.get_by_text("Nothing found")).to_be_visible()
     page.go_back()
     expect(rows).to_have_count(1)
@@ -570,7 +568,7 @@ def test_markup_in_everything_an_agent_says_is_shown_as_text(page, visit, server
         )
         assert page.evaluate("window.hurt") is None
     page.goto(visit.url(f"/dashboard/inbox/{approval_id}"))
-    page.get_by_role("button", name="Deny").click()
+    page.get_by_role("button", name="Deny", exact=True).click()
     page.get_by_label("Note").fill(f"note{PAYLOAD}")
     page.get_by_role("dialog").get_by_role("button", name="Deny").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -608,6 +606,9 @@ def every_page(server):
         f"/dashboard/agents/{agent['agent_id']}?conversation=today",
         f"/dashboard/decisions/{denied['activity_id']}",
         "/dashboard/search",
+        "/dashboard/budgets",
+        "/dashboard/keys",
+        "/dashboard/webhooks",
     ]
 
 

@@ -2,30 +2,65 @@
 
 import configparser
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from tests.support.server import qwed
 
 from qwed.cli.serve import serve
+from qwed.ect.keys import is_private
+from qwed.gateway.kernel.integrity import Integrity
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS
 from qwed.http.shedding import Gate
-from qwed.settings import SETTINGS
+from qwed.policy import load_policy
+from qwed.settings import SETTINGS, read_settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPTIONS = {option for parameter in serve.params for option in parameter.opts}
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+EVERYTHING = (
+    "autoscaling.enabled=true,ingress.enabled=true,serviceMonitor.enabled=true,image.digest=sha256:12"
+)
+HELM = Path(sys.executable).parent / "helm"
+#: The user and group of the container.
+CONTAINER = 10001
+
+
+def read(text):
+    return [document for document in YAML(typ="safe", pure=True).load_all(text) if document]
 
 
 def documents(path):
-    return [document for document in YAML(typ="safe", pure=True).load_all(path.read_text()) if document]
+    return read(path.read_text())
 
 
 def all_objects():
     return [document for path in MANIFESTS for document in documents(path)]
+
+
+def helm(*arguments):
+    return subprocess.run([HELM, *arguments], capture_output=True, text=True, cwd=DEPLOY.parent)
+
+
+def rendered(*values):
+    chosen = [word for value in values for word in ("--set", value)]
+    done = helm("template", "qwed", "deploy/helm", *chosen)
+    assert done.returncode == 0, done.stderr
+    return read(done.stdout)
+
+
+def of_kind(kind, objects):
+    (found,) = [each for each in objects if each["kind"] == kind]
+    return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -53,7 +88,7 @@ def test_every_setting_and_option_in_a_file_exists(path):
             "--maxmemory",
             "--maxmemory-policy",
         }
-        foreign |= {"--from-file"}
+        foreign |= {"--from-file", "--out"}
         assert given - foreign <= OPTIONS
 
 
@@ -102,12 +137,109 @@ def test_labels_secrets_and_configuration_fit_together():
     for each in all_objects():
         if each["kind"] == "Service":
             assert each["spec"]["selector"].items() <= labels.items()
-    names = {(each["kind"], each["metadata"]["name"]) for each in all_objects()}
     (container,) = pod["containers"]
-    for source in container["envFrom"]:
-        assert ("Secret", source["secretRef"]["name"]) in names
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+# --- the chart ---------------------------------------------------------------------------------------------
+
+
+def test_the_chart_has_no_fault_that_helm_knows():
+    done = helm("lint", "--strict", "deploy/helm")
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_plain_manifests_are_what_the_chart_makes_of_its_defaults():
+    assert all_objects() == rendered()
+
+
+def test_the_chart_has_what_a_platform_expects():
+    kinds = [each["kind"] for each in rendered(EVERYTHING)]
+
+    assert sorted(kinds) == [
+        "ConfigMap",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "Ingress",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Service",
+        "ServiceMonitor",
+    ]
+
+
+def test_a_digest_wins_over_the_tag():
+    (container,) = of_kind("Deployment", rendered(EVERYTHING))["spec"]["template"]["spec"]["containers"]
+
+    assert container["image"] == "qwed@sha256:12"
+
+
+def test_applying_the_files_again_replaces_no_secret():
+    assert "Secret" not in {each["kind"] for each in (*all_objects(), *rendered(EVERYTHING))}
+
+
+def test_our_own_reader_accepts_the_policy_that_is_mounted():
+    policy = of_kind("ConfigMap", all_objects())["data"]["qwed.yaml"]
+
+    assert f"max_steps: {load_policy(policy, 'qwed.yaml').loops.max_steps}" in policy
+
+
+def test_only_named_peers_reach_the_gateway_and_it_reaches_only_named_ports():
+    policy = of_kind("NetworkPolicy", all_objects())["spec"]
+
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    assert all(rule["from"] and all(peer for peer in rule["from"]) for rule in policy["ingress"])
+    assert all(rule["ports"] for rule in (*policy["ingress"], *policy["egress"]))
+
+
+def test_the_gateway_is_told_whose_forwarded_addresses_it_may_believe():
+    _, pod = the_pod()
+    given = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+    missing = helm("template", "qwed", "deploy/helm", "--set", "proxyAddresses=")
+
+    assert read_settings({**given, "QWED_BEHIND_PROXY": "true"}).proxy_addresses
+    assert "proxyAddresses" in missing.stderr and missing.returncode != 0
+    for file in ("Dockerfile", "compose.yaml"):
+        assert "QWED_PROXY_ADDRESSES" in (DEPLOY / file).read_text()
+
+
+def test_the_pod_may_read_the_key_as_it_is_mounted():
+    _, pod = the_pod()
+    (mode,) = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
+    # YAML 1.2 reads 0440 as it stands; Kubernetes, as octal.
+    mode = int(str(mode), 8) if mode == 440 else mode
+
+    assert pod["securityContext"]["fsGroup"] == CONTAINER
+    assert is_private(mode, owner=0, reader=CONTAINER)
+    assert not is_private(mode | 0o004, owner=0, reader=CONTAINER)
+    assert not is_private(mode, owner=CONTAINER, reader=CONTAINER)
+
+
+OPEN_AS_THE_POD = f"""
+import os, pathlib, sys
+from qwed.ect.keys import generate, load_file
+generate()  # loads what the other user may not read
+os.setgroups([]), os.setgid({CONTAINER}), os.setuid({CONTAINER})
+print(load_file(pathlib.Path(sys.argv[1])).algorithm)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand a file to another user")
+def test_a_process_with_the_rights_of_the_pod_opens_the_key():
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        folder.chmod(0o755)
+        key = folder / "qwed.key"
+        made = qwed("signing-key", "create", "--out", str(key), cwd=folder)
+        os.chown(key, 0, CONTAINER)
+        key.chmod(0o440)
+        opened = subprocess.run([sys.executable, "-c", OPEN_AS_THE_POD, key], capture_output=True, text=True)
+    finally:
+        shutil.rmtree(folder)
+
+    assert opened.stdout.strip() and opened.stdout.strip() in made.stdout, opened.stderr + made.stderr
 
 
 def test_compose_starts_the_gateway_after_what_it_needs():
@@ -139,22 +271,31 @@ def test_the_unit_reloads_by_replacing_workers():
     assert service["User"] != "root" and service["NoNewPrivileges"] == "yes"
 
 
-def test_the_dashboard_asks_for_metrics_that_exist():
-    dashboard = json.loads((DEPLOY / "grafana" / "qwed.json").read_text())
+def existing_metrics():
     metrics = Metrics("1", "p")
     metrics.watch(Gate())
+    metrics.watch_rows(Integrity())
+    metrics.waiting = 1
     metrics.decision("APPROVED", "")
     metrics.request("/x", 200, 0.1)
-    there = set(re.findall(r"^(qwed_\w+)", metrics.text().decode(), re.MULTILINE))
-    asked = {
-        name
-        for panel in dashboard["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"\bqwed_\w+", target["expr"])
-    }
+    return set(re.findall(r"^(qwed_\w+)", metrics.text().decode(), re.MULTILINE))
 
-    assert asked and asked <= there
-    routes = {operation.path for operation in OPERATIONS}
-    for panel in dashboard["panels"]:
-        for target in panel["targets"]:
-            assert set(re.findall(r'route="([^"]+)"', target["expr"])) <= routes
+
+def questions_of_the_dashboard():
+    dashboard = json.loads((DEPLOY / "grafana" / "qwed.json").read_text())
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def questions_of_the_alerts():
+    (rules,) = documents(DEPLOY / "prometheus" / "qwed-alerts.yaml")
+    return [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("questions", [questions_of_the_dashboard, questions_of_the_alerts])
+def test_what_grafana_and_the_alerts_ask_for_exists(questions):
+    asked = questions()
+    names = {name for question in asked for name in re.findall(r"\bqwed_\w+", question)}
+    routes = {route for question in asked for route in re.findall(r'route="([^"]+)"', question)}
+
+    assert names and names <= existing_metrics()
+    assert routes <= {operation.path for operation in OPERATIONS}

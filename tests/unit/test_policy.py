@@ -333,7 +333,9 @@ def test_a_rule_that_needs_a_missing_library_says_what_to_install(monkeypatch: p
 
     monkeypatch.setattr(importlib, "import_module", missing)
 
-    assert mistake("sql: {default_dialect: mysql}").endswith("needs sqlglot: pip install 'qwed[engines]'")
+    assert mistake("sql: {default_dialect: mysql}").endswith(
+        "needs sqlglot: pip install 'qwed-gateway[engines]'"
+    )
 
 
 def test_the_file_knows_every_kind_of_check():

@@ -187,6 +187,16 @@ def test_an_unusable_key_is_refused_without_being_shown(key: str):
         assert "visible ASCII" in mistake
 
 
+@pytest.mark.parametrize(
+    "key", ["change-me-to-a-long-random-key", "ChangeMe123456", "<your-operator-key>", "aaaaaaaaaaaa"]
+)
+def test_an_example_that_nobody_replaced_is_no_operator_key(key: str):
+    (mistake,) = mistakes_of({"QWED_OPERATOR_KEY": key})
+
+    assert key not in mistake
+    assert "this is an example, not a key" in mistake
+
+
 def test_a_short_operator_key_is_accepted_with_a_warning():
     settings = read_settings({"QWED_OPERATOR_KEY": "operator-key"})
 

@@ -40,7 +40,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
-        sys.exit(f"the qwed command needs {error.name}: pip install 'qwed[server]'")
+        sys.exit(f"the qwed command needs {error.name}: pip install 'qwed-gateway[server]'")
     run()
 
 

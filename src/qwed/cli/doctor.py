@@ -1,6 +1,8 @@
 """`qwed doctor`: what is wrong with this installation, and how to fix it."""
 
 import asyncio
+import base64
+import hashlib
 import importlib.metadata
 import os
 import sqlite3
@@ -13,10 +15,12 @@ import click
 import httpx2
 import msgspec
 
+import qwed
 from qwed import __version__
 from qwed.cli.serve import policy_path
 from qwed.cli.shared import print_json
 from qwed.guards.startup import StartupHookGuard, accept, load_accepted
+from qwed.installation import DISTRIBUTION, PACKAGES, REMEDY, describe_intrusion
 from qwed.settings import MEMORY, PostgresUrl, Settings, SettingsError, read_settings
 from qwed.stores.errors import DatabaseUnusable
 
@@ -89,7 +93,7 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 def _libraries(settings: Settings) -> Iterator[Finding]:
     missing = [name for name in _LIBRARIES if not _is_installed(name)]
     if missing:
-        fix = "pip install 'qwed[server]'"
+        fix = "pip install 'qwed-gateway[server]'"
         yield Finding("libraries", WRONG, f"missing {', '.join(missing)}: their engines prove nothing", fix)
     else:
         yield Finding("libraries", OK, "all engines can be loaded")
@@ -101,6 +105,45 @@ def _is_installed(name: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _installation(settings: Settings) -> Iterator[Finding]:
+    folder = Path(qwed.__file__).parents[1]
+    replaced = _replaced_files()
+    if intrusion := describe_intrusion(folder):
+        yield Finding("installation", WRONG, intrusion.removesuffix(f": {REMEDY}"), REMEDY)
+    elif not replaced:
+        yield Finding("installation", OK, f"{DISTRIBUTION} {__version__} in {folder}")
+    if replaced:
+        some = ", ".join(replaced[:3]) + (f" and {len(replaced) - 3} more" if len(replaced) > 3 else "")
+        yield Finding("installation", WRONG, f"not as it was installed: {some}", REMEDY)
+    for owner in _owners_of_the_command() - {DISTRIBUTION}:
+        says = f"the command qwed belongs to {owner}; python -m qwed is always ours"
+        yield Finding("installation", WRONG, says, REMEDY)
+
+
+def _replaced_files() -> list[str]:
+    """Files of ours whose content is not the one that was installed; none where we run from a checkout."""
+    try:
+        files = importlib.metadata.files(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    ours = (file for file in files if file.parts[0] in PACKAGES and file.hash)
+    return [str(file) for file in ours if not _is_as_listed(file)]
+
+
+def _is_as_listed(file: importlib.metadata.PackagePath) -> bool:
+    assert file.hash is not None
+    try:
+        digest = hashlib.new(file.hash.mode, Path(file.locate()).read_bytes()).digest()
+    except OSError:
+        return False
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=") == file.hash.value
+
+
+def _owners_of_the_command() -> set[str]:
+    found = importlib.metadata.entry_points(group="console_scripts", name="qwed")
+    return {point.dist.name for point in found if point.dist is not None}
 
 
 def _startup(settings: Settings) -> Iterator[Finding]:
@@ -201,6 +244,7 @@ def _gateway(settings: Settings) -> Iterator[Finding]:
 
 _CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
     _python,
+    _installation,
     _sqlite,
     _libraries,
     _startup,

@@ -17,29 +17,29 @@ from qwed.settings import SettingsError
 #: One line per command, so that `--help` loads none of them.
 _HELP = {
     "activity": "Read an agent's audit trail: list, tail.",
-    "agents": "Your agents: list, show, register, suspend, complain, reactivate.",
-    "approvals": "What waits for you: list, show, approve, deny, watch.",
+    "agents": "Manage agents: list, show, register, suspend, complain, reactivate.",
+    "approvals": "Answer what waits for a person: list, show, approve, deny, watch.",
     "attest": "Check an attestation with its issuer's public keys.",
     "doctor": "Say what is wrong with this installation and how to fix it.",
-    "ect": "Execution context tokens: inspect, verify, issue.",
+    "ect": "Inspect, verify and issue execution context tokens.",
     "guard": "Check an agent's output with guards.",
-    "keys": "API keys: create, list, revoke.",
+    "keys": "Manage API keys: create, list, revoke.",
     "ledger": "Verify, export and prove the record.",
-    "mcp": "The Model Context Protocol: proxy, pin, serve.",
+    "mcp": "Protect MCP servers: proxy, pin, serve.",
     "migrate": "Move a SQLite store to PostgreSQL.",
     "policy": "Check a policy file and explain what is in force.",
     "redact": "Erase what old entries say; the ledger still verifies.",
-    "profile": "Which assurance is in force here, and why.",
-    "provenance": "Where data came from: who, transformed, complete, graph.",
+    "profile": "Show which assurance profile is in force, and why.",
+    "provenance": "Ask where data came from: who, transformed, complete, graph.",
     "report": "Write a compliance report: JSON, CSV or PDF.",
     "serve": "Start the gateway.",
-    "signing-key": "Show, rotate or revoke the key that signs.",
-    "simulate": "What trust scores do to honest and hostile agents over weeks.",
+    "signing-key": "Create, show, rotate or revoke the key that signs.",
+    "simulate": "Simulate trust scores of honest and hostile agents over weeks.",
     "state": "Check and commit an agent's state file.",
     "tools": "Propose a policy for tools that were refused as unknown.",
-    "trust": "How far an agent is trusted, and why: show, history, explain, set, request.",
+    "trust": "Show and change how far an agent is trusted: show, history, explain, set, request.",
     "verify": "Verify one action, or ask one engine.",
-    "webhooks": "Who is told, and whether it arrived: list, add, remove, deliveries, test.",
+    "webhooks": "Notify other systems and see what arrived: list, add, remove, deliveries, test.",
     "workspace": "Snapshot, diff and roll back a workspace.",
 }
 
@@ -61,13 +61,13 @@ class LazyGroup(CommandGroup):
 @click.group(cls=LazyGroup)
 @click.version_option(__version__, prog_name="qwed")
 def cli() -> None:
-    """QWED stands between AI agents and the world: it proves, decides, records, and then answers.
+    """Stop an AI agent before it drops a table, overspends or loops, and prove later what it did.
 
     \b
     First steps:
       qwed serve                       start a gateway on 127.0.0.1:8000
       qwed verify math "15% of 200 = 30"
-      qwed doctor                      what is wrong here, and how to fix it
+      qwed doctor                      say what is wrong, and how to fix it
     """
 
 

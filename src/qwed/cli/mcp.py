@@ -24,7 +24,7 @@ from qwed_sdk.mcp.results import CATEGORIES, Do, Policy
 from qwed_sdk.mcp.sessions import CannotList, ProxySettings, Upstream, list_tools, serve_session, serve_stdio
 from qwed_sdk.tool_map import ToolAs
 
-_NEEDS_SDK = "this needs the MCP SDK: pip install 'qwed[mcp]'"
+_NEEDS_SDK = "this needs the MCP SDK: pip install 'qwed-gateway[mcp]'"
 
 
 @click.group(cls=CommandGroup)

@@ -1,5 +1,6 @@
 """`qwed serve`: the gateway over HTTP."""
 
+import functools
 import ipaddress
 import sys
 import threading
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qwed import __version__
 from qwed.domain.bounds import Proxies
 from qwed.gateway.kernel.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
-from qwed.settings import Settings, read_settings
+from qwed.settings import Settings, environment, read_settings
 
 if TYPE_CHECKING:
     from qwed.http.workers import Inherited
@@ -122,6 +124,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
     from qwed.http.workers import Inherited  # noqa: PLC0415
 
     inherited = Inherited(inherit) if inherit is not None else None
+    end_traces = _traces()
     services = _built(settings)
     log = EventLog(settings.log_level)
     for warning in profile_warnings(services):
@@ -133,6 +136,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
     def close() -> None:
         background.stop()
         bootstrap.close(services)
+        end_traces()
 
     proxies = Proxies(settings.behind_proxy, settings.proxy_addresses)
     bounds = within_descriptors(settings, lambda why: log.write("warning", "descriptors", reason=why))
@@ -160,6 +164,17 @@ def _serve(settings: Settings, inherit: str | None) -> int:
     finally:
         close()
     return 0
+
+
+def _traces() -> Callable[[], None]:
+    from qwed.http.tracing import CannotTrace, start_traces  # noqa: PLC0415 - an extra
+
+    try:
+        end = start_traces(environment(), __version__)
+    except CannotTrace as error:
+        raise click.ClickException(str(error)) from None
+    # Asked for when the server closes and when it is left: only once is there something to send.
+    return functools.cache(end) if end is not None else lambda: None
 
 
 def profile_warnings(services: Services) -> tuple[str, ...]:

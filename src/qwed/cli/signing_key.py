@@ -11,10 +11,13 @@ from qwed.cli.ect import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring, revoke, rotate
-from qwed.ect.keys import KeyRing, KeyUnusable, node_issuer
+from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer, save
 from qwed.settings import read_settings
 
 _DATABASE = click.option("--database", metavar="PATH", help="The store whose key it is [qwed.db].")
+_ALGORITHM = click.option(
+    "--algorithm", type=click.Choice(["ES256", "ES384", "Ed25519"]), default="ES256", help="How it signs."
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
 
 
@@ -33,8 +36,25 @@ def show(database: str | None, as_json: bool) -> int:
     return 0
 
 
+@signing_key.command("create")
+@click.option("--out", metavar="FILE", help="Where to write it [the place where the store expects it].")
+@_ALGORITHM
+@_DATABASE
+@_JSON
+def create_key(database: str | None, out: str | None, algorithm: str, as_json: bool) -> int:
+    """Make a key before the first start, to hand it to several gateways. An existing file is left alone."""
+    place, issuer = _place(database)
+    path = Path(out) if out else place
+    try:
+        save(generate(algorithm), path)
+    except KeyUnusable as error:
+        raise CannotRun(str(error)) from None
+    _tell(_usable(lambda: read_ring(path, issuer)), as_json)
+    return 0
+
+
 @signing_key.command("rotate")
-@click.option("--algorithm", type=click.Choice(["ES256", "ES384", "Ed25519"]), default="ES256")
+@_ALGORITHM
 @_DATABASE
 @_JSON
 def rotate_key(database: str | None, algorithm: str, as_json: bool) -> int:

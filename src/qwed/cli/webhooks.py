@@ -70,7 +70,7 @@ def add(
     principal_id: str | None,
     as_json: bool,
 ) -> None:
-    """Be told at URL (mailto:somebody@example.com for e-mail). A webhook's secret is shown once."""
+    """Send events to URL (mailto:somebody@example.com for e-mail). A webhook's secret is shown once."""
     kind = kind or ("email" if url.startswith("mailto:") else "webhook")
     given = {"events": events} if events else {}
     made = backend.create_webhook(url=url, kind=kind, role=role, principal_id=principal_id, **given)
@@ -86,7 +86,7 @@ def add(
 @click.argument("webhook_id")
 @with_backend
 def remove(backend: Backend, webhook_id: str, as_json: bool) -> None:
-    """Be told no more; what is on its way is given up."""
+    """Remove a webhook. What was not delivered yet is given up."""
     gone = backend.drop_webhook(webhook_id)
     if as_json:
         print_json(gone)

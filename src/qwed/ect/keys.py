@@ -77,10 +77,20 @@ def save(key: SigningKey, path: Path) -> None:
 
 
 def _load(path: Path) -> SigningKey:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
+    found = path.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if not is_private(mode, found.st_uid, os.geteuid()):
         raise KeyUnusable(f"others can read the signing key {path} (mode {mode:03o}): chmod 600 it")
     return _from_pem(path.read_bytes(), str(path))
+
+
+def is_private(mode: int, owner: int, reader: int) -> bool:
+    """Only its owner may have a key, or, where root hands it to another user, the group that it is handed to.
+
+    Kubernetes mounts a Secret that way: root owns the file, and the pod's group reads it.
+    """
+    handed_over = owner == 0 and reader != 0
+    return not mode & (0o037 if handed_over else 0o077)
 
 
 def _from_pem(pem: bytes, source: str) -> SigningKey:

@@ -136,7 +136,7 @@ def build_from_bytes(name: str, entry: Entry, encoded_rules: bytes | None) -> En
 def why_unavailable(name: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("qwed"):
         package = error.name.partition(".")[0]
-        return f"the {name} engine needs {package!r}, which is not installed: pip install 'qwed[engines]'"
+        return f"the {name} engine needs {package!r}, not installed here: pip install 'qwed-gateway[engines]'"
     return f"the {name} engine could not be loaded: {type(error).__name__}: {str(error)[:200]}"
 
 

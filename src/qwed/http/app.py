@@ -167,7 +167,8 @@ class Application:
         route = request.scope["route_pattern"]
         with self._tracing.request(request.method, route, request.headers) as span:
             response = await self._respond(endpoint, request)
-            self._tracing.answered(span, response.status_code, request.scope["noted"])
+            noted = request.scope["noted"]
+            self._tracing.answered(span, response.status_code, noted, request.path_params)
             return response
 
     async def _respond(self, endpoint: Endpoint, request: Request) -> Response:
@@ -259,7 +260,7 @@ def _unavailable(component: str) -> Response:
     """Names what a person has to look at; the reason is for the log and for /ready."""
     message = "the store cannot record this now, so nothing was decided; retry later"
     if component != StoreUnavailable.component:
-        message = f"{component.capitalize()} does not answer, so nothing is let through; retry later"
+        message = f"{component.capitalize()} does not answer, so nothing is allowed; retry later"
     response = refusal_response(Code.STORE_UNAVAILABLE, message, details={"component": component})
     response.headers["Retry-After"] = "1"
     return response

@@ -48,6 +48,8 @@ class Metrics(Collector):
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, _Times] = {}
         self._failed_auth = 0
+        #: Requests that wait for a person, when somebody last asked; None where nobody could say.
+        self.waiting: int | None = None
         self._gate: Gate | None = None
         self._integrity: Integrity | None = None
         self._folder: CountsFolder | None = None
@@ -125,6 +127,8 @@ class Metrics(Collector):
             "Requests without a valid credential",
             counts.failed_authentications,
         )
+        if self.waiting is not None:
+            yield GaugeMetricFamily("qwed_approvals_waiting", "Requests that wait for a person", self.waiting)
         if self._integrity is not None:
             yield GaugeMetricFamily(
                 "qwed_state_differences",

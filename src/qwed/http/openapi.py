@@ -384,13 +384,13 @@ OPERATIONS: Final = (
         "create_webhook",
         "POST",
         "/webhooks",
-        "Be told; the secret is shown once",
+        "Add a webhook; its secret is shown once",
         "notices",
         (WebhookBody,),
         status=201,
     ),
     Operation(
-        "drop_webhook", "DELETE", "/webhooks/{webhook_id}", "Be told no more", "notices", errors=(404,)
+        "drop_webhook", "DELETE", "/webhooks/{webhook_id}", "Remove a webhook", "notices", errors=(404,)
     ),
     Operation("session", "GET", "/session", "Who is signed in with this browser", "people", is_open=True),
     Operation(

@@ -5,7 +5,7 @@ from importlib import resources
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from qwed.domain.codes import Code
 from qwed.gateway.kernel.answers import refuse
@@ -57,6 +57,10 @@ async def _dashboard(request: Request) -> Response:
     return _file("dashboard/index.html")
 
 
+async def _home(request: Request) -> Response:
+    return RedirectResponse("/dashboard", status_code=307)
+
+
 async def _icon(request: Request) -> Response:
     """Browsers ask for it whatever the page."""
     return _file("dashboard/icon.svg")
@@ -73,6 +77,7 @@ def _asset(folder: str) -> Endpoint:
 
 
 PAGES: Final = [
+    ("GET", "/", _home),
     ("GET", "/docs", _docs),
     ("GET", "/dashboard", _dashboard),
     ("GET", "/dashboard/{page}", _dashboard),

@@ -167,7 +167,8 @@ class Api:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
         self._metrics.decision(decision, code)
-        request.scope["noted"].update(decision=decision, code=code, **(answer.log or {}))
+        noted = {"decision": decision, "code": code, "activity_id": answer.body.get("activity_id", "")}
+        request.scope["noted"].update(noted, **(answer.log or {}))
         response = response_of(answer)
         if (token := answer.body.get("execution_context")) is not None:
             response.headers[EXECUTION_CONTEXT] = token
@@ -675,8 +676,17 @@ class Api:
             caller = await self._gatekeeper.caller(request)
             if not caller.is_operator:
                 raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
+        self._metrics.waiting = await self._count_waiting()
         text = await asyncio.to_thread(self._metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _count_waiting(self) -> int | None:
+        """Metrics are there also when the store is not: then least of all should they be missing."""
+        services = self._services
+        try:
+            return await services.store.count_waiting(None, services.clock.now_ms())
+        except StoreUnavailable:
+            return None
 
 
 class _Acting(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ def _judged_by(judge: Callable[[str, str], None]) -> Reader:
         try:
             judge(_KEY.sub("", path), value)
         except ModuleNotFoundError as error:
-            return reading.fail(node.line, path, f"needs {error.name}: pip install 'qwed[engines]'")
+            return reading.fail(node.line, path, f"needs {error.name}: pip install 'qwed-gateway[engines]'")
         except ValueError as error:
             return reading.fail(node.line, path, str(error))
         return value

@@ -1,4 +1,4 @@
-"""The report on paper: a cover, what was not measured, then every figure with what it can support.
+"""The report on paper: a cover, a summary with charts, then every figure in an appendix.
 
 The same report gives the same bytes. Agents choose some of these words, so none of them is markup, none
 steers the page, and none is longer than its cell: a character that the embedded font lacks, or that is not
@@ -41,6 +41,7 @@ from reportlab.platypus import (
 from qwed.domain.compliance import CONTROLS, Figure
 from qwed.domain.times import parse_iso
 from qwed.gateway.reporting.compliance import Report
+from qwed.reports.pdf_charts import Bar, Bars
 from qwed.reports.tables import Section, Table, Value, cover, sections, text_of
 
 _REGULAR, _BOLD = "QwedSans", "QwedSans-Bold"
@@ -238,8 +239,76 @@ def _story(report: Report) -> Iterable[Flowable]:
     yield _cover_table(cover(report))
     yield NextPageTemplate("inside")
     yield PageBreak()
+    yield from _summary(report)
+    yield PageBreak()
+    yield _outlined("Appendix: every figure")
     for number, section in enumerate(sections(report), start=1):
         yield from _section(number, section)
+
+
+_OUTCOMES: Final = (
+    ("approved", "approved", "#2f9e64"),
+    ("corrected", "approved with a correction", "#3b82c4"),
+    ("pending", "put to a person", "#d9a021"),
+    ("denied", "denied", "#cf3f4a"),
+    ("budget_exceeded", "refused: over the budget", "#8a5cc7"),
+)
+_SHOWN: Final = 8
+
+
+def _summary(report: Report) -> Iterable[Flowable]:
+    """One page for whoever reads one page."""
+    figures = report.figures
+    decisions, approvals = figures[Figure.DECISIONS], figures[Figure.APPROVALS]
+    yield _outlined("Summary")
+    for sentence in _sentences(report):
+        yield Paragraph(escape(sentence), _BODY)
+    yield Paragraph("Decisions", _SUBHEADING)
+    yield _bars([(label, decisions[name], colour) for name, label, colour in _OUTCOMES])
+    refusals = sorted(figures[Figure.REFUSALS], key=lambda row: -row["count"])[:_SHOWN]
+    if refusals:
+        yield Paragraph("Why actions were refused", _SUBHEADING)
+        yield _bars([(visible(row["meaning"] or row["code"]), row["count"], "#cf3f4a") for row in refusals])
+    agents = sorted(decisions["by_agent"], key=lambda row: -row["total"])[:_SHOWN]
+    if len(agents) > 1:
+        yield Paragraph("The busiest agents", _SUBHEADING)
+        yield _bars([(visible(row["name"] or row["agent_id"]), row["total"], "#0a4f8f") for row in agents])
+    if approvals["total"]:
+        yield Paragraph("What people answered", _SUBHEADING)
+        yield _bars([(visible(name), number, "#d9a021") for name, number in approvals["by_status"].items()])
+
+
+def _sentences(report: Report) -> Iterable[str]:
+    figures = report.figures
+    decisions, approvals = figures[Figure.DECISIONS], figures[Figure.APPROVALS]
+    refused = decisions["denied"] + decisions["budget_exceeded"]
+    share = f" ({round(100 * refused / decisions['total'])} %)" if decisions["total"] else ""
+    yield f"The gateway made {decisions['total']} decisions in this period and refused {refused}{share}."
+    median = (approvals["response_seconds"] or {}).get("median")
+    answered = "" if median is None else f" Half of the answers came within {text_of(median)} seconds."
+    expired = approvals["expired_unanswered"]
+    yield f"It put {approvals['total']} actions to a person; {expired} expired without an answer.{answered}"
+    cost, trust = figures[Figure.COSTS]["total_usd"], figures[Figure.TRUST]["total"]
+    suspended = figures[Figure.SUSPENSIONS]["total"]
+    yield (
+        f"Agents spent {text_of(cost)} USD. How far they are trusted changed {trust} times;"
+        f" suspensions began or ended {suspended} times."
+    )
+    entries = figures[Figure.LEDGER]["entries"]
+    yield f"The record has {entries} signed entries. The appendix says how to verify them."
+    if report.not_measured:
+        what = "; ".join(item["what"] for item in report.not_measured)
+        yield f"Not measured: {visible(what)}. The appendix says why."
+
+
+def _outlined(title: str) -> Paragraph:
+    heading = Paragraph(title, _HEADING)
+    heading.outline = title
+    return heading
+
+
+def _bars(rows: Iterable[tuple[str, int, str]]) -> Flowable:
+    return Bars([Bar(label, value, str(value), colour) for label, value, colour in rows], _WIDTH, _REGULAR)
 
 
 def _cover_table(table: Table) -> Flowable:

@@ -52,6 +52,6 @@ def _pdf(report: Report) -> bytes:
         if (error.name or "").partition(".")[0] not in ("reportlab", "PIL"):
             raise
         raise RendererMissing(
-            f"a PDF needs {error.name}: pip install 'qwed[reports]', or ask for json or csv"
+            f"a PDF needs {error.name}: pip install 'qwed-gateway[reports]', or ask for json or csv"
         ) from None
     return pdf_of(report)

@@ -197,7 +197,7 @@ def test_an_engine_whose_module_is_missing_answers_uncertain(monkeypatch):
 
     assert (finding.status, finding.risk) == (Status.UNCERTAIN, Risk.HIGH)
     assert "no_such_package" in finding.reason
-    assert "pip install 'qwed[engines]'" in finding.reason
+    assert "pip install 'qwed-gateway[engines]'" in finding.reason
 
 
 @pytest.mark.parametrize("name", sorted(catalogue.CATALOGUE))

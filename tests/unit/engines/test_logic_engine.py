@@ -428,7 +428,7 @@ def test_a_missing_solver_is_uncertain_and_says_what_to_install():
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert output.splitlines()[0] == "VERIFIED"
-    assert "pip install 'qwed[engines]'" in output
+    assert "pip install 'qwed-gateway[engines]'" in output
 
 
 def test_the_same_question_gets_the_same_answer_in_any_order():

@@ -93,7 +93,7 @@ def test_a_missing_library_says_what_to_install(pool):
     finding = result(pool, "import_missing")
 
     assert "no_such_library_at_all" in finding.reason
-    assert "pip install 'qwed[engines]'" in finding.reason
+    assert "pip install 'qwed-gateway[engines]'" in finding.reason
 
 
 @pytest.mark.parametrize("engine", ["broken", "absent"])

@@ -73,3 +73,11 @@ def test_of_several_workers_each_tells_what_all_of_them_counted(tmp_path):
         "qwed_failed_authentications_total 3.0",
     }
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".counts", ".counts"]
+
+
+def test_what_waits_for_a_person_is_told_and_left_out_where_nobody_can_say():
+    metrics = Metrics("1.0", "sha256:00")
+    assert not any("qwed_approvals_waiting" in line for line in lines_of(metrics))
+    metrics.waiting = 3
+
+    assert "qwed_approvals_waiting 3.0" in lines_of(metrics)

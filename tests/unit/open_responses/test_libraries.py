@@ -6,10 +6,10 @@ import sys
 import pytest
 
 CASES = {
-    "import qwed; qwed.Gateway": ("cryptography", "qwed[server]"),
+    "import qwed; qwed.Gateway": ("cryptography", "qwed-gateway[server]"),
     "from qwed_open_responses.guards import SchemaGuard; SchemaGuard({'type': 'object'})": (
         "jsonschema_rs",
-        "qwed[guards]",
+        "qwed-gateway[guards]",
     ),
 }
 

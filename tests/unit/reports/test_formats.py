@@ -183,11 +183,20 @@ def test_the_checkpoint_is_on_paper_to_the_last_character(report, paper):
     assert report.figures["ledger"]["checkpoint"]["token"] in folded
 
 
+def test_the_summary_comes_right_after_the_cover_and_needs_one_page(paper):
+    reader = pypdf.PdfReader(io.BytesIO(paper))
+    summary, appendix = (reader.pages[number].extract_text() for number in (1, 2))
+
+    assert "The gateway made" in summary and "put to a person" in summary
+    assert appendix.lstrip().startswith("Appendix: every figure")
+
+
 def test_the_sections_are_an_outline(paper):
     titles = [entry.title for entry in pypdf.PdfReader(io.BytesIO(paper)).outline]
 
-    assert len(titles) == len(Figure) + 2
-    assert titles[0] == "1 What was not measured"
+    assert titles[:2] == ["Summary", "Appendix: every figure"]
+    assert len(titles) == len(Figure) + 4
+    assert titles[2] == "1 What was not measured"
 
 
 def test_fonts_are_embedded_and_nothing_in_the_file_acts(paper):
@@ -264,8 +273,8 @@ def test_without_its_library_a_pdf_is_refused_with_what_to_install(world, report
     monkeypatch.delitem(sys.modules, "qwed.reports.as_pdf")
     monkeypatch.setattr(builtins, "__import__", without)
 
-    with pytest.raises(RendererMissing, match=r"pip install 'qwed\[reports\]'"):
+    with pytest.raises(RendererMissing, match=r"pip install 'qwed-gateway\[reports\]'"):
         render(report, ReportFormat.PDF)
     refused = world.call("GET", "/compliance-report", params={"format": "pdf"}, key=OPERATOR_KEY)
     assert refused.status_code == 422
-    assert "qwed[reports]" in refused.json()["error"]["message"]
+    assert "qwed-gateway[reports]" in refused.json()["error"]["message"]

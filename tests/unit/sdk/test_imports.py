@@ -49,7 +49,7 @@ def test_an_adapter_without_its_framework_says_what_to_install(module: str, extr
     """No framework is in the environment of these tests."""
     done = subprocess.run([sys.executable, "-c", f"import qwed_sdk.{module}"], capture_output=True, text=True)
 
-    assert f"pip install 'qwed[{extra}]'" in done.stderr
+    assert f"pip install 'qwed-gateway[{extra}]'" in done.stderr
 
 
 def test_every_adapter_has_its_extra() -> None:

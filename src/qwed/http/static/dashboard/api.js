@@ -56,6 +56,7 @@ export const get = (path, query = {}) => {
   return call("GET", text ? `${path}?${text}` : path);
 };
 export const post = (path, body) => call("POST", path, body);
+export const remove = (path) => call("DELETE", path);
 
 const remember = (answer) => {
   for (const name of Object.keys(session)) delete session[name];

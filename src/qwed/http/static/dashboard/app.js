@@ -1,8 +1,9 @@
 // The frame around the pages: who is signed in, where one is, what happens, and the keys that work everywhere.
 import { session, signOut, get, whoAmI } from "./api.js";
 import { calmly, el, link, show, svg } from "./dom.js";
-import { ago, count, left } from "./format.js";
+import { ago, count, left, num } from "./format.js";
 import * as live from "./live.js";
+import { tellOfRequest } from "./notify.js";
 import { PAGES, find } from "./pages.js";
 import { ask, empty, failure, toast } from "./parts.js";
 import { signInPage } from "./sign-in.js";
@@ -85,6 +86,11 @@ const leave = async () => {
 
 // --- where one is -----------------------------------------------------------------------------------
 
+/** The title says how much waits, so that a tab in the background does, too. */
+const name = (title) => {
+  document.title = `${waiting ? `(${waiting > 99 ? "99+" : waiting}) ` : ""}${title} · QWED`;
+};
+
 const draw = async () => {
   leaving.abort();
   leaving = new AbortController();
@@ -101,7 +107,7 @@ const draw = async () => {
   }
   const found = find(location.pathname);
   frame(found?.page);
-  document.title = `${found?.page.title ?? "Nothing here"} · QWED`;
+  name(found?.page.title ?? "Nothing here");
   if (found === null) {
     show(main, empty("There is no such page", link("/dashboard", {}, "Go to the overview")));
     return;
@@ -114,10 +120,10 @@ const draw = async () => {
 };
 
 /** Another address, without loading the page again. */
-const go = (path, { replace = false, quiet = false } = {}) => {
+const go = (path, { replace = false, still = false } = {}) => {
   history[replace ? "replaceState" : "pushState"](null, "", path);
-  if (quiet) return;
   draw();
+  if (still) return;
   main.focus({ preventScroll: true });
   scrollTo(0, 0);
 };
@@ -125,7 +131,8 @@ const go = (path, { replace = false, quiet = false } = {}) => {
 document.addEventListener("click", (event) => {
   const anchor = event.target.closest("a[href]");
   if (anchor === null || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  const address = new URL(anchor.href);
+  // Of a link within a drawing, `href` is no text.
+  const address = new URL(anchor.getAttribute("href"), location.href);
   if (address.origin !== location.origin || !/^\/dashboard(\/|$)/.test(address.pathname)) return;
   event.preventDefault();
   go(address.pathname + address.search);
@@ -149,7 +156,8 @@ const drawMenu = () => {
 const recount = calmly(1500, async () => {
   if (!session.signed_in) return;
   try {
-    waiting = (await get("/overview")).waiting;
+    waiting = num((await get("/overview")).waiting);
+    name(document.title.replace(/^\(\d+\+?\) /, "").replace(/ · QWED$/, ""));
     drawMenu();
   } catch {
     // The number in the menu can wait.
@@ -157,6 +165,7 @@ const recount = calmly(1500, async () => {
 });
 
 live.on("approval", recount);
+live.on("approval", (event) => tellOfRequest(event?.approval, go));
 live.on("again", recount);
 live.on("state", (state) => {
   liveState = state;
@@ -171,7 +180,7 @@ setInterval(() => {
 // --- keys -------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["g then o, i, a, s", "open overview, inbox, agents, search"],
+  ["g then o, i, a, s, m", "open overview, inbox, agents, search, manage"],
   ["/", "search"],
   ["j, k", "next or previous in the inbox"],
   ["a", "approve what is open in the inbox (Enter confirms)"],
@@ -212,7 +221,11 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "/") {
     event.preventDefault();
     go("/dashboard/search");
-  } else window.dispatchEvent(new CustomEvent("qwed-key", { detail: event.key }));
+  } else if (event.key.length === 1) {
+    // A dialog may open and take the focus at once: the key must not become a letter in it.
+    const isTaken = !window.dispatchEvent(new CustomEvent("qwed-key", { detail: event.key, cancelable: true }));
+    if (isTaken) event.preventDefault();
+  }
 });
 
 // --- begin ------------------------------------------------------------------------------------------

@@ -31,7 +31,22 @@ const numbers = (bars, label) =>
     el("div", { class: "scroll", tabindex: "0" }, el("table", el("thead", el("tr", el("th", { scope: "col" }, "From"), OUTCOMES.map(([, name]) => el("th", { scope: "col" }, name)))),
       el("tbody", bars.map((bar) => el("tr", el("th", { scope: "row" }, label(bar)), OUTCOMES.map(([kind]) => el("td", count(bar[kind])))))))));
 
-/** Decisions over time, one stack for each stretch. */
+/** A note beside what is pointed at or has the focus. Only one at a time; gone with its page. */
+const tip = (node, content) => {
+  const open = () => {
+    document.querySelector(".tip")?.remove();
+    const box = node.getBoundingClientRect();
+    const note = el("div", { class: "tip", role: "presentation" }, content());
+    document.body.append(note);
+    note.style.left = `${Math.max(8, Math.min(innerWidth - note.offsetWidth - 8, box.left + box.width / 2 - note.offsetWidth / 2))}px`;
+    note.style.top = `${Math.max(8, box.top - note.offsetHeight - 6)}px`;
+  };
+  const close = () => document.querySelector(".tip")?.remove();
+  for (const event of ["mouseenter", "focus"]) node.addEventListener(event, open);
+  for (const event of ["mouseleave", "blur", "click"]) node.addEventListener(event, close);
+};
+
+/** Decisions over time, one stack for each stretch; each leads to its decisions. */
 export const outcomeBars = (bars, barHours) => {
   const label = (bar) => (barHours >= 24 ? day(bar.from) : barHours > 1 ? `${day(bar.from)}, ${hour(bar.from)}` : hour(bar.from));
   const sums = bars.map((bar) => OUTCOMES.reduce((sum, [kind]) => sum + num(bar[kind]), 0));
@@ -58,15 +73,33 @@ export const outcomeBars = (bars, barHours) => {
       return part;
     });
     const words = OUTCOMES.filter(([kind]) => num(bar[kind])).map(([kind, name]) => `${name.toLowerCase()} ${count(bar[kind])}`);
-    return svg("g", svg("title", `${label(bar)}: ${words.join(", ") || "nothing"}`),
-      svg("rect", { class: "hit", x: LEFT + at * wide, width: wide, y: TOP, height: high }), parts,
+    const until = new Date(new Date(bar.from).getTime() + barHours * 3600000).toISOString();
+    const place = sums[at]
+      ? svg("a", { href: `/dashboard/search?from=${encodeURIComponent(bar.from)}&to=${encodeURIComponent(until)}`, "aria-label": `${label(bar)}: ${words.join(", ")}` },
+        svg("rect", { class: "hit", x: LEFT + at * wide, width: wide, y: TOP, height: high }), parts)
+      : svg("g", svg("rect", { class: "hit", x: LEFT + at * wide, width: wide, y: TOP, height: high }));
+    tip(place, () => [el("strong", label(bar)), words.length ? words.map((one) => el("div", one)) : "nothing", words.length ? el("div", "Click to see them.") : null]);
+    return svg("g", place,
       at % every === 0 ? svg("text", { class: "axis", x: LEFT + at * wide + wide / 2, y: HEIGHT - 6, "text-anchor": "middle" }, barHours > 1 ? day(bar.from) : hour(bar.from)) : null);
   });
   const all = sums.reduce((sum, one) => sum + one, 0);
   const said = OUTCOMES.map(([kind, name]) => `${name.toLowerCase()} ${count(bars.reduce((sum, bar) => sum + num(bar[kind]), 0))}`).join(", ");
   return el("figure", { class: "chart" },
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${count(all)} decisions: ${said}` }, lines, stacks),
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": `${count(all)} decisions: ${said}` }, lines, stacks),
     el("figcaption", legend(OUTCOMES)), numbers(bars, label));
+};
+
+const SPARKS = { APPROVED: "approved", CORRECTED: "corrected", PENDING: "pending", DENIED: "denied", BUDGET_EXCEEDED: "budget_exceeded" };
+
+/** The last decisions of an agent, oldest first: low where it was allowed, high where it was refused. */
+export const spark = (decisions) => {
+  const wide = 120 / Math.max(decisions.length, 1);
+  const refused = decisions.filter((one) => one === "DENIED" || one === "BUDGET_EXCEEDED").length;
+  return svg("svg", { class: "spark", viewBox: "0 0 120 20", preserveAspectRatio: "none", role: "img", "aria-label": `${refused} of the last ${decisions.length} refused` },
+    decisions.map((one, at) => {
+      const high = one === "DENIED" || one === "BUDGET_EXCEEDED" ? 18 : one === "PENDING" ? 12 : 6;
+      return svg("rect", { class: `fill-${SPARKS[one] ?? "pending"}`, x: at * wide, width: Math.max(1, wide * 0.75), y: 20 - high, height: high });
+    }));
 };
 
 /** Rows of label, bar and number; `rows` are `{label, value, href?}` with a label that may be a node. */

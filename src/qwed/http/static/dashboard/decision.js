@@ -1,6 +1,7 @@
 // One decision: the numbered checks as they ran, the evidence, what was signed, what happened.
 import { get, segment } from "./api.js";
 import { el, link, show } from "./dom.js";
+import { evidenceOf } from "./evidence.js";
 import { clock, milliseconds, usd } from "./format.js";
 import { actionCard, agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, when } from "./parts.js";
 
@@ -23,7 +24,33 @@ const verification = (found) => card("Verification",
   facts([["Result", found.status], ["Engine", el("code", found.engine)], ["Risk", riskPill(found.risk_level)], ["Reason", found.reason], ["Failure", found.failure],
     ["Took", found.latency_ms === undefined ? undefined : milliseconds(found.latency_ms)],
     ["Passed", found.checks_passed?.length ? found.checks_passed.join(", ") : undefined], ["Failed", found.checks_failed?.length ? found.checks_failed.join(", ") : undefined]]),
-  found.evidence ? [el("h3", "Evidence"), block(found.evidence)] : null);
+  evidenceOf(found.evidence));
+
+const VERDICTS = {
+  APPROVED: "The gateway allowed it.", CORRECTED: "The gateway allowed it with a correction.", PENDING: "It waits for a person.",
+  DENIED: "The gateway denied it.", BUDGET_EXCEEDED: "It was refused: the budget is spent.", NOTED: "A change that somebody made.",
+};
+
+/** The answer and its reason, before anything else. */
+const verdict = (entry, checks) => {
+  const decided = checks.find((row) => row.state === "decided");
+  const why = entry.error?.message ?? decided?.message ?? entry.verification?.reason;
+  return el("section", { class: `verdict by-${String(entry.decision).toLowerCase()}`, "aria-label": "Verdict" },
+    el("p", { class: "verdict-what" }, VERDICTS[entry.decision] ?? entry.decision),
+    why ? el("p", why) : null,
+    entry.error || decided ? el("p", { class: "small" }, entry.error ? el("code", entry.error.code) : null, decided ? ` ${entry.error ? "· " : ""}decided by check ${decided.number}: ${decided.check}` : "") : null);
+};
+
+/** What decided and what failed is open; what merely passed, and what was not reached, is folded away. */
+const checkList = (checks, entry) => {
+  const isQuiet = (row) => row.state !== "decided" && !row.message;
+  const loud = checks.filter((row) => !isQuiet(row));
+  const quiet = checks.filter(isQuiet);
+  const passed = quiet.filter((row) => row.state === "passed").length;
+  const rows = (some) => el("ol", { class: "checks" }, some.map((row) => check(row, entry)));
+  return [loud.length ? rows(loud) : null,
+    quiet.length ? el("details", { class: "spaced", open: !loud.length }, el("summary", `${passed} checks passed, ${quiet.length - passed} did not apply or were not reached`), rows(quiet)) : null];
+};
 
 // Signed and proven only when somebody wants to see it: most readers do not.
 const proof = (entry, signal) => {
@@ -64,14 +91,15 @@ export const decisionPage = async ({ main, signal, parameters }) => {
       el("div", { class: "page-head" },
         el("div", el("p", { class: "dim" }, agentLink(entry.agent_id, agents[entry.agent_id]), " · ", clock(entry.timestamp)), el("h1", entry.action_type), el("div", { class: "pills" }, decisionPill(entry.decision), entry.verification ? riskPill(entry.verification.risk_level) : null)),
         el("div", { class: "actions" }, copyButton(() => location.href, "Copy link"))),
-      entry.error ? el("p", { class: "warning" }, el("code", entry.error.code), " ", entry.error.message) : null,
+      verdict(entry, checks),
       el("div", { class: "columns" },
-        card("Checks", checks.length ? el("ol", { class: "checks" }, checks.map((row) => check(row, entry))) : empty("No checks", "This entry records a change that somebody made.")),
         el("div", { class: "stack" },
-          actionCard(entry.action),
+          actionCard(entry.action, entry.verification?.evidence),
           entry.verification ? verification(entry.verification) : null,
+          entry.execution ? outcome(entry.execution) : null),
+        el("div", { class: "stack" },
+          card("Checks", checks.length ? checkList(checks, entry) : empty("No checks", "This entry records a change that somebody made.")),
           approval ? approvalCard(approval) : null,
-          entry.execution ? outcome(entry.execution) : null,
           card("Record", facts([
             ["Activity", el("code", entry.activity_id)],
             ["Conversation", context.conversation_id ? link(`/dashboard/agents/${segment(entry.agent_id)}?conversation=${segment(context.conversation_id)}`, {}, context.conversation_id, context.step_number ? ` · step ${context.step_number}` : "") : undefined],
@@ -81,7 +109,7 @@ export const decisionPage = async ({ main, signal, parameters }) => {
             ["Policy", el("code", entry.policy_version ?? "")],
           ])),
           proof(entry, signal),
-          Object.keys(context).length ? card("Context", block(context)) : null)),
+          el("details", { class: "card" }, el("summary", "The whole entry as JSON"), block(entry)))),
     ];
   });
 };

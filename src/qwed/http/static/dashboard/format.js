@@ -35,8 +35,9 @@ export const milliseconds = (value) => {
   return time < 1 ? `${time.toFixed(2)} ms` : time < 100 ? `${time.toFixed(1)} ms` : `${Math.round(time)} ms`;
 };
 
-const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const timeOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+// With the zone: the same page is read in several places.
+const dayAndTime = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+const timeOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 const hourOnly = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const dayOnly = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 export const moment = (iso) => dayAndTime.format(new Date(iso));
@@ -58,9 +59,7 @@ export const ago = (iso) => {
 };
 export const left = (iso) => {
   const seconds = Math.floor((new Date(iso) - Date.now()) / 1000);
-  if (seconds <= 0) return "over";
-  if (seconds >= 3600) return span(seconds);
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  return seconds <= 0 ? "no time: it has expired" : span(seconds);
 };
 
 export const shortId = (id) => (id.length > 22 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id);

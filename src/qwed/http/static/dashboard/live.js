@@ -1,4 +1,4 @@
-// What happens, as it happens. One stream for the page; it rests while nobody looks.
+// What happens, as it happens. One stream for the page; it rests while nobody looks, unless a person wants to be told.
 import { parse } from "./api.js";
 
 const target = new EventTarget();
@@ -6,6 +6,7 @@ let source = null;
 let retry = 1000;
 let timer = null;
 let wanted = false;
+let alwaysOn = false;
 
 const TYPES = ["decision", "approval", "trust", "lost"];
 
@@ -19,7 +20,7 @@ const close = () => {
 };
 
 const open = () => {
-  if (source !== null || !wanted || document.hidden) return;
+  if (source !== null || !wanted || (document.hidden && !alwaysOn)) return;
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     retry = 1000;
@@ -49,8 +50,8 @@ const open = () => {
 };
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) close();
-  else open();
+  if (!document.hidden) open();
+  else if (!alwaysOn) close();
 });
 // A stream left open would keep the browser from keeping the page ready for the way back.
 window.addEventListener("pagehide", close);
@@ -58,6 +59,10 @@ window.addEventListener("pagehide", close);
 export const start = () => {
   wanted = true;
   open();
+};
+/** Who wants desktop notifications wants them from a tab in the background. */
+export const listenInBackground = () => {
+  alwaysOn = true;
 };
 export const stop = () => {
   wanted = false;

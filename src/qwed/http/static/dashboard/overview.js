@@ -18,7 +18,7 @@ const tiles = (now) => {
   const all = approved + corrected + pending + denied + overdrawn;
   const times = now.verification_ms;
   return el("div", { class: "tiles" },
-    tile("Decisions", compact(all), `${percent(approved + corrected, all)} let through`),
+    tile("Decisions", compact(all), `${percent(approved + corrected, all)} allowed`),
     tile("Refused", compact(denied + overdrawn), `${percent(denied + overdrawn, all)} of all`, "/dashboard/search?decision=DENIED"),
     tile("Waiting for a person", count(now.waiting), now.waiting ? "open the inbox" : "nothing to answer", "/dashboard/inbox"),
     tile("Verification", times.sample ? milliseconds(times.p50) : "–", times.sample ? `95 % within ${milliseconds(times.p95)}` : "no recent decisions"),
@@ -31,7 +31,7 @@ const refusals = (now) =>
       label: link(`/dashboard/search?error_code=${segment(row.error_code)}`, {}, row.meaning || row.error_code, el("small", row.error_code)),
       value: row.count,
     })))
-    : empty("Nothing was refused", "In this period every action was let through or asked about."));
+    : empty("Nothing was refused", "In this period every action was allowed or put to a person."));
 
 const spending = (now) =>
   card("Spending today", now.spending.agents.length
@@ -61,6 +61,17 @@ const newest = async () => {
   return { entries: entries.slice(0, FEED), names };
 };
 
+/** Until there is an agent there is nothing to count: what to do first. */
+const firstRun = () => {
+  const lines = (text) => el("pre", { class: "block", tabindex: "0" }, text);
+  return el("section", { class: "card first-run" }, el("h2", "Put your first agent behind QWED"),
+    el("ol",
+      el("li", "Register an agent. Its token is shown once.", lines(`export QWED_BASE_URL=${location.origin}\nexport QWED_API_KEY=…   # your key\nqwed agents register MyAgent --principal me --engine sql --engine math`)),
+      el("li", "Wrap a function that the agent calls.", lines('from qwed_sdk import QWEDClient, verified\n\nclient = QWEDClient()\nclient.register_agent("MyAgent", "supervised", "me", permissions={"allowed_engines": ["sql"]})\n\n@verified(client, action_type="execute_sql", query="statement")\ndef run_sql(statement):\n    ...')),
+      el("li", "Call it with ", el("code", "DROP TABLE users"), ". It is denied, and the denial appears here."),
+      el("li", "What needs a person appears in the ", link("/dashboard/inbox", {}, "inbox"), ". ", el("a", { href: "/docs" }, "Every HTTP endpoint"), " is described, too.")));
+};
+
 export const overviewPage = async ({ main, signal, query, live }) => {
   const hours = PERIODS.some(([value]) => value === query.get("hours")) ? query.get("hours") : "24";
   const figures = el("div", { class: "stack" });
@@ -68,12 +79,12 @@ export const overviewPage = async ({ main, signal, query, live }) => {
   show(main,
     el("div", { class: "page-head" }, el("h1", "Overview"),
       el("nav", { class: "choice", "aria-label": "Period" }, PERIODS.map(([value, label]) => link(`/dashboard?hours=${value}`, { "aria-current": value === hours ? "true" : undefined }, label)))),
-    figures, card("Just now", feed));
+    figures, card("Recent activity", feed));
 
   const build = async () => {
-    const now = await get("/overview", { hours });
+    const [now, known] = await Promise.all([get("/overview", { hours }), get("/agents", { limit: 1 })]);
     const all = ["approved", "corrected", "pending", "denied", "budget_exceeded"].reduce((sum, kind) => sum + num(now.totals[kind]), 0);
-    return [tiles(now),
+    return [known.agents.length ? null : firstRun(), tiles(now),
       card("Decisions over time", all ? outcomeBars(now.bars, now.period.bar_hours) : empty("No decisions in this period", "They appear here as agents ask.")),
       now.at_risk.length ? atRisk(now) : null,
       el("div", { class: "columns level" }, refusals(now), spending(now)), now.at_risk.length ? null : atRisk(now)];

@@ -3,6 +3,7 @@ import { agentPage } from "./agent.js";
 import { agentsPage } from "./agents.js";
 import { decisionPage } from "./decision.js";
 import { inboxPage } from "./inbox.js";
+import { budgetsPage, keysPage, webhooksPage } from "./manage.js";
 import { overviewPage } from "./overview.js";
 import { provenancePage } from "./provenance.js";
 import { searchPage } from "./search.js";
@@ -17,6 +18,9 @@ export const PAGES = [
   { path: "/dashboard/decisions/{id}", title: "Decision", within: "/dashboard/search", render: decisionPage },
   { path: "/dashboard/provenance/{id}", title: "Provenance", within: "/dashboard/search", render: provenancePage },
   { path: "/dashboard/search", title: "Search", menu: "Search", key: "s", icon: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l5 5", render: searchPage },
+  { path: "/dashboard/budgets", title: "Budgets", menu: "Manage", key: "m", icon: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4v6M8 14v6", render: budgetsPage },
+  { path: "/dashboard/keys", title: "Keys", within: "/dashboard/budgets", render: keysPage },
+  { path: "/dashboard/webhooks", title: "Webhooks", within: "/dashboard/budgets", render: webhooksPage },
 ];
 
 export const find = (pathname) => {

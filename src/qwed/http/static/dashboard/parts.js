@@ -2,6 +2,7 @@
 import { el, link, show } from "./dom.js";
 import { ago, json, level, moment } from "./format.js";
 import { segment } from "./api.js";
+import { addressParts, codeBlock, sqlBlock } from "./evidence.js";
 
 const DECISIONS = {
   APPROVED: ["approved", "✓"],
@@ -50,13 +51,18 @@ export const facts = (rows) =>
   el("dl", { class: "facts" }, rows.filter(([, value]) => value !== undefined && value !== null && value !== "")
     .map(([name, value]) => [el("dt", name), el("dd", value)]));
 
-/** What is asked for: the text as it was written, not as a string within JSON. */
-export const actionCard = (action) => {
+const isSql = (type, evidence) => /sql|database/.test(String(type)) || Array.isArray(evidence?.statements);
+const nodesOf = (evidence) => (Array.isArray(evidence?.warnings) ? evidence.warnings.map((one) => one?.node).filter((node) => typeof node === "string") : []);
+
+/** What is asked for: the text as it was written, not as a string within JSON. What an engine found fault with is marked. */
+export const actionCard = (action, evidence) => {
   const { type, query, code, target, parameters, ...rest } = action ?? {};
+  const faults = Array.isArray(evidence?.problems) ? evidence.problems : [];
   return card("The action",
     facts([["Type", el("code", type)], ["Target", target === undefined ? undefined : el("code", target)]]),
-    query === undefined || query === null ? null : [el("h3", "Query"), block(query)],
-    code === undefined || code === null ? null : [el("h3", "Code"), block(code)],
+    typeof target === "string" ? addressParts(target) : null,
+    query === undefined || query === null ? null : [el("h3", "Query"), typeof query === "string" && isSql(type, evidence) ? sqlBlock(query, nodesOf(evidence)) : block(query)],
+    code === undefined || code === null ? null : [el("h3", "Code"), typeof code === "string" ? codeBlock(code, faults) : block(code)],
     parameters && Object.keys(parameters).length ? [el("h3", "Parameters"), block(parameters)] : null,
     Object.keys(rest).length ? [el("h3", "More"), block(rest)] : null);
 };

@@ -54,8 +54,8 @@ const layout = (graph, aspect) => {
 };
 
 const colourOf = (nodes) => {
-  const agents = [...new Set([...nodes.values()].map((node) => node.agent))];
-  return { agents, of: (node) => (node.missing ? BAD : COLOURS[agents.indexOf(node.agent) % COLOURS.length]) };
+  const agents = [...new Set([...nodes.values()].map(whoseOf))];
+  return { agents, of: (node) => (node.missing ? BAD : COLOURS[agents.indexOf(whoseOf(node)) % COLOURS.length]) };
 };
 
 class Picture {
@@ -212,7 +212,7 @@ class Picture {
 
   paintNode(pen, node, ink) {
     const isBad = node.missing || ["failure", "DENIED", "BUDGET_EXCEEDED"].includes(node.outcome);
-    pen.fillStyle = this.colours.of(node);
+    pen.fillStyle = isBad ? BAD : this.colours.of(node);
     pen.globalAlpha = this.scale < READABLE ? 0.8 : 0.25;
     pen.fillRect(node.x, node.y, WIDE, HIGH);
     pen.globalAlpha = 1;
@@ -223,19 +223,40 @@ class Picture {
     pen.setLineDash([]);
     if (this.scale < READABLE) return;
     pen.fillStyle = ink;
-    pen.fillText(short(node.action), node.x + 8, node.y + 14, WIDE - 16);
+    pen.fillText(short(titleOf(node)), node.x + 8, node.y + 14, WIDE - 16);
     pen.globalAlpha = 0.7;
-    pen.fillText(short(node.agent), node.x + 8, node.y + 28, WIDE - 16);
+    pen.fillText(short(whoseOf(node)), node.x + 8, node.y + 28, WIDE - 16);
     pen.globalAlpha = 1;
   }
 }
+
+// A decision's token says "qwed:decision DENIED for …": its action and its agent stand in the record.
+const DECISION = /^qwed:decision (\w+) for (\S+)$/;
+const titleOf = (node) => {
+  const decision = DECISION.exec(node.action)?.[1];
+  if (!decision) return node.action;
+  return `${node.entry?.action_type ?? "decision"}: ${decision.toLowerCase().replaceAll("_", " ")}`;
+};
+const whoseOf = (node) => node.name ?? DECISION.exec(node.action)?.[2].split(":").at(-1) ?? node.agent;
+
+const NAMED = 60;
+/** The action and the agent of the decisions that come first; a large graph is named as far as it can be read. */
+const nameNodes = async (graph) => {
+  const decisions = graph.nodes.filter((node) => DECISION.test(node.action)).slice(-NAMED);
+  await Promise.all(decisions.map(async (node) => {
+    const found = await get(`/activity/${segment(activityOf(node.jti))}`).catch(() => null);
+    if (found === null) return;
+    node.entry = found.activity;
+    node.name = found.agents[found.activity.agent_id];
+  }));
+};
 
 const short = (text) => (text.length > 26 ? `${text.slice(0, 12)}…${text.slice(-12)}` : text);
 
 const activityOf = (jti) => `act_${jti.replaceAll("-", "")}`;
 
 const details = (node) => (node === null ? empty("Choose a node", "What it is appears here.") : facts([
-  ["Action", node.action], ["Agent", el("code", node.agent)], ["Level", node.level], ["Outcome", node.outcome ?? undefined],
+  ["Action", titleOf(node)], ["Agent", node.name ?? el("code", whoseOf(node))], ["Issued by", el("code", node.agent)], ["Level", node.level], ["Outcome", node.outcome ?? undefined],
   ["When", node.at === undefined ? undefined : clock(new Date(Number(node.at) * 1000).toISOString())],
   ["Data from", node.data_source], ["Classification", node.data_classification],
   ["Transformations", node.transformations?.length ? node.transformations.join(", ") : undefined],
@@ -246,7 +267,7 @@ const details = (node) => (node === null ? empty("Choose a node", "What it is ap
 const listed = (graph, choose) => el("details", el("summary", "As a list"),
   el("div", { class: "scroll", tabindex: "0" }, el("table",
     el("thead", el("tr", ["Action", "Agent", "Level", "Token"].map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", el("button", { type: "button", class: "button plain", on: { click: () => choose(node.jti) } }, node.action)), el("td", node.agent), el("td", node.level), el("td", el("code", node.jti))))))),
+    el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", el("button", { type: "button", class: "button plain", on: { click: () => choose(node.jti) } }, titleOf(node))), el("td", whoseOf(node)), el("td", node.level), el("td", el("code", node.jti))))))),
   graph.nodes.length > LISTED ? el("p", { class: "dim" }, `and ${count(graph.nodes.length - LISTED)} more`) : null);
 
 export const provenancePage = async ({ main, signal, parameters }) => {
@@ -255,6 +276,7 @@ export const provenancePage = async ({ main, signal, parameters }) => {
   let picture = null;
   await fillFrom(place, signal, async () => {
     const graph = await get(`/provenance/${segment(parameters.id)}/graph`);
+    await nameNodes(graph);
     const said = `${count(graph.nodes.length)} tokens and ${count(graph.edges.length)} links${graph.missing.length ? `, ${count(graph.missing.length)} missing` : ""}`;
     const canvas = el("canvas", { class: "graph", tabindex: "0", role: "img", "aria-label": `Graph of ${said}. Drag or use the arrow keys to move, the wheel or + and - to zoom.` });
     const side = el("div", { id: "chosen" }, details(null));
