@@ -6,7 +6,7 @@ import { clock, milliseconds, usd } from "./format.js";
 import { actionCard, agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, when } from "./parts.js";
 
 const STATES = {
-  passed: ["✓", "passed"], decided: ["➜", "decided here"], not_reached: ["", "not reached"], not_applicable: ["–", "does not apply"],
+  passed: ["✓", "passed"], decided: ["➜", "decided here"], tightened: ["↑", "also spoke against it"], not_reached: ["", "not reached"], not_applicable: ["–", "does not apply"],
 };
 
 const check = (row, entry) => {
@@ -14,7 +14,7 @@ const check = (row, entry) => {
   const verified = row.number === 17 && entry.verification && row.state !== "not_reached"
     ? `${entry.verification.engine}: ${entry.verification.status}${entry.verification.reason ? `, ${entry.verification.reason}` : ""}` : null;
   return el("li", { class: `check ${row.state} ${row.state === "decided" ? `by-${String(entry.decision).toLowerCase()}` : ""}` },
-    el("span", { class: "check-number" }, row.number), el("span", { class: "check-sign", "aria-hidden": "true" }, sign),
+    el("span", { class: "check-number" }, row.number ?? ""), el("span", { class: "check-sign", "aria-hidden": "true" }, sign),
     el("span", { class: "check-text" }, row.check, el("span", { class: `check-state ${row.state === "passed" ? "unseen" : ""}` }, words),
       row.message ? el("span", { class: "check-why" }, row.code ? el("code", row.code) : null, " ", row.message) : null,
       verified ? el("span", { class: "check-why dim" }, verified) : null));
@@ -38,7 +38,7 @@ const verdict = (entry, checks) => {
   return el("section", { class: `verdict by-${String(entry.decision).toLowerCase()}`, "aria-label": "Verdict" },
     el("p", { class: "verdict-what" }, VERDICTS[entry.decision] ?? entry.decision),
     why ? el("p", why) : null,
-    entry.error || decided ? el("p", { class: "small" }, entry.error ? el("code", entry.error.code) : null, decided ? ` ${entry.error ? "· " : ""}decided by check ${decided.number}: ${decided.check}` : "") : null);
+    entry.error || decided ? el("p", { class: "small" }, entry.error ? el("code", entry.error.code) : null, decided ? ` ${entry.error ? "· " : ""}decided by ${decided.number === null ? "" : `check ${decided.number}: `}${decided.check}` : "") : null);
 };
 
 /** What decided and what failed is open; what merely passed, and what was not reached, is folded away. */
