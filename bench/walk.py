@@ -48,10 +48,8 @@ class Walk:
         if not code.co_filename.startswith(str(ROOT)) or code.co_name in LEFT_OUT:
             return
         if event == "call":
-            # A coroutine that goes on is entered again: only its beginning counts.
-            if frame.f_lasti <= 0 or not code.co_flags & 0x80:
-                file = Path(code.co_filename).relative_to(ROOT).as_posix()
-                self.calls.append(Call(self._depth, file, code.co_qualname))
+            file = Path(code.co_filename).relative_to(ROOT).as_posix()
+            self.calls.append(Call(self._depth, file, code.co_qualname))
             self._depth += 1
         elif event == "return":
             self._depth = max(0, self._depth - 1)

@@ -1,6 +1,7 @@
 """The five answers."""
 
 import enum
+from typing import Final
 
 
 class Decision(enum.StrEnum):
@@ -13,4 +14,8 @@ class Decision(enum.StrEnum):
     @property
     def lets_act(self) -> bool:
         """Whether the agent may act now: its step is used and its cost is charged."""
-        return self in (Decision.APPROVED, Decision.CORRECTED)
+        return self in LETS_ACT
+
+
+#: The same as a set, for where it is asked often.
+LETS_ACT: Final = frozenset({Decision.APPROVED, Decision.CORRECTED})

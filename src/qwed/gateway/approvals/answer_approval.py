@@ -108,8 +108,8 @@ async def _edited(services: Services, caller: Caller, agent: Agent, approval: Ap
     case = await weigh_edit(services, caller, agent, approval, _read_action(raw))
     examined, asked = case.examined, case.verdict.asked
     if examined is None or case.verdict.decision is Decision.DENIED:
-        assert case.refusal is not None
-        raise _unacceptable(case.refusal)
+        assert case.verdict.refusal is not None
+        raise _unacceptable(case.verdict.refusal)
     granted = examined.finding.corrected or case.action
     return msgspec.structs.replace(
         approval,

@@ -1,7 +1,7 @@
 """What the walk did, row by row: written with the decision, and told from there."""
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from qwed.domain.checks import CHECKS
@@ -17,6 +17,16 @@ Json = Mapping[str, Any]
 VERSION: Final = 1
 #: The entry does not show all of what was asked.
 MASKED: Final = "masked"
+#: Members of a case that say which rows had something to look at.
+_FACTS: Final = (
+    "presented",
+    "names_place",
+    "place",
+    "assured",
+    "is_scored",
+    "is_limited",
+    "is_advisory",
+)
 #: What only a conversation has; a tool call may come without one.
 _OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
 
@@ -35,8 +45,8 @@ class RowState(enum.StrEnum):
 def write_account(case: Case, show: Show) -> dict[str, Any]:
     """Only what is not plain: rows that said nothing are known from the table."""
     account: dict[str, Any] = {"version": VERSION, "door": case.door.value, "agent": case.agent_digest}
-    facts = [name for name, is_there in _facts_of(case) if is_there]
-    if show is not show_as_is or _is_cut(case):
+    facts = [name for name in _FACTS if getattr(case, name)]
+    if show is not show_as_is or (case.examined is None and _is_cut(case)):
         facts.append(MASKED)
     if case.threshold is not None:
         account["threshold"] = case.threshold.wire
@@ -50,29 +60,15 @@ def write_account(case: Case, show: Show) -> dict[str, Any]:
     return account
 
 
-def _facts_of(case: Case) -> Iterator[tuple[str, bool]]:
-    yield "tokens", bool(case.presented)
-    yield "place", isinstance(case.context, Mapping) and not case.context.keys().isdisjoint(_PLACE)
-    yield "profile", case.assured is not None
-    yield "score", bool(case.policy.assurance.level_scores)
-    yield "threshold", case.threshold is not None
-    yield "advisory", case.is_advisory
-
-
 def _is_cut(case: Case) -> bool:
     """Whether the entry keeps only the beginning of what was asked."""
-    if case.examined is not None or case.refusal is None:
-        return False
     return is_long(case.action.to_wire()) or is_long(case.context)
-
-
-_PLACE: Final = frozenset({"workflow_id", "node_id"})
 
 
 def _wording(case: Case, verdict: Any, show: Show) -> dict[str, Any]:
     """What the row that speaks says stands in the entry already."""
     refusal = verdict.refusal
-    if refusal is None or refusal is case.refusal:
+    if refusal is None or refusal is case.verdict.refusal:
         return {}
     return {"code": refusal.code.value, "message": show(refusal.message)}
 
@@ -113,7 +109,8 @@ def _tell_row(
     if is_over:
         state = RowState.NOT_REACHED
     else:
-        state = RowState.PASSED if not row.needs or row.needs in facts else RowState.NOT_APPLICABLE
+        is_idle = bool(row.needs) and facts.isdisjoint(row.needs)
+        state = RowState.NOT_APPLICABLE if is_idle else RowState.PASSED
     if not row.numbers:
         return [_tell(None, row.question, state)]
     return [_tell_check(number, _in_conversation(number, state, facts)) for number in row.numbers]
@@ -143,7 +140,7 @@ def _number_of(row: Row, code: str) -> int:
 
 
 def _in_conversation(number: int, state: RowState, facts: frozenset[str]) -> RowState:
-    is_idle = "advisory" in facts and number in _OF_A_CONVERSATION and state is RowState.PASSED
+    is_idle = "is_advisory" in facts and number in _OF_A_CONVERSATION and state is RowState.PASSED
     return RowState.NOT_APPLICABLE if is_idle else state
 
 

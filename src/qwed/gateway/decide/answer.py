@@ -6,7 +6,7 @@ from typing import Any
 from qwed.domain.approvals import Approval
 from qwed.domain.budgets import FREE, remaining
 from qwed.domain.codes import CODES
-from qwed.domain.decisions import Decision
+from qwed.domain.decisions import LETS_ACT, Decision
 from qwed.domain.times import iso, parse_iso
 from qwed.gateway.decide import table
 from qwed.gateway.decide.case import Case, Door, Examined
@@ -45,7 +45,7 @@ async def answer_of(
     verification: dict[str, Any] | None,
     show: Show,
 ) -> Answer:
-    decision, refusal = case.verdict.decision, case.refusal
+    decision, refusal = case.verdict.decision, case.verdict.refusal
     body: dict[str, Any] = {
         "decision": decision.value,
         "activity_id": case.activity_id,
@@ -74,7 +74,8 @@ async def answer_of(
     if case.door is Door.TOOL:
         body.update(show(_tool_members(case)))
     status = CODES[refusal.code].status if refusal is not None else 200
-    return Answer(body, status, _retry_after(case), case.log)
+    retry_after = _retry_after(case) if decision is Decision.BUDGET_EXCEEDED else None
+    return Answer(body, status, retry_after, case.log)
 
 
 async def _remaining(services: Services, case: Case) -> dict[str, Any]:
@@ -82,13 +83,15 @@ async def _remaining(services: Services, case: Case) -> dict[str, Any]:
     if admission is None:
         spending = await services.store.spending(case.agent, case.now_ms)
         return remaining(case.agent.budget, spending)
-    return remaining(case.agent.budget, admission.spending, FREE if case.lets_act else admission.charge)
+    return remaining(
+        case.agent.budget, admission.spending, FREE if case.verdict.decision in LETS_ACT else admission.charge
+    )
 
 
 def _retry_after(case: Case) -> int | None:
-    if case.verdict.decision is not Decision.BUDGET_EXCEEDED or case.refusal is None:
+    if case.verdict.refusal is None:
         return None
-    reset_at = (case.refusal.details or {}).get("reset_at")
+    reset_at = (case.verdict.refusal.details or {}).get("reset_at")
     # Without a reset, waiting does not help: the request itself is too large.
     if not isinstance(reset_at, str):
         return 0
@@ -127,7 +130,7 @@ def _verification(examined: Examined) -> dict[str, Any]:
 
 
 def _tool_members(case: Case) -> dict[str, Any]:
-    assessment, refusal, decision = case.assessment, case.refusal, case.verdict.decision
+    assessment, refusal, decision = case.assessment, case.verdict.refusal, case.verdict.decision
     assert assessment is not None
     is_approved = decision is Decision.APPROVED
     members: dict[str, Any] = {

@@ -5,6 +5,7 @@ travels beside it.
 """
 
 import enum
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -92,6 +93,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     presented: tuple[str, ...] = ()
     #: A tool call without a conversation: nothing stops a repeat.
     is_advisory: bool = False
+    #: The context names a workflow or a node; the policy asks that scores bear trust levels out.
+    names_place: bool = False
+    is_scored: bool = False
+    #: The request itself sets a threshold.
+    is_limited: bool = False
     #: The grant that this action wants to use, or the approval whose action it shall replace.
     approval: Approval | None = None
 
@@ -120,14 +126,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     par: tuple[str, ...] = ()
     attestation: tuple[str, str] | None = None
     token: str | None = None
-
-    @property
-    def lets_act(self) -> bool:
-        return self.verdict.decision.lets_act
-
-    @property
-    def refusal(self) -> Refusal | None:
-        return self.verdict.refusal
 
     @property
     def profile(self) -> Profile | None:
@@ -190,6 +188,9 @@ def open_case(
         action_hash=exact,
         fingerprints=fingerprints,
         parameters_problem=problem,
+        names_place=isinstance(context, Mapping) and ("workflow_id" in context or "node_id" in context),
+        is_scored=bool(policy.assurance.level_scores),
+        is_limited=rest.get("threshold") is not None,
         **rest,
     )
 

@@ -3,6 +3,7 @@
 Check 1 (the credential) has been made by the caller of this module: see `authenticate.py`.
 """
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -160,11 +161,8 @@ async def decide_once(
     return await services.repeats.do((agent.agent_id, key), recall_or_decide)
 
 
-async def _decide_and_record(services: Services, case: Case) -> Answer:
-    def end(decided_case: Case) -> Awaitable[Answer]:
-        return finish(services, decided_case)
-
-    return await decide(case, Live(services), end)
+def _decide_and_record(services: Services, case: Case) -> Awaitable[Answer]:
+    return decide(case, Live(services), functools.partial(finish, services))
 
 
 def deny_unrecorded(code: Code, message: str) -> Answer:

@@ -69,14 +69,8 @@ class Live:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-
-    @property
-    def state_required(self) -> bool:
-        return self._services.state_required
-
-    @property
-    def deployment_profile(self) -> Profile | None:
-        return self._services.assurance.profile
+        self.state_required = services.state_required
+        self.deployment_profile = services.assurance.profile
 
     def give(self, profile: Profile) -> InForce:
         return self._services.assurance.by_profile[profile]

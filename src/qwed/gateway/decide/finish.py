@@ -34,8 +34,8 @@ MAX_ROUNDS: Final = 2
 async def finish(services: Services, case: Case) -> Answer:
     case = case.add(agent_digest=await services.shared_facts.keep(services.store, case.agent, case.policy))
     for _ in range(MAX_ROUNDS):
-        if case.refusal is not None and _is_counted(case):
-            await count_refusal(services, case.agent, case.refusal, case.now_ms)
+        if case.verdict.refusal is not None and _is_counted(case):
+            await count_refusal(services, case.agent, case.verdict.refusal, case.now_ms)
         case = sign(services, case)
         answer, late = await _record(services, case)
         if late is None:
@@ -47,8 +47,8 @@ async def finish(services: Services, case: Case) -> Answer:
 def _is_counted(case: Case) -> bool:
     """Refused before anything was held or examined. What is forged is recorded, however often it comes."""
     return (
-        case.refusal is not None
-        and case.refusal.code in COUNTED_CODES
+        case.verdict.refusal is not None
+        and case.verdict.refusal.code in COUNTED_CODES
         and case.admission is None
         and case.examined is None
         and not case.is_forged
@@ -58,12 +58,12 @@ def _is_counted(case: Case) -> bool:
 async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | None]:
     """The answer, once it is durable; or what the store has against it."""
     show = choose_masking(case)
-    approval = open_approval(services, case, show)
+    approval = open_approval(services, case, show) if case.verdict.decision is Decision.PENDING else None
     verification = show_verification(case.examined, show)
     answer = await answer_of(services, case, approval, verification, show)
     record = record_of(case, approval, verification, answer, show)
-    told = await _tell(services, case, approval, verification, show)
-    if told:
+    if approval is not None or _is_failed(case):
+        told = await _tell(services, case, approval, verification, show)
         record = msgspec.structs.replace(record, deliveries=told)
     try:
         refusal = await commit_deed(services, record, count_as(case), case.admission)
@@ -74,8 +74,13 @@ async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | Non
     if refusal is not None:
         is_denied = refusal.code is Code.ECT_REFUSED or case.redeemed is not None
         return answer, Verdict(Decision.DENIED if is_denied else Decision.BUDGET_EXCEEDED, refusal)
-    _publish(services, case, approval)
+    if services.events.is_heard:
+        _publish(services, case, approval)
     return answer, None
+
+
+def _is_failed(case: Case) -> bool:
+    return case.examined is not None and case.examined.finding.status is Status.FAILED
 
 
 def _take_late(case: Case, late: Verdict) -> Case:
@@ -96,13 +101,11 @@ async def _tell(
     if approval is not None:
         news = approval_news(Event.APPROVAL_REQUESTED, approval, case.activity_id, case.now_ms)
         return await deliveries_of(services, news)
-    if case.examined is None or case.examined.finding.status is not Status.FAILED:
-        return ()
     data = {
         "decision": {
             "decision": case.verdict.decision.value,
             "action": show(case.action.to_wire()),
-            "error": None if case.refusal is None else show(case.refusal.to_wire()),
+            "error": None if case.verdict.refusal is None else show(case.verdict.refusal.to_wire()),
             "verification": verification,
         }
     }
@@ -114,8 +117,6 @@ async def _tell(
 
 
 def _publish(services: Services, case: Case, approval: Approval | None) -> None:
-    if not services.events.is_heard:
-        return
     common = {
         "agent_id": case.agent.agent_id,
         "principal_id": case.agent.principal_id,
@@ -128,8 +129,8 @@ def _publish(services: Services, case: Case, approval: Approval | None) -> None:
             **common,
             "action_type": case.kept_type,
             "decision": case.verdict.decision.value,
-            "error_code": case.refusal.code.value if case.refusal else None,
-            "failed": case.examined is not None and case.examined.finding.status is Status.FAILED,
+            "error_code": case.verdict.refusal.code.value if case.verdict.refusal else None,
+            "failed": _is_failed(case),
         }
     )
     if approval is not None:

@@ -47,8 +47,6 @@ def is_active(case: Case, facts: Facts) -> RowAnswer:  # 3
 
 
 async def accept_tokens(case: Case, facts: Facts) -> RowAnswer:
-    if not case.presented:
-        return case
     accepted = await facts.accept_tokens(case)
     if isinstance(accepted, NotAccepted):
         refused = case.add(is_forged=accepted.is_forged, log={"ect": accepted.says})
@@ -57,9 +55,6 @@ async def accept_tokens(case: Case, facts: Facts) -> RowAnswer:
 
 
 async def find_place(case: Case, facts: Facts) -> RowAnswer:
-    context = case.context
-    if not isinstance(context, Mapping) or not ("workflow_id" in context or "node_id" in context):
-        return case
     place = await facts.find_place(case)
     return refuse_with(place) if isinstance(place, Refusal) else case.add(place=place)
 

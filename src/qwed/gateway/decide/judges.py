@@ -11,7 +11,7 @@ from qwed.domain.policy import DeniedCells, ToolGroup
 from qwed.domain.risk import Risk
 from qwed.domain.tools import explain_danger
 from qwed.domain.trust import TrustLevel
-from qwed.domain.verdicts import APPROVED, NOBODY, Verdict, ask, deny
+from qwed.domain.verdicts import NOBODY, Verdict, ask, deny
 from qwed.gateway.decide.case import Case, Examined, RowAnswer
 from qwed.gateway.decide.facts import Facts
 
@@ -22,14 +22,11 @@ _NO_CHECKPOINT: Final = (
 
 def is_trusted(case: Case, facts: Facts) -> RowAnswer:  # 18
     """Proof and risk, at the agent's level of trust."""
-    verdict = _weigh_at(case, case.agent.trust_level)
-    return case if verdict is APPROVED else verdict
+    return _weigh_at(case, case.agent.trust_level)
 
 
 async def has_score(case: Case, facts: Facts) -> RowAnswer:
     """The same at the lower level that the agent's conduct bears out."""
-    if not case.policy.assurance.level_scores:
-        return case
     held = _weigh_at(case, await facts.borne_out(case))
     given = _weigh_at(case, case.agent.trust_level)
     if held.decision is given.decision or held.refusal is None:
@@ -43,8 +40,6 @@ def _weigh_at(case: Case, level: TrustLevel) -> Verdict:
 
 
 def is_below_threshold(case: Case, facts: Facts) -> RowAnswer:
-    if case.threshold is None:
-        return case
     return hold_to_threshold(_examined(case).risk, case.threshold)
 
 
@@ -58,8 +53,7 @@ def is_no_danger(case: Case, facts: Facts) -> RowAnswer:
 async def suits_profile(case: Case, facts: Facts) -> RowAnswer:
     """Revocation, checkpoints and people, where an assurance profile asks for them."""
     given = case.assured
-    if given is None:
-        return case
+    assert given is not None
     if given.has(Mechanism.TRUST_THRESHOLDS) and await facts.is_revoked(case):
         return deny(Code.TRUST_NOT_MET, NOT_TRUSTED_ENOUGH)
     gated = await facts.gated_actions(case)
@@ -89,12 +83,12 @@ def _ask_for_profile(case: Case, given: InForce, gated: tuple[str, ...]) -> RowA
 
 async def suits_workflow(case: Case, facts: Facts) -> RowAnswer:
     """What the rules of the workflow ask of people."""
-    return case if case.place is None else await facts.apply_workflow_rules(case)
+    return await facts.apply_workflow_rules(case)
 
 
 async def meets_thresholds(case: Case, facts: Facts) -> RowAnswer:
     """The deployment's thresholds and the node's; a person whom a rule asks may waive them, this once."""
-    if case.verdict.asked != NOBODY or (case.assured is None and case.place is None):
+    if case.verdict.asked != NOBODY:
         return case
     return case if await facts.meets_thresholds(case) else deny(Code.TRUST_NOT_MET, NOT_TRUSTED_ENOUGH)
 

@@ -8,7 +8,7 @@ from qwed.domain.approvals import Approval, later
 from qwed.domain.budgets import FREE, Charge
 from qwed.domain.conduct import Deed, deed_of
 from qwed.domain.conversations import Step
-from qwed.domain.decisions import Decision
+from qwed.domain.decisions import LETS_ACT, Decision
 from qwed.domain.money import usd_of
 from qwed.domain.nodes import jti_of
 from qwed.domain.risk import Risk
@@ -33,7 +33,7 @@ def record_of(
     show: Show,
 ) -> Record:
     decision, step = case.verdict.decision, case.step
-    charge = case.charge if case.lets_act else FREE
+    charge = case.charge if case.verdict.decision in LETS_ACT else FREE
     fingerprint = _fingerprint(case)
     activity = Activity(
         activity_id=case.activity_id,
@@ -42,7 +42,7 @@ def record_of(
         at_ms=case.now_ms,
         action_type=case.kept_type,
         decision=decision.value,
-        error_code=case.refusal.code.value if case.refusal else None,
+        error_code=case.verdict.refusal.code.value if case.verdict.refusal else None,
         conversation_id=step.conversation_id if step else None,
         cost_nano=charge.cost,
         tokens=charge.tokens,
@@ -57,7 +57,7 @@ def record_of(
         step=committed,
         booking=_booking(case, charge),
         approval=case.redeemed or approval,
-        remembered=_remember(case, answer),
+        remembered=None if case.idempotency is None else _remember(case, case.idempotency, answer),
         crossing=_crossing(case, fingerprint) if committed else None,
         ects=case.execution.received,
         completions=case.execution.completions,
@@ -66,11 +66,18 @@ def record_of(
 
 def _step_taken(case: Case, fingerprint: bytes) -> CommittedStep | None:
     """A grant that is redeemed used its step when it was asked for: it has a step, but no reservation."""
-    is_taken = case.lets_act or case.verdict.decision is Decision.PENDING
+    is_taken = case.verdict.decision in LETS_ACT or case.verdict.decision is Decision.PENDING
     is_reserved = case.admission is not None and case.admission.reservation is not None
     if not is_taken or not is_reserved or case.step is None:
         return None
-    step = Step(case.step.step, fingerprint, case.step.state, case.lets_act, case.activity_id, case.wid)
+    step = Step(
+        case.step.step,
+        fingerprint,
+        case.step.state,
+        case.verdict.decision in LETS_ACT,
+        case.activity_id,
+        case.wid,
+    )
     return CommittedStep(case.agent.agent_id, case.step.conversation_id, step)
 
 
@@ -84,7 +91,7 @@ def _entry(
     case: Case, approval: Approval | None, verification: dict[str, Any] | None, charge: Charge, show: Show
 ) -> dict[str, Any]:
     # What no engine looked at is the agent's word alone: a flood of it must not fill the record.
-    is_whole = case.refusal is None or case.examined is not None
+    is_whole = case.verdict.refusal is None or case.examined is not None
     keep = show_as_is if is_whole else shorten
     entry: dict[str, Any] = {
         "activity_id": case.activity_id,
@@ -103,9 +110,9 @@ def _entry(
     }
     if case.place is not None:
         entry["workflow"] = case.place
-    if case.refusal is not None:
-        entry["error_code"] = case.refusal.code.value
-        entry["error"] = show(case.refusal.to_wire())
+    if case.verdict.refusal is not None:
+        entry["error_code"] = case.verdict.refusal.code.value
+        entry["error"] = show(case.verdict.refusal.to_wire())
     if case.examined is not None and verification is not None:
         entry["verification"] = {**verification, "latency_ms": case.examined.latency_ms}
     if case.attestation is not None:
@@ -125,7 +132,7 @@ def count_as(case: Case) -> Deed | None:
     if case.redeemed is not None:
         return None
     finding, risk = (None, None) if case.examined is None else (case.examined.finding, case.examined.risk)
-    return deed_of(case.verdict.decision, case.refusal, finding, risk)
+    return deed_of(case.verdict.decision, case.verdict.refusal, finding, risk)
 
 
 def _booking(case: Case, charge: Charge) -> Booking | None:
@@ -144,12 +151,10 @@ def _booking(case: Case, charge: Charge) -> Booking | None:
     )
 
 
-def _remember(case: Case, answer: Answer) -> Remembered | None:
-    if case.idempotency is None:
-        return None
+def _remember(case: Case, key: bytes, answer: Answer) -> Remembered:
     return Remembered(
         case.agent.agent_id,
-        case.idempotency,
+        key,
         answer.status,
         encode_json(answer.body),
         case.now_ms + REMEMBERED_MS,
@@ -170,7 +175,7 @@ def _crossing(case: Case, fingerprint: bytes) -> Crossing | None:
 
 def open_approval(services: Services, case: Case, show: Show) -> Approval | None:
     examined = case.examined
-    if case.verdict.decision is not Decision.PENDING or examined is None:
+    if examined is None:
         return None
     agent, step, rules, asked = case.agent, case.step, case.policy.approvals, case.verdict.asked
     ttl_seconds = rules.ttl_seconds if asked.seconds is None else asked.seconds
@@ -188,7 +193,7 @@ def open_approval(services: Services, case: Case, show: Show) -> Approval | None
         action_hash=action_hash(wanted) if examined.finding.corrected else case.action_hash,
         policy_version=case.policy.version,
         risk=examined.risk,
-        reason=show(case.refusal.message) if case.refusal else "",
+        reason=show(case.verdict.refusal.message) if case.verdict.refusal else "",
         evidence=evidence_for_people(case, show),
         intent=shown(given if isinstance(given, str) else None),
         created_ms=case.now_ms,

@@ -131,7 +131,8 @@ def _case_of(entry: Json, facts: AgentFacts, policy: Policy) -> Case:
         fingerprints=Fingerprints(),
         parameters_problem=None,
         threshold=None if threshold is None else Risk.from_wire(threshold),
-        is_advisory="advisory" in account.get("facts", ()),
+        is_advisory="is_advisory" in account.get("facts", ()),
+        is_limited=threshold is not None,
         assessment=assess_tool(policy, agent, name, action.parameters) if door is Door.TOOL else None,
     )
 
@@ -176,7 +177,7 @@ def _recall(row: Row, entry: Json, said: Mapping[str, Verdict]) -> Row:
             return _recall_proof(case, entry)
         return said.get(row.name, case)
 
-    return msgspec.structs.replace(row, check=recall, awaits=False)
+    return msgspec.structs.replace(row, check=recall, awaits=False, needs=())
 
 
 def _is_masked(entry: Json) -> bool:
@@ -212,13 +213,13 @@ def _compare(entry: Json, case: Case) -> Iterator[str]:
     """Decision, code and what every row said; the words too, where nothing of the action is masked."""
     if case.verdict.decision.value != entry["decision"]:
         yield f"decision: {entry['decision']} then, {case.verdict.decision.value} now"
-    code = None if case.refusal is None else case.refusal.code.value
+    code = None if case.verdict.refusal is None else case.verdict.refusal.code.value
     if code != entry.get("error_code"):
         yield f"code: {entry.get('error_code')} then, {code} now"
     then = [(row["row"], row["decision"]) for row in entry["account"].get("rows", ())]
     now = [(said.row, said.verdict.decision.value) for said in case.tightened]
     if then != now:
         yield f"rows: {then} then, {now} now"
-    message = None if case.refusal is None else case.refusal.message
+    message = None if case.verdict.refusal is None else case.verdict.refusal.message
     if not _is_masked(entry) and message != (entry.get("error") or {}).get("message"):
         yield f"message: {(entry.get('error') or {}).get('message')!r} then, {message!r} now"

@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from qwed.domain.decisions import Decision
-from qwed.domain.verdicts import Verdict
+from qwed.domain.verdicts import APPROVED, Verdict
 from qwed.gateway.decide.case import Case, RowAnswer, Ruling, Tightened
 from qwed.gateway.decide.facts import Facts
 from qwed.gateway.decide.table import TABLE, Row
@@ -20,10 +20,12 @@ async def decide(
     """The rows of the case's door, then `end`. Whatever goes wrong, what was held is given back."""
     try:
         for row in TABLE[case.door] if rows is None else rows:
+            if row.needs and not _is_needed(case, row.needs):
+                continue
             answer = row.check(case, facts)
             if row.awaits:
                 answer = await cast(Awaitable[RowAnswer], answer)
-            if answer is case:
+            if answer is case or answer is APPROVED:
                 continue
             case, is_over = _take(case, row, cast(RowAnswer, answer))
             if is_over:
@@ -33,6 +35,10 @@ async def decide(
         # After a commit there is nothing left to give back.
         if case.admission is not None:
             await facts.release(case.admission)
+
+
+def _is_needed(case: Case, needs: tuple[str, ...]) -> bool:
+    return any(getattr(case, name) for name in needs)
 
 
 async def leave_unrecorded(case: Case) -> Case:

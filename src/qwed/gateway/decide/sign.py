@@ -2,6 +2,7 @@
 
 from qwed.domain.actions import action_hash
 from qwed.domain.codes import Code
+from qwed.domain.decisions import LETS_ACT
 from qwed.domain.nodes import jti_of
 from qwed.domain.risk import Risk
 from qwed.domain.verdicts import deny
@@ -18,18 +19,16 @@ def sign(services: Services, case: Case) -> Case:
     """The id, what led here, attestation and token; nothing of an earlier round stays."""
     activity_id = services.ids.activity(case.now_ms)
     case = case.add(activity_id=activity_id, par=_causes(case), attestation=None, token=None)
-    if _is_attested(case):
-        case = _attest(services, case)
     risk = None if case.examined is None else case.examined.risk
-    if is_issued_at_once(case.lets_act, risk, case.execution):
+    if (
+        risk is not None
+        and case.verdict.decision in LETS_ACT
+        and (case.require_attestation or risk >= Risk.HIGH)
+    ):
+        case = _attest(services, case)
+    if is_issued_at_once(case.verdict.decision in LETS_ACT, risk, case.execution):
         case = _issue(services, case)
     return case
-
-
-def _is_attested(case: Case) -> bool:
-    if case.examined is None or not case.lets_act:
-        return False
-    return case.require_attestation or case.examined.risk >= Risk.HIGH
 
 
 def _attest(services: Services, case: Case) -> Case:
@@ -64,7 +63,7 @@ def _issue(services: Services, case: Case) -> Case:
         case.now_ms,
         case.kept_type,
         case.verdict.decision.value,
-        None if case.refusal is None else case.refusal.code.value,
+        None if case.verdict.refusal is None else case.verdict.refusal.code.value,
         case.par,
         case.wid,
         case.action_hash,
@@ -77,7 +76,7 @@ def _issue(services: Services, case: Case) -> Case:
 
 
 def _deny_unsigned(case: Case, what: str, error: Exception) -> Case:
-    if not case.lets_act:
+    if case.verdict.decision not in LETS_ACT:
         return case
     reason = str(error) if isinstance(error, SigningFailed) else type(error).__name__
     refusal = deny(Code.ATTESTATION_UNSIGNED, f"the {what} could not be signed: {reason}")

@@ -19,14 +19,14 @@ RowCheck = Callable[[Case, Facts], RowAnswer | Awaitable[RowAnswer]]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`numbers` are those of the specification; other rows say their `question` themselves. `needs` names the
-    fact without which it has nothing to look at."""
+    """`numbers` are those of the specification; other rows say their `question` themselves. `needs` names
+    members of the case: where all of them are empty the row has nothing to look at, and is not asked."""
 
     name: str
     check: RowCheck
     numbers: tuple[int, ...] = ()
     question: str = ""
-    needs: str = ""
+    needs: tuple[str, ...] = ()
     precedence: int = LAST
     is_gate: bool = True
     awaits: bool = False
@@ -40,7 +40,8 @@ _READ_WORLD: Final = (gates.find_profile, gates.use_grant)
 
 def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "") -> Row:
     awaits, reads = inspect.iscoroutinefunction(check), check in _READ_WORLD
-    return Row(check.__name__, check, numbers, asks, needs, awaits=awaits, reads_world=awaits or reads)
+    names = tuple(needs.split())
+    return Row(check.__name__, check, numbers, asks, names, awaits=awaits, reads_world=awaits or reads)
 
 
 def _judge(check: RowCheck, precedence: int, *numbers: int, asks: str = "", needs: str = "") -> Row:
@@ -50,11 +51,11 @@ def _judge(check: RowCheck, precedence: int, *numbers: int, asks: str = "", need
 
 # 1 and 2 are answered before there is a case: by whom it is asked, and whose agent it is.
 ACTIVE: Final = _gate(gates.is_active, 3)
-TOKENS: Final = _gate(gates.accept_tokens, asks="Are the tokens accepted that came along?", needs="tokens")
+TOKENS: Final = _gate(gates.accept_tokens, asks="Are the tokens accepted that came along?", needs="presented")
 PLACE: Final = _gate(
-    gates.find_place, asks="May the agent act at its node of the workflow now?", needs="place"
+    gates.find_place, asks="May the agent act at its node of the workflow now?", needs="names_place"
 )
-PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assurance profile?", needs="profile")
+PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assurance profile?")
 STEP: Final = _gate(gates.read_step, 4, 5)
 ADMITTED: Final = _gate(gates.admit, 6, 7, 8, 9, 10, 11, 12, 13, 14)
 NOT_BLOCKED: Final = _gate(gates.is_not_blocked, asks="Is the tool open to this agent?")
@@ -68,19 +69,19 @@ HELD: Final = _gate(gates.admit, 14)
 GRANT: Final = _gate(gates.use_grant, asks="What did a person grant?")
 
 TRUSTED: Final = _judge(judges.is_trusted, 1, 18)
-SCORE: Final = _judge(judges.has_score, 3, asks="Does conduct bear the trust level out?", needs="score")
+SCORE: Final = _judge(judges.has_score, 3, asks="Does conduct bear the trust level out?", needs="is_scored")
 DANGER: Final = _judge(judges.is_no_danger, 4, asks="Is it a tool for which nobody has to be asked?")
 SUITS_PROFILE: Final = _judge(
-    judges.suits_profile, 5, asks="Is the assurance profile content?", needs="profile"
+    judges.suits_profile, 5, asks="Is the assurance profile content?", needs="assured"
 )
 SUITS_WORKFLOW: Final = _judge(
     judges.suits_workflow, 0, asks="Are the workflow's rules content?", needs="place"
 )
 THRESHOLDS: Final = _judge(
-    judges.meets_thresholds, 6, asks="Does the trust score meet the thresholds?", needs="profile"
+    judges.meets_thresholds, 6, asks="Does the trust score meet the thresholds?", needs="assured place"
 )
 REQUESTED: Final = _judge(
-    judges.is_below_threshold, 2, asks="Is the risk within what the request allows?", needs="threshold"
+    judges.is_below_threshold, 2, asks="Is the risk within what the request allows?", needs="is_limited"
 )
 
 _ENTRY: Final = (ACTIVE, TOKENS, PLACE, PROFILE)
