@@ -11,6 +11,7 @@ from qwed.engines.math.lexicon import (
     ENDS_VALUE,
     NEGATIONS,
     OPERATORS,
+    PARTS_OF_TEXTS,
     PREPOSITIONS,
     PUNCTUATION,
 )
@@ -198,6 +199,8 @@ def _trimmed(line: Line, start: int, end: int, text: str) -> Span | None:
     if start < end and tokens[start] in ("-", "–", "−") and _is_dash(line.spans, start, text):
         start += 1
     start = _after_unmatched(tokens, start, end)
+    if start and tokens[start - 1] in PARTS_OF_TEXTS and tokens[start + 1] in ("-", "–", "—"):
+        start += 2
     if _is_bracketed(tokens, start, end):
         start, end = start + 1, end - 1
     if start < end and tokens[start] in RELATIONS:
