@@ -34,7 +34,7 @@ def _verify(text: str):
 
 def _texts(part: str, kind: str, *, joined: bool):
     module = _PARTS[part]
-    count = scale(ci=120, nightly=1_000, long=4_000)
+    count = scale(ci=80, nightly=1_000, long=4_000)
     return list(
         worked_answers.generate(getattr(module, kind), module.WORDS, f"{part} {kind}", count, joined=joined)
     )
@@ -148,6 +148,10 @@ def test_a_false_one_gets_its_value_and_keeps_its_words_and_marks(text, correcte
         "5+3=8. The answer is 9.",
         "4 * 2 = 8 boxes\n#### 9",
         "7 ÷ 7 = ?\n? = 2",
+        "2+2=4. 3 × 3 → 10",
+        "2+2=4. Five times five makes twenty-six.",
+        "2+2=4. Adding 3 and 4 gives 8.",
+        "3 + 4 = 7, but 5 plus 5, they say, is 11.",
     ],
 )
 def test_a_text_with_a_claim_that_was_not_read_is_not_verified(text):
