@@ -19,9 +19,12 @@ from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.calculations import Claim, number
 
-MAX_ENGINE_CLAIMS: Final = 50
-MAX_LINE: Final = 600
-_MAX_SIGNS: Final = 3_000
+MAX_ENGINE_CLAIMS: Final = 40
+MAX_LINE: Final = 400
+# What the engine reads of one output; a line that is wrong is read again to be put right.
+_MAX_ENGINE_CHARACTERS: Final = 3_000
+_READ_AGAIN: Final = 5
+_MAX_SIGNS: Final = 10_000
 _BEFORE: Final = 80
 _AFTER: Final = 24
 
@@ -33,10 +36,12 @@ _PLAIN = lazy_pattern(
 )
 _RULES = lazy_pattern(r"={2,}|[-=~*#]{4,}")
 _SENTENCE_END = lazy_pattern(r"(?<=[.;!?])\s+")
-_RELATION = lazy_pattern(r"[=≈]|\bequals\b|\bis\b")
+# Where a sentence that is too long may be cut: before words, never inside a formula.
+_CLAUSE_END = lazy_pattern(r",\s+(?=[a-z])|\s(?=(?:and|so|then|but|which) [a-z])")
 _OPERATION = lazy_pattern(
-    r"[0-9)a-zA-Z$€£]\s*[+*/×÷^−–·²³]|[0-9)%a-z]\s*[-–]\s*[0-9$€£(]|[0-9]!|√|%|\b(?:of|times|plus|minus|percent)\b|"
-    r"[0-9]\s?x\s?[0-9$€£(]|[0-9][a-z]* x "
+    r"[0-9)a-zA-Z$€£]\s*[+*/×÷^−–·²³]|[0-9)%a-z]\s*[-–]\s*[0-9$€£(]|[0-9]!|√|%|"
+    r"\bx\s?[0-9$€£(]|[0-9]x[0-9(]|[0-9]\s?@\s?[0-9$€£]|"
+    r"\b(?:of|times|plus|minus|percent|squared|cubed|root|divided|multiplied|sum|difference|product|average)\b"
 )
 _SPOKEN = lazy_pattern(r"[0-9%)a-z]\s+(?:equals|is)\s+[-$€£0-9]")
 _RESULT = lazy_pattern(r"\s*(?:Rs\.?\s*|about |approximately )?[-$€£₹(.√0-9<]")
@@ -59,18 +64,23 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Budget:
-    """How many lines the engine may still be asked about in this output."""
+    """How much the engine may still be asked about in this output."""
 
     def __init__(self) -> None:
-        self._left = MAX_ENGINE_CLAIMS
+        self._lines = MAX_ENGINE_CLAIMS
+        self._characters = _MAX_ENGINE_CHARACTERS
 
-    def take(self) -> bool:
-        self._left -= 1
-        return self._left >= 0
+    def take(self, characters: int) -> bool:
+        self._lines -= 1
+        self._characters -= characters
+        return self._lines >= 0 and self._characters >= 0
+
+    def charge(self, characters: int) -> None:
+        self._characters -= characters
 
 
 RIGHT: Final = Judged()
-TOO_MANY: Final = Judged(f"more than {MAX_ENGINE_CLAIMS} calculations, too many to check")
+TOO_MANY: Final = Judged("too many calculations to check")
 
 
 def judge_text(text: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
@@ -84,7 +94,10 @@ def judge_text(text: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
             yield TOO_MANY
             return
         if _may_claim(line):
-            yield from _judge_line(line, holds, budget)
+            for judged in _judge_line(line, holds, budget):
+                yield judged
+                if judged is TOO_MANY:
+                    return
 
 
 def _speaks_of_results(text: str) -> bool:
@@ -113,7 +126,10 @@ def _short(line: str) -> Iterator[str]:
         if len(held) + len(sentence) > MAX_LINE:
             yield held
             held = ""
-        held = f"{held} {sentence}" if held else sentence
+        if len(sentence) > MAX_LINE:
+            yield from _CLAUSE_END.split(sentence)
+        else:
+            held = f"{held} {sentence}" if held else sentence
     yield held
 
 
@@ -179,13 +195,14 @@ def _plain_claim(match: re.Match[str]) -> Claim | None:
 def judge_by_engine(line: str, budget: Budget) -> Iterator[Judged]:
     if len(line) > MAX_LINE:
         return
-    if not budget.take():
+    if not budget.take(len(line)):
         yield TOO_MANY
         return
     finding: Finding = _engine().verify_numbers(line)
     if finding.status is Status.VERIFIED:
         yield RIGHT
     elif finding.failure is Failure.INCORRECT or finding.corrected is not None:
+        budget.charge(_READ_AGAIN * len(line))
         yield Judged(_said(line, finding))
 
 

@@ -11,6 +11,7 @@ from qwed.engines.math.lexicon import (
     ENDS_VALUE,
     NEGATIONS,
     OPERATORS,
+    PARTS_OF_TEXTS,
     PREPOSITIONS,
     PUNCTUATION,
 )
@@ -76,6 +77,8 @@ def _equation(line: Line, start: int, end: int, clause: int, text: str) -> State
     if names_result and not _is_spoken(line, start, text) and not _is_name(tokens, clause, start):
         return None
     before = tokens[start - 1] if start and not names_result else ""
+    if not names_result and _is_glued(line, start, text):
+        return None
     if not _is_harmless(before) or _is_function(before) or not _is_harmless(tokens[end]):
         return None
     bounds = _trimmed(line, start, end, text)
@@ -91,6 +94,12 @@ def _equation(line: Line, start: int, end: int, clause: int, text: str) -> State
 def _is_spoken(line: Line, at: int, text: str) -> bool:
     """ "…, which is 3 + 4 = 7": the words relate it to what the sentence is about."""
     return text[line.spans[at][0] : line.spans[at][1]][:1].isalpha()
+
+
+def _is_glued(line: Line, at: int, text: str) -> bool:
+    """A name such as plugin-2<1.1 holds no comparison."""
+    place = line.spans[at][0]
+    return place > 0 and (text[place - 1].isalpha() or text[place - 1] == "_")
 
 
 def _is_name(tokens: list[str], clause: int, start: int) -> bool:
@@ -198,6 +207,8 @@ def _trimmed(line: Line, start: int, end: int, text: str) -> Span | None:
     if start < end and tokens[start] in ("-", "–", "−") and _is_dash(line.spans, start, text):
         start += 1
     start = _after_unmatched(tokens, start, end)
+    if start and tokens[start - 1] in PARTS_OF_TEXTS and tokens[start + 1] in ("-", "–", "—"):
+        start += 2
     if _is_bracketed(tokens, start, end):
         start, end = start + 1, end - 1
     if start < end and tokens[start] in RELATIONS:

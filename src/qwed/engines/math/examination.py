@@ -113,10 +113,13 @@ def _definitions(statements: list[Statement], variables: Variables) -> dict[str,
         except MathProblem:
             continue
         name = _defined(chain)
-        if name is None or name in variables or symbols(chain.sides[1]) - CONSTANTS - set(found):
+        if name is None or name in variables:
             continue
-        if name in found:
+        # x = 6 * 18 = 108 works a value out: that x may be another than the one of "x = 8".
+        if name in found or len(chain.relations) > 1:
             repeated.add(name)
+        if symbols(chain.sides[1]) - CONSTANTS - set(found):
+            continue
         value = substitute(chain.sides[1], {known: node for known, (_, node) in found.items()})
         found.setdefault(name, (index, value))
     return {name: value for name, value in found.items() if name not in repeated}
@@ -138,7 +141,7 @@ def _without_blame(outcome: Outcome) -> Outcome:
 
 def _defined(chain: Chain | None) -> str | None:
     """The variable that `x = 5` gives a value to."""
-    if chain is None or chain.relations != ("=",):
+    if chain is None or set(chain.relations) != {"="}:
         return None
     left = chain.sides[0]
     return left.name if isinstance(left, Symbol) and left.name not in CONSTANTS else None

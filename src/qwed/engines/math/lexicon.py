@@ -26,6 +26,11 @@ ANSWER_LEADS: Final = words("a A answer is it it's its the : = that , result")
 CONNECTIVES: Final = words(", and so then therefore thus hence but while also when where given if => ⇒ → ->")
 # After one of these a number belongs to the words: "the cost of two", "the total for 3".
 PREPOSITIONS: Final = words("of for in with at on from to per cost price amount by after")
+# Before a number and a dash these count the parts of a text: "Step 3 - 16 + 12 = 28".
+PARTS_OF_TEXTS: Final = words(
+    "step day part week month year question problem item line stage phase round case example exercise "
+    "task option section chapter method solution q no number"
+)
 # Anywhere in the text these may turn a claim around.
 DENIALS: Final = words(
     "false wrong incorrect incorrectly untrue mistaken mistake error erroneous disprove invalid "

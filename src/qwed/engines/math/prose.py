@@ -107,8 +107,10 @@ class _Rewriter:
         self.spans: list[tuple[int, int]] = []
 
     def run(self) -> Phrase:
-        while self.words[self.at]:
-            if not any(rule(self) for rule in _RULES):
+        while word := self.words[self.at]:
+            # Most words are in no table, and most numbers have no comma.
+            is_known = word in _KNOWN or ("," in word and len(word) > 1)
+            if not is_known or not any(rule(self) for rule in _RULES):
                 self.keep()
         self.emit("", len(self.tokens.text), len(self.tokens.text))
         return Phrase(self.values, self.spans)
@@ -377,3 +379,10 @@ _RULES: Final = (
     _Rewriter.degrees,
     _Rewriter.unit_word,
 )
+# What a rule may begin with.
+_KNOWN: Final = frozenset(
+    (*_ONES, *_TENS, *_SCALES, *_DOZENS, *_ARTICLES, *PHRASES, *_CURRENCY_WORDS, *_MONEY_WORDS, *UNIT_WORDS)
+) | {
+    *("(", ")", "[", "]", "x", "X", "@", "A", "k", "hundred", "and", "half", "degrees", "degree"),
+    *("round", "rounding", "rounded", "correct", "to"),
+}

@@ -28,6 +28,8 @@ _BREAK: Final = re.compile(r"[;\n]|(?<!\.)\.(?=\s|$)")
 # Letters that make no formula: a word, an abbreviation, the P of 10P2.
 _WORDLIKE: Final = re.compile(r"[A-Za-z]{2,}|[A-Z]\.|[0-9][A-Z][0-9]")
 _CLAIM_SIGNS: Final = frozenset("=≈≠≤≥<>")
+# 3 × 3 → 10
+_ARROW: Final = re.compile(r"[0-9)]\s?[-+*/×÷^x]\s?[$€£(]?[0-9][^→≡⇒>]{0,40}(?:→|≡|⇒|->|=>)\s?[$€£]?[0-9]")
 _WORDS: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
 # A full stop after one of these ends no sentence; a title stands before a name.
 _TITLE: Final = re.compile(r"(?:^|[^A-Za-z])(?:mr|mrs|ms|dr|st|prof)$", re.IGNORECASE)
@@ -105,10 +107,10 @@ def _read_sentences(text: str) -> Reading:
 
 
 def _may_claim(part: str, statements: list[Statement]) -> bool:
-    """A sign of comparison beside digits, in a part that gave no statement and no name."""
-    return (
-        not statements and not _CLAIM_SIGNS.isdisjoint(part) and "?" in part and any(map(str.isdigit, part))
-    )
+    """A part that gave no statement and no name, and yet may give a result to a computation."""
+    if statements or not any(map(str.isdigit, part)):
+        return False
+    return (not _CLAIM_SIGNS.isdisjoint(part) and "?" in part) or _ARROW.search(part) is not None
 
 
 def _unfounded(named: list[str], final: list[str], statements: list[Statement]) -> Iterator[str]:

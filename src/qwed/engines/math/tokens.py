@@ -56,8 +56,8 @@ _AT_ENDS: Final = frozenset("$\"'`*")
 def plain(text: str) -> str:
     """The text without typographic variants, ornaments and delimiters, every character in its place."""
     text = text.translate(_FULL_WIDTH)
-    text = _ORNAMENT.sub(lambda match: " " * len(match.group()), text)
     text = _BOLD.sub(lambda match: f"  {match.group(1)}  ", text)
+    text = _ORNAMENT.sub(lambda match: " " * len(match.group()), text)
     text = _LATEX_SPACING.sub("  ", text).replace("\\%", " %").replace("\\$", " $")
     inline = _LATEX_INLINE.fullmatch(text)
     if inline is not None and "$" in text:

@@ -1,0 +1,175 @@
+"""Worked answers: the true ones are left alone, false ones are found, only a claimed value is replaced."""
+
+import re
+
+import pytest
+from tests.corpora import (
+    worked_answers,
+    worked_answers_held_out,
+    worked_answers_last,
+    worked_answers_unseen,
+)
+from tests.support.tiers import scale
+
+from qwed.domain.actions import Action
+from qwed.domain.findings import Status
+from qwed.engines.math import MathEngine
+from qwed_open_responses.guards import MathGuard
+
+_ENGINE = MathEngine()
+_PARTS = {
+    "rules": worked_answers,
+    "first held out": worked_answers_held_out,
+    "second held out": worked_answers_unseen,
+    "unseen": worked_answers_last,
+}
+_WRONG = (Status.CORRECTED, Status.FAILED)
+# What stands before a claimed value: a sign or a verb, and perhaps a currency.
+_CLAIMS = re.compile(r"(?:=|≈|>>|\bis|\bare|\bequals)\s*(?:\*\*)?\s*(?:Rs\.?)?\s*[-$€£(]*\s*$")
+
+
+def _verify(text: str):
+    return _ENGINE.verify(Action("verify_math", text))
+
+
+def _texts(part: str, kind: str, *, joined: bool):
+    module = _PARTS[part]
+    count = scale(ci=80, nightly=1_000, long=4_000)
+    return list(
+        worked_answers.generate(getattr(module, kind), module.WORDS, f"{part} {kind}", count, joined=joined)
+    )
+
+
+@pytest.mark.parametrize("kind", ["TEMPLATES", "RATIONALES"])
+@pytest.mark.parametrize("part", _PARTS)
+@pytest.mark.parametrize("joined", [False, True])
+def test_no_true_text_is_touched_and_no_false_one_is_verified(part, kind, joined):
+    texts = _texts(part, kind, joined=joined)
+
+    statuses = [(each, _verify(each.text).status) for each in texts]
+    touched = [each.text for each, status in statuses if each.is_right and status in _WRONG]
+    # Of what is only about right, a round number near it may be right as well.
+    believed = [
+        each.text
+        for each, status in statuses
+        if not each.is_right and status is Status.VERIFIED and "approx" not in each.text
+    ]
+    false = [status for each, status in statuses if not each.is_right]
+
+    assert touched == []
+    assert believed == []
+    assert sum(status in _WRONG for status in false) >= 0.85 * len(false)
+
+
+@pytest.mark.parametrize("part", _PARTS)
+def test_a_correction_replaces_the_claimed_value_and_nothing_else(part):
+    checked = 0
+    for each in _texts(part, "TEMPLATES", joined=True):
+        finding = _verify(each.text)
+        if finding.corrected is None:
+            continue
+        checked += 1
+        text = _without_signs(each.text)
+        before, after = _numbers(text), _numbers(_without_signs(finding.corrected.query))
+
+        assert before[0] == after[0], each.text
+        for (place, old), (_, new) in zip(before[1], after[1], strict=True):
+            assert old == new or _CLAIMS.search(text[:place]), each.text
+    assert checked
+
+
+def _without_signs(text: str) -> str:
+    """A result may have become negative."""
+    return re.sub(r"(=\s*)-", r"\1", text)
+
+
+def _numbers(text: str):
+    """The words between the numbers, and the numbers with their places."""
+    found = list(re.finditer(r"[0-9][0-9,]*(?:\.[0-9]+)?", text))
+    return re.split(r"[0-9][0-9,]*(?:\.[0-9]+)?", text), [(each.start(), each.group()) for each in found]
+
+
+@pytest.mark.parametrize("part", _PARTS)
+def test_the_guard_blocks_no_right_text_and_finds_most_wrong_ones(part):
+    guard = MathGuard()
+    texts = [each for kind in ("TEMPLATES", "RATIONALES") for each in _texts(part, kind, joined=True)]
+
+    results = [(each, guard.check({"text": each.text}).passed) for each in texts]
+    blocked = [each.text for each, passed in results if each.is_right and not passed]
+    wrong = [passed for each, passed in results if not each.is_right]
+
+    assert blocked == []
+    assert wrong.count(False) >= 0.8 * len(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The total cost of two shirts is $80 x 2 = $160.",
+        "He trains 4*2=8 hours per day",
+        "216 minutes is 180+36=216 minutes",
+        "The discount is .30*360=108 dollars",
+        "200€ + 50€ = 250€",
+        "10 hours * 60 = 600 minutes",
+        "The area is 3 m × 4 m = 12 m²",
+        "1. Total = $5 + $3 = **$8**",
+    ],
+)
+def test_a_true_text_in_an_everyday_form_is_verified(text):
+    assert _verify(text).status is Status.VERIFIED
+    assert MathGuard().check({"text": text}).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "corrected"),
+    [
+        (
+            "The total cost of two shirts is $80 x 2 = $150.",
+            "The total cost of two shirts is $80 x 2 = $160.",
+        ),
+        ("He trains 4*2=9 hours per day", "He trains 4*2=8 hours per day"),
+        ("200€ + 50€ = 260€", "200€ + 50€ = 250€"),
+        ('He wrote "5*3=16".\n', 'He wrote "5*3=15".\n'),
+    ],
+)
+def test_a_false_one_gets_its_value_and_keeps_its_words_and_marks(text, corrected):
+    finding = _verify(text)
+
+    assert finding.corrected is not None
+    assert finding.corrected.query == corrected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "15 lamps * 12 of them per whatever street = 182 lamps\nSo 2+2=4.",
+        "The sum, 5 of them plus whatever 3 is, = 9. And 4 + 4 = 8.",
+        "5+3=8. Total = 9",
+        "5+3=8. The answer is 9.",
+        "4 * 2 = 8 boxes\n#### 9",
+        "7 ÷ 7 = ?\n? = 2",
+        "2+2=4. 3 × 3 → 10",
+        "2+2=4. Five times five makes twenty-six.",
+        "2+2=4. Adding 3 and 4 gives 8.",
+        "3 + 4 = 7, but 5 plus 5, they say, is 11.",
+    ],
+)
+def test_a_text_with_a_claim_that_was_not_read_is_not_verified(text):
+    assert _verify(text).status is not Status.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2+3=5*4=20",
+        "He spent 13+10=23+12=35 dollars.",
+        "7/2 = 4 boxes are needed",
+        "20 + 25 = 45% are left",
+        "Room 1 - 5*3 = 15",
+        "That makes 3 + 4 = 7!",
+        "10/3 = 3.33 * 3 = 10 apples",
+        "60 minutes / 2 hours = 30",
+    ],
+)
+def test_what_is_written_loosely_is_neither_verified_nor_refuted(text):
+    assert _verify(text).status is Status.UNCERTAIN
