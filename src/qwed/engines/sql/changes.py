@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from qwed.engines.sql.names import NOTHING, Resolver
+from qwed.engines.sql.column_names import NOTHING
+from qwed.engines.sql.names import Resolver
 from qwed.engines.sql.schema import Family
 from qwed.engines.sql.scopes import Scope, Source
 from qwed.engines.sql.type_checks import check_types

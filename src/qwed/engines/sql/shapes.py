@@ -5,6 +5,33 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from qwed.engines.sql.administration_shapes import (
+    attach_is_complete,
+    backup_is_complete,
+    bulk_is_complete,
+    comment_is_complete,
+    dbcc_is_complete,
+    deny_is_complete,
+    ends_or,
+    export_is_complete,
+    flush_is_complete,
+    has_name_at,
+    install_is_complete,
+    kill_is_complete,
+    load_is_complete,
+    lock_is_complete,
+    notify_is_complete,
+    pragma_is_complete,
+    purge_is_complete,
+    reassign_is_complete,
+    refresh_is_complete,
+    reindex_is_complete,
+    rename_is_complete,
+    reset_is_complete,
+    shutdown_is_complete,
+    unload_is_complete,
+    vacuum_is_complete,
+)
 from qwed.engines.sql.shape_words import (
     AFTER_A_KIND,
     AFTER_A_NAME,
@@ -26,11 +53,6 @@ def is_complete(tokens: list[str]) -> bool:
     return shape is not None and shape(tokens[1:])
 
 
-def _name_at(tokens: list[str], index: int) -> bool:
-    """A name, or a name in quotation marks."""
-    return index < len(tokens) and (tokens[index][0].isalnum() or tokens[index][0] in "_[`\"'@$#")
-
-
 def _kind_and_name(tokens: list[str]) -> int | None:
     """The position of the name that follows the kind of object."""
     index = 0
@@ -43,7 +65,7 @@ def _kind_and_name(tokens: list[str]) -> int | None:
     index += 1
     while index < len(tokens) and tokens[index] in AFTER_A_KIND:
         index += 1
-    return index if _name_at(tokens, index) else None
+    return index if has_name_at(tokens, index) else None
 
 
 def kind_of(tokens: list[str]) -> str | None:
@@ -60,14 +82,10 @@ def _drop(tokens: list[str]) -> bool:
     if index is None:
         return False
     is_on_a_table = any(kind in tokens[:index] for kind in ("index", "trigger", "rule", "policy"))
-    return _ends_or(tokens, index + 1, _AFTER_A_DROP | {"on"} if is_on_a_table else _AFTER_A_DROP)
+    return ends_or(tokens, index + 1, _AFTER_A_DROP | {"on"} if is_on_a_table else _AFTER_A_DROP)
 
 
 _AFTER_A_DROP: Final = words(", ) @ cascade restrict purge ( . force with end commit go")
-
-
-def _ends_or(tokens: list[str], index: int, allowed: frozenset[str]) -> bool:
-    return index >= len(tokens) or tokens[index] in allowed
 
 
 def _create(tokens: list[str]) -> bool:
@@ -78,7 +96,7 @@ def _create(tokens: list[str]) -> bool:
     if kind == "index" and tokens[index] == "on":
         return True
     if kind in NAMED_ALONE:
-        return _ends_or(tokens, index + 1, AFTER_A_NAME)
+        return ends_or(tokens, index + 1, AFTER_A_NAME)
     if kind in ("event", "rule"):
         return tokens[index + 1 : index + 2] in (["on"], ["as"])
     needed = AFTER_A_NEW.get(kind)
@@ -107,7 +125,7 @@ def _insert(tokens: list[str]) -> bool:
     index = 0
     while index < len(tokens) and tokens[index] in _INSERT_WORDS:
         index += 1
-    if not _name_at(tokens, index):
+    if not has_name_at(tokens, index):
         return False
     rest = tokens[index + 1 :]
     if rest[:1] and rest[0] not in _INSERTED | _BEFORE_A_ROW:
@@ -133,7 +151,7 @@ def _replace(tokens: list[str]) -> bool:
 
 
 def _update(tokens: list[str]) -> bool:
-    if not _name_at(tokens, 0) or "set" not in tokens[1:]:
+    if not has_name_at(tokens, 0) or "set" not in tokens[1:]:
         return False
     place = tokens.index("set", 1)
     is_near = place < 8 or any(token in _JOINS for token in tokens[1:6])
@@ -147,10 +165,10 @@ def _delete(tokens: list[str]) -> bool:
     tokens = _without_limits(tokens)
     if "from" not in tokens[:1]:
         return _is_delete_of_several(tokens)
-    index = 2 if tokens[1:2] == ["only"] and _name_at(tokens, 2) else 1
-    if not _name_at(tokens, index):
+    index = 2 if tokens[1:2] == ["only"] and has_name_at(tokens, 2) else 1
+    if not has_name_at(tokens, index):
         return False
-    return _ends_or(tokens, index + 1, _AFTER_A_DELETE) or (
+    return ends_or(tokens, index + 1, _AFTER_A_DELETE) or (
         tokens[index + 2 : index + 3] != [] and tokens[index + 2] in _AFTER_AN_ALIAS
     )
 
@@ -166,7 +184,7 @@ def _without_limits(tokens: list[str]) -> list[str]:
 
 def _is_delete_of_several(tokens: list[str]) -> bool:
     """`DELETE a, b FROM a JOIN b …`, `DELETE a WHERE …` with a comparison."""
-    if not _name_at(tokens, 0):
+    if not has_name_at(tokens, 0):
         return False
     if tokens[1:2] == ["where"]:
         return any(token in _COMPARISONS for token in tokens[3:6])
@@ -193,7 +211,7 @@ def _truncate(tokens: list[str]) -> bool:
     index = 1 if tokens[:1] == ["table"] else 0
     while index < len(tokens) and tokens[index] in AFTER_A_KIND:
         index += 1
-    return _name_at(tokens, index) and _ends_or(tokens, index + 1, _AFTER_A_TRUNCATE)
+    return has_name_at(tokens, index) and ends_or(tokens, index + 1, _AFTER_A_TRUNCATE)
 
 
 _AFTER_A_TRUNCATE: Final = words(", cascade restrict restart continue end commit go )")
@@ -202,7 +220,7 @@ _AFTER_A_TRUNCATE: Final = words(", cascade restrict restart continue end commit
 def _grant(tokens: list[str]) -> bool:
     """Privileges on an object, or a role: `GRANT admin TO bob`."""
     towards = next((index for index, token in enumerate(tokens) if token in ("to", "from")), 0)
-    if not towards or not _name_at(tokens, towards + 1):
+    if not towards or not has_name_at(tokens, towards + 1):
         return False
     if "on" in tokens[1:towards]:
         return tokens[0] in PRIVILEGES or tokens.index("on") < 4
@@ -210,7 +228,7 @@ def _grant(tokens: list[str]) -> bool:
 
 
 def _call(tokens: list[str]) -> bool:
-    return _name_at(tokens, 0) and tokens[1:2] == ["("] and ")" in tokens
+    return has_name_at(tokens, 0) and tokens[1:2] == ["("] and ")" in tokens
 
 
 def _execute(tokens: list[str]) -> bool:
@@ -218,7 +236,7 @@ def _execute(tokens: list[str]) -> bool:
         return len(tokens) > 1
     if tokens[:1] == ["as"]:
         return tokens[1:2] in (["login"], ["user"], ["caller"], ["owner"], ["self"])
-    if not _name_at(tokens, 0):
+    if not has_name_at(tokens, 0):
         return False
     is_a_routine = re.search(r"[_.\[]|\A(?:xp|sp)", tokens[0]) is not None
     return is_a_routine or (len(tokens) > 1 and tokens[1][0] in "'@(")
@@ -249,22 +267,6 @@ def _set(tokens: list[str]) -> bool:
 SETTINGS_FOR_OTHERS: Final = words("role password global persist persist_only authorization")
 
 
-def _load(tokens: list[str]) -> bool:
-    return "infile" in tokens or "inpath" in tokens
-
-
-def _bulk(tokens: list[str]) -> bool:
-    return tokens[:1] == ["insert"] and "from" in tokens
-
-
-def _backup(tokens: list[str]) -> bool:
-    return tokens[:1] in (["database"], ["log"]) and _name_at(tokens, 1) and len(tokens) > 2
-
-
-def _attach(tokens: list[str]) -> bool:
-    return "as" in tokens and any(token[0] == "'" for token in tokens)
-
-
 def _do(tokens: list[str]) -> bool:
     if tokens[:1] == ["language"]:
         tokens = tokens[2:]
@@ -273,27 +275,6 @@ def _do(tokens: list[str]) -> bool:
 
 def _prepare(tokens: list[str]) -> bool:
     return "as" in tokens[1:3] or "from" in tokens[1:2]
-
-
-def _lock(tokens: list[str]) -> bool:
-    return tokens[:1] in (["table"], ["tables"]) and _name_at(tokens, 1)
-
-
-def _rename(tokens: list[str]) -> bool:
-    return tokens[:1] == ["table"] and "to" in tokens
-
-
-def _kill(tokens: list[str]) -> bool:
-    rest = [token for token in tokens if token not in ("connection", "query", "session")]
-    return len(rest) == 1 and rest[0].isdigit()
-
-
-def _shutdown(tokens: list[str]) -> bool:
-    return tokens in (["immediate"], ["abort"], ["normal"], ["transactional"], ["with", "nowait"])
-
-
-def _pragma(tokens: list[str]) -> bool:
-    return _name_at(tokens, 0) and (tokens[1:2] == ["="] or (tokens[1:2] == ["("] and ")" in tokens[2:]))
 
 
 def _explain(tokens: list[str]) -> bool:
@@ -305,44 +286,12 @@ def _explain(tokens: list[str]) -> bool:
     return shape is not None and shape(rest[1:])
 
 
-def _reassign(tokens: list[str]) -> bool:
-    return tokens[:2] == ["owned", "by"] and len(tokens) > 2
-
-
-def _reset(tokens: list[str]) -> bool:
-    return tokens in (["master"], ["slave"], ["replica"])
-
-
 def _if(tokens: list[str]) -> bool:
     """`IF 1=1 DROP TABLE x`: what follows the condition is a statement."""
     places = [index for index, token in enumerate(tokens[:60]) if token in SHAPES.keys() - {"if"}]
     return bool(_COMPARISONS & set(tokens) or "exists" in tokens[:2]) and any(
         is_complete(tokens[index:]) for index in places[:4]
     )
-
-
-def _deny(tokens: list[str]) -> bool:
-    return bool(tokens) and tokens[0] in PRIVILEGES and "on" in tokens[1:] and "to" in tokens[1:]
-
-
-def _install(tokens: list[str]) -> bool:
-    return tokens[:1] in (["plugin"], ["component"], ["soname"]) and len(tokens) > 1
-
-
-def _purge(tokens: list[str]) -> bool:
-    return tokens[:2] in (["binary", "logs"], ["master", "logs"]) and len(tokens) > 2
-
-
-def _export(tokens: list[str]) -> bool:
-    return tokens[:1] == ["data"] and "options" in tokens[1:6] and "as" in tokens
-
-
-def _unload(tokens: list[str]) -> bool:
-    return tokens[:1] == ["("] and "to" in tokens
-
-
-def _dbcc(tokens: list[str]) -> bool:
-    return _name_at(tokens, 0)
 
 
 def _select(tokens: list[str]) -> bool:
@@ -352,40 +301,6 @@ def _select(tokens: list[str]) -> bool:
         for index, token in enumerate(tokens[:-1])
         if tokens[index - 1] == "into"
     )
-
-
-def _vacuum(tokens: list[str]) -> bool:
-    return tokens == ["full"] or (tokens[:1] == ["("] and ")" in tokens)
-
-
-def _comment(tokens: list[str]) -> bool:
-    """`COMMENT ON TABLE t IS 'x'`."""
-    if tokens[:1] != ["on"] or not (tokens[1:2] and tokens[1] in KINDS | {"column", "constraint"}):
-        return False
-    place = tokens.index("is", 2) if "is" in tokens[2:] else len(tokens)
-    return bool(tokens[place + 1 : place + 2]) and (
-        tokens[place + 1][0] == "'" or tokens[place + 1] == "null"
-    )
-
-
-def _reindex(tokens: list[str]) -> bool:
-    rest = tokens[:1] + [each for each in tokens[1:] if each not in AFTER_A_KIND]
-    return len(rest) == 2 and rest[0] in _REINDEXED and _name_at(rest, 1)
-
-
-_REINDEXED: Final = words("database table index schema system")
-
-
-def _refresh(tokens: list[str]) -> bool:
-    return tokens[:2] == ["materialized", "view"] and _name_at(tokens, 2)
-
-
-def _notify(tokens: list[str]) -> bool:
-    return len(tokens) == 3 and tokens[1] == "," and tokens[2][0] == "'"
-
-
-def _flush(tokens: list[str]) -> bool:
-    return tokens[:1] == ["privileges"] or tokens[:2] in (["binary", "logs"], ["tables", "with"])
 
 
 def _routine(tokens: list[str]) -> bool:
@@ -411,35 +326,35 @@ SHAPES: Final[dict[str, Callable[[list[str]], bool]]] = {
     "execute": _execute,
     "copy": _copy,
     "set": _set,
-    "load": _load,
-    "bulk": _bulk,
-    "backup": _backup,
-    "restore": _backup,
-    "attach": _attach,
+    "load": load_is_complete,
+    "bulk": bulk_is_complete,
+    "backup": backup_is_complete,
+    "restore": backup_is_complete,
+    "attach": attach_is_complete,
     "do": _do,
     "prepare": _prepare,
-    "lock": _lock,
-    "rename": _rename,
-    "kill": _kill,
-    "shutdown": _shutdown,
-    "pragma": _pragma,
+    "lock": lock_is_complete,
+    "rename": rename_is_complete,
+    "kill": kill_is_complete,
+    "shutdown": shutdown_is_complete,
+    "pragma": pragma_is_complete,
     "explain": _explain,
-    "reassign": _reassign,
-    "reset": _reset,
+    "reassign": reassign_is_complete,
+    "reset": reset_is_complete,
     "if": _if,
-    "deny": _deny,
-    "install": _install,
-    "uninstall": _install,
-    "purge": _purge,
-    "export": _export,
-    "unload": _unload,
-    "dbcc": _dbcc,
+    "deny": deny_is_complete,
+    "install": install_is_complete,
+    "uninstall": install_is_complete,
+    "purge": purge_is_complete,
+    "export": export_is_complete,
+    "unload": unload_is_complete,
+    "dbcc": dbcc_is_complete,
     "select": _select,
-    "vacuum": _vacuum,
-    "comment": _comment,
-    "reindex": _reindex,
-    "refresh": _refresh,
-    "notify": _notify,
-    "flush": _flush,
+    "vacuum": vacuum_is_complete,
+    "comment": comment_is_complete,
+    "reindex": reindex_is_complete,
+    "refresh": refresh_is_complete,
+    "notify": notify_is_complete,
+    "flush": flush_is_complete,
     **dict.fromkeys(ROUTINES, _routine),
 }
