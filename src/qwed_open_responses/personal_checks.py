@@ -171,6 +171,29 @@ def is_phone(place: Place) -> bool:
     return _is_in_plan(raw, "US")
 
 
+# The word for it in the languages of fifty countries.
+PHONE_NOUNS: Final = (
+    r"(?i)(?:tele)?phone|\bmobile|\bmob\b|\btel\b|\bcell|\bfax|whatsapp|msisdn|handy|telefon|telefoon|mobil|m[oó]vil"
+    r"|t[eé]l[eé]phone|t[eé]l[eé]fono|telefone|celular|cellulare|portable|puhelin|gsm|телефон|тел\b|τηλ|電話|电话|手机"
+    r"|携帯|전화|휴대폰|هاتف|جوال|טלפון|फ़ोन|फोन|मोबाइल|โทร|điện thoại|puh\b"
+)
+_CALLED = lazy_pattern(
+    r"(?i)(?:phone|mobile|mob|tel|cell|cellphone|fax|whatsapp|msisdn|handy|telefon\w*|telefoon\w*|mobil\w*|m[oó]vil"
+    r"|t[eé]l[eé]phone|t[eé]l[eé]fono|telefone|celular|cellulare|portable|puhelin\w*|puh|gsm|телефон\w*|тел|τηλ\w*"
+    r"|電話\w*|电话|手机|携帯\w*|전화\w*|휴대폰|هاتف|جوال|טלפון|फ़ोन|फोन|मोबाइल|โทร\w*|điện thoại)"
+    r"(?:[ _]?(?:number|no|nr|num|n°|nummer|番号|번호|号码|号))?(?: is| was| ist| est| es)?"
+    r"[\s:.#=\"'()-]{0,4}$"
+)
+
+
+def is_called_a_phone(place: Place) -> bool:
+    """Right behind the word for it, any number of a plan's length is one: national forms differ."""
+    digits = _digits(place.match)
+    if not 7 <= len(digits) <= 15 or _TOLL_FREE.match(digits) or _DATE_LIKE.search(place.match):
+        return False
+    return _CALLED.search(place.before[-40:]) is not None
+
+
 def _is_named_phone(place: Place) -> bool:
     return _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16])
 

@@ -11,7 +11,9 @@ from typing import Final
 
 import msgspec
 
+from qwed_open_responses import street_forms
 from qwed_open_responses.personal_checks import (
+    PHONE_NOUNS,
     Check,
     always,
     beside,
@@ -19,6 +21,7 @@ from qwed_open_responses.personal_checks import (
     has_sixteen,
     is_aadhaar,
     is_birth_date,
+    is_called_a_phone,
     is_canadian_sin,
     is_card,
     is_home_address,
@@ -83,7 +86,6 @@ _STREETS = (
 )
 _COMPASS = r"(?:[NSEWnsew]\.? |(?i:north|south|east|west) )?"
 _STREET_NAME = r"(?:[A-Z][A-Za-z'.-]{1,20} |[0-9]{1,3}(?:st|nd|rd|th) ){1,4}"
-_GERMAN_STREETS = r"(?:straße|strasse|str\.|weg|platz|allee|gasse|ring)"
 _DOCUMENT = r"\b[A-Z0-9][A-Z0-9-]{4,18}[A-Z0-9]\b"
 _RECORDS = (
     r"(?i)\b(?:mrn|medical[ _]record(?:[ _](?:number|no\.?|#))?|patient[ _](?:id|number|no\.?)"
@@ -132,6 +134,12 @@ DETECTORS: Final = (
         _NINE_DIGITS,
         r"(?:\b1[ .-]?\(?|\(?\b)[2-9][0-9]{2}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}\b",
         is_phone,
+    ),
+    Detector(
+        "phone",
+        PHONE_NOUNS,
+        r"\(?\b[0-9][0-9 ()/.-]{5,17}[0-9]\b",
+        is_called_a_phone,
     ),
     Detector("phone", r"\b0[1-9][0-9 ()/.-]{4}", r"\b0[1-9][0-9 ()/.-]{6,14}[0-9]\b", is_phone),
     Detector("us_ssn", _NINE_DIGITS, r"\b[0-9]{3}[- –][0-9]{2}[- –][0-9]{4}\b", is_ssn),
@@ -290,12 +298,7 @@ DETECTORS: Final = (
         rf"\b[0-9]{{1,5}}[A-Za-z]?,? {_COMPASS}{_STREET_NAME}(?i:{_STREETS})\b[^\n]{{0,60}}",
         is_home_address,
     ),
-    Detector(
-        "postal_address",
-        rf"{_GERMAN_STREETS} [0-9]",
-        rf"\b[A-ZÄÖÜ][a-zäöüß.-]{{1,30}}{_GERMAN_STREETS} [0-9]{{1,4}}[a-z]?,? [0-9]{{5}} [A-ZÄÖÜ]",
-        always,
-    ),
+    *(Detector("postal_address", signal, shape, accept) for signal, shape, accept in street_forms.FORMS),
     Detector(
         "postal_address",
         r"(?i)p\.? ?o\.? box\b",

@@ -11,7 +11,7 @@ from qwed_open_responses import injections, orders, personal_data, settings, spe
 from qwed_open_responses.example_secrets import is_example
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.libraries import library
-from qwed_open_responses.personal_checks import Place, may_be_phone
+from qwed_open_responses.personal_checks import Place, is_called_a_phone, may_be_phone
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.personal_slots import Places
 from qwed_open_responses.results import GuardResult
@@ -160,7 +160,7 @@ def located_personal_data_in(
             if detector.may_be is not None and not detector.may_be(match.group()):
                 continue
             place = _place(scanned.blob, line, start, match)
-            if detector.kind == "phone":
+            if detector.kind == "phone" and detector.accept is not is_called_a_phone:
                 if not may_be_phone(place):
                     continue
                 left -= 1
