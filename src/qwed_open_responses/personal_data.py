@@ -13,7 +13,6 @@ import msgspec
 
 from qwed_open_responses import street_forms
 from qwed_open_responses.personal_checks import (
-    PHONE_NOUNS,
     Check,
     always,
     beside,
@@ -21,7 +20,6 @@ from qwed_open_responses.personal_checks import (
     has_sixteen,
     is_aadhaar,
     is_birth_date,
-    is_called_a_phone,
     is_canadian_sin,
     is_card,
     is_home_address,
@@ -31,7 +29,6 @@ from qwed_open_responses.personal_checks import (
     is_nino,
     is_personal_email,
     is_personal_ip,
-    is_phone,
     is_routing_number,
     is_singapore_nric,
     is_spelled_email,
@@ -42,6 +39,7 @@ from qwed_open_responses.personal_checks import (
     stdnum,
     unnamed,
 )
+from qwed_open_responses.phone_checks import PHONE_NOUNS, is_called_a_phone, is_phone
 
 MAX_PHONES: Final = 50
 # How much of the text before and after a match is looked at.
