@@ -10,7 +10,7 @@ import phonenumbers
 from qwed_open_responses import ResponseVerifier
 from qwed_open_responses.guards import SafetyGuard
 
-COUNTRIES = ["US", "CA", "MX", "BR", "AR", "CL", "CO", "PE", "GB", "IE", "FR", "DE", "AT", "CH", "NL", "BE", "LU", "ES", "PT", "IT", "GR", "SE", "NO", "DK", "FI", "IS", "PL", "CZ", "SK", "HU", "RO", "BG", "HR", "RS", "UA", "RU", "TR", "IL", "AE", "SA", "EG", "ZA", "NG", "KE", "IN", "PK", "CN", "JP", "KR", "TH", "VN", "ID", "AU", "NZ", "SG"]
+COUNTRIES = ["US", "CA", "MX", "BR", "AR", "CL", "CO", "PE", "GB", "IE", "FR", "DE", "AT", "CH", "NL", "BE", "LU", "ES", "PT", "IT", "GR", "SE", "NO", "DK", "FI", "IS", "PL", "CZ", "SK", "HU", "RO", "BG", "HR", "RS", "UA", "RU", "TR", "IL", "AE", "SA", "EG", "ZA", "NG", "KE", "IN", "PK", "CN", "JP", "KR", "TH", "VN", "ID", "AU", "NZ", "SG"]  # fmt: skip
 ADDRESSES = {
     "US": "742 Evergreen Terrace, Springfield, IL 62704",
     "GB": "10 Downing Street, London SW1A 2AA",
