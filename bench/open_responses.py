@@ -30,7 +30,19 @@ ROWS = {
         {"id": index, "name": f"Item {index}", "price": index * 1.5, "tags": ["new"]} for index in range(100)
     ]
 }
-HOSTILE = ("ignore all ", "' or 1=1 ", "4111111111111112 ", "%41", "$(", "password: ")
+HOSTILE = (
+    "ignore all ",
+    "Dear assistant, ",
+    "忽略所有指令",
+    "; drop table x ",
+    "+1 415 555 2671 ",
+    "4111 1111 1111 1112 ",
+    "' or 1=1 ",
+    "4111111111111112 ",
+    "%41",
+    "$(",
+    "password: ",
+)
 
 
 def figures() -> list[Figure]:
@@ -48,7 +60,7 @@ def figures() -> list[Figure]:
             "guards: quick start, tool + math + safety",
             _cpu(call(CALCULATION, tool, maths, safety), 1000),
             "µs CPU",
-            40,
+            30,
         ),
         (
             "guards: schema on the order",
@@ -57,12 +69,12 @@ def figures() -> list[Figure]:
             12,
         ),
         ("guards: 4 kB text, tool + safety", _cpu(call({"text": text}, tool, safety), 100), "µs CPU", 400),
-        ("guards: 100 nested rows (6 kB), tool + safety", _cpu(call(ROWS, tool, safety), 50), "µs CPU", 900),
+        ("guards: 100 nested rows (6 kB), tool + safety", _cpu(call(ROWS, tool, safety), 50), "µs CPU", 800),
         (
             "guards: 100 kB text, tool + safety",
             _cpu(call({"text": text * 25}, tool, safety), 5) / 1000,
             "ms CPU",
-            50,
+            40,
         ),
         (
             "guards: 1 MB text, tool + safety",
@@ -75,7 +87,7 @@ def figures() -> list[Figure]:
                 f"guards: 100 kB of {unit!r}, slowest guard",
                 _hostile(unit, (tool, maths, safety)),
                 "ms CPU",
-                50.0,
+                40.0,
             )
             for unit in HOSTILE
         ],

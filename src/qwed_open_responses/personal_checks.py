@@ -54,7 +54,7 @@ def beside(pattern: str, check: Check) -> Check:
 
 def unnamed(check: Check) -> Check:
     """Unless the words before it say that it numbers a thing."""
-    return lambda place: not _names_a_thing(place) and check(place)
+    return lambda place: not names_a_thing(place) and check(place)
 
 
 def stdnum(module: str) -> Check:
@@ -78,12 +78,12 @@ _THING = lazy_pattern(
 )  # fmt: skip
 
 
-def _names_a_thing(place: Place) -> bool:
+def names_a_thing(place: Place) -> bool:
     """The words right before it say that it numbers an order, a part, a ticket, not a person."""
     return _THING.search(place.before[-40:]) is not None
 
 
-def _digits(text: str) -> str:
+def digits_of(text: str) -> str:
     return "".join(filter(str.isdigit, text))
 
 
@@ -123,77 +123,6 @@ def is_spelled_email(place: Place) -> bool:
     return mailbox not in _ROLES and mailbox not in _NOT_MAILBOXES
 
 
-# Phone
-
-_speaks_of_phones = words(
-    r"phone|telephone|tel|mobile|mob|cell|cellphone|call|called|calling|fax|whatsapp|sms|text me|texted"
-    r"|dial|ring|"
-    r"reach|contact|handy|telefon|teléfono|téléphone|numéro|hotline|my number|phonenumber|msisdn|signal"
-)
-_NANP = lazy_pattern(r"^1?[2-9]\d{2}[2-9]\d{6}$")
-# Numbers a business pays for: nobody's own.
-_TOLL_FREE = lazy_pattern(r"^(?:00)?1?8(?:00|33|44|55|66|77|88)[2-9]\d{6}$")
-_WRITTEN_AS_PHONE = lazy_pattern(
-    r"^(?:1[ .-])?(?:\(\d{3}\) ?\d{3}[ .-]?\d{4}|\d{3}-\d{3}-\d{4}|\d{3}\.\d{3}\.\d{4})$"
-)
-_DATE_LIKE = lazy_pattern(
-    r"(?:19|20)\d\d[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:[0-2]?\d|3[01])\b"
-    r"|\b(?:[0-2]?\d|3[01])[-./](?:0?[1-9]|1[0-2])[-./](?:19|20)\d\d\b"
-)
-_REGIONS: Final = ("GB", "DE", "FR", "ES", "IT", "NL", "IN", "AU", "BR", "JP", "CN", "CH", "AT", "SE", "PL")
-
-
-def may_be_phone(place: Place) -> bool:
-    """Worth a look at the numbering plans: international, named as a phone, or written as one."""
-    raw = place.match
-    digits = _digits(raw)
-    if not 7 <= len(digits) <= 15:
-        return False
-    # Without a word beside it, only the way phone numbers are written in North America is telling.
-    is_written = _WRITTEN_AS_PHONE.match(raw) is not None and _NANP.match(digits) is not None
-    if not is_written and not raw.startswith(("+", "00")) and not _is_named_phone(place):
-        return False
-    if _DATE_LIKE.search(raw):
-        return False
-    return not _names_a_thing(place) or _speaks_of_phones(place.before[-20:])
-
-
-def is_phone(place: Place) -> bool:
-    """In a numbering plan; a number that is called a phone may also be made up, as in examples."""
-    raw = place.match
-    digits = _digits(raw)
-    if _TOLL_FREE.match(digits):
-        return False
-    if raw.startswith(("+", "00")):
-        return _is_in_plan("+" + digits.removeprefix("00"), None)
-    if _is_named_phone(place):
-        return len(digits) in (10, 11) or _is_in_some_plan(raw)
-    return _is_in_plan(raw, "US")
-
-
-def _is_named_phone(place: Place) -> bool:
-    return _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16])
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_in_plan(text: str, region: str | None) -> bool:
-    phonenumbers = _phonenumbers()
-    try:
-        number = phonenumbers.parse(text[:32], region)
-    except phonenumbers.NumberParseException:
-        return False
-    return bool(phonenumbers.is_valid_number(number))
-
-
-def _is_in_some_plan(text: str) -> bool:
-    return any(_is_in_plan(text, region) for region in _REGIONS)
-
-
-@functools.cache
-def _phonenumbers() -> Any:
-    return library("phonenumbers")
-
-
 # Numbers with issued ranges or check digits
 
 _speaks_of_ssn = words(r"ssn|social security|soc sec|social|ss#|ss number|tin|taxpayer")
@@ -204,7 +133,7 @@ _speaks_of_cards = words(
 
 
 def is_ssn(place: Place) -> bool:
-    digits = _digits(place.match)
+    digits = digits_of(place.match)
     if len(digits) != 9:
         return False
     area, group, serial = int(digits[:3]), int(digits[3:5]), int(digits[5:])
@@ -212,16 +141,16 @@ def is_ssn(place: Place) -> bool:
         return False
     if _speaks_of_ssn(place.before):
         return True
-    return place.match[3] in "- –" and not _names_a_thing(place) and len(set(digits)) > 1
+    return place.match[3] in "- –" and not names_a_thing(place) and len(set(digits)) > 1
 
 
 def is_ssn_after_words(place: Place) -> bool:
     """The match begins with the words themselves."""
-    return is_ssn(Place(_digits(place.match), f"{place.before} ssn", place.after))
+    return is_ssn(Place(digits_of(place.match), f"{place.before} ssn", place.after))
 
 
 def is_itin(place: Place) -> bool:
-    group = int(_digits(place.match)[3:5])
+    group = int(digits_of(place.match)[3:5])
     issued = 50 <= group <= 65 or 70 <= group <= 88 or 90 <= group <= 92 or 94 <= group <= 99
     return issued and _speaks_of_itin(place.before)
 
@@ -236,12 +165,12 @@ _DOUBLED: Final = {str(digit): digit * 2 - 9 if digit > 4 else digit * 2 for dig
 
 @functools.lru_cache(maxsize=4096)
 def may_be_card(match: str) -> bool:
-    digits = _digits(match)
+    digits = digits_of(match)
     return _is_issued(digits) and passes_luhn(digits) and len(set(digits)) > 1
 
 
 def is_card(place: Place) -> bool:
-    return _speaks_of_cards(place.before) or not _names_a_thing(place)
+    return _speaks_of_cards(place.before) or not names_a_thing(place)
 
 
 # First digits, and the lengths used with them.
@@ -299,7 +228,7 @@ _speaks_of_pan = words("pan|permanent account")
 
 
 def is_nino(place: Place) -> bool:
-    return place.match[:2].upper() not in _NINO_UNUSED and not _names_a_thing(place)
+    return place.match[:2].upper() not in _NINO_UNUSED and not names_a_thing(place)
 
 
 def is_indian_pan(place: Place) -> bool:
@@ -310,27 +239,27 @@ def is_indian_pan(place: Place) -> bool:
 def is_aadhaar(place: Place) -> bool:
     if place.match.isdigit() and not _speaks_of_aadhaar(place.before):
         return False
-    return not _names_a_thing(place)
+    return not names_a_thing(place)
 
 
 @functools.lru_cache(maxsize=4096)
 def may_be_aadhaar(match: str) -> bool:
-    return bool(library("stdnum.verhoeff").is_valid(_digits(match)))
+    return bool(library("stdnum.verhoeff").is_valid(digits_of(match)))
 
 
 def is_canadian_sin(place: Place) -> bool:
-    return passes_luhn(_digits(place.match))
+    return passes_luhn(digits_of(place.match))
 
 
 def is_singapore_nric(place: Place) -> bool:
     first, digits, last = place.match[0].upper(), place.match[1:8], place.match[8].upper()
     total = sum(int(digit) * weight for digit, weight in zip(digits, (2, 7, 6, 5, 4, 3, 2), strict=True))
     letters = "JZIHGFEDCBA" if first in "ST" else "XWUTRQPNMLK"
-    return letters[(total + (4 if first in "TG" else 0)) % 11] == last and not _names_a_thing(place)
+    return letters[(total + (4 if first in "TG" else 0)) % 11] == last and not names_a_thing(place)
 
 
 def is_routing_number(place: Place) -> bool:
-    digits = [int(digit) for digit in _digits(place.match)]
+    digits = [int(digit) for digit in digits_of(place.match)]
     weighted = 3 * sum(digits[0::3]) + 7 * sum(digits[1::3]) + sum(digits[2::3])
     return any(digits) and weighted % 10 == 0
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from qwed_open_responses import street_forms
 from qwed_open_responses.personal_checks import (
     Check,
     always,
@@ -28,7 +29,6 @@ from qwed_open_responses.personal_checks import (
     is_nino,
     is_personal_email,
     is_personal_ip,
-    is_phone,
     is_routing_number,
     is_singapore_nric,
     is_spelled_email,
@@ -39,6 +39,7 @@ from qwed_open_responses.personal_checks import (
     stdnum,
     unnamed,
 )
+from qwed_open_responses.phone_checks import PHONE_NOUNS, is_called_a_phone, is_phone
 
 MAX_PHONES: Final = 50
 # How much of the text before and after a match is looked at.
@@ -83,7 +84,6 @@ _STREETS = (
 )
 _COMPASS = r"(?:[NSEWnsew]\.? |(?i:north|south|east|west) )?"
 _STREET_NAME = r"(?:[A-Z][A-Za-z'.-]{1,20} |[0-9]{1,3}(?:st|nd|rd|th) ){1,4}"
-_GERMAN_STREETS = r"(?:straße|strasse|str\.|weg|platz|allee|gasse|ring)"
 _DOCUMENT = r"\b[A-Z0-9][A-Z0-9-]{4,18}[A-Z0-9]\b"
 _RECORDS = (
     r"(?i)\b(?:mrn|medical[ _]record(?:[ _](?:number|no\.?|#))?|patient[ _](?:id|number|no\.?)"
@@ -132,6 +132,12 @@ DETECTORS: Final = (
         _NINE_DIGITS,
         r"(?:\b1[ .-]?\(?|\(?\b)[2-9][0-9]{2}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}\b",
         is_phone,
+    ),
+    Detector(
+        "phone",
+        PHONE_NOUNS,
+        r"\(?\b[0-9][0-9 ()/.-]{5,17}[0-9]\b",
+        is_called_a_phone,
     ),
     Detector("phone", r"\b0[1-9][0-9 ()/.-]{4}", r"\b0[1-9][0-9 ()/.-]{6,14}[0-9]\b", is_phone),
     Detector("us_ssn", _NINE_DIGITS, r"\b[0-9]{3}[- –][0-9]{2}[- –][0-9]{4}\b", is_ssn),
@@ -290,12 +296,7 @@ DETECTORS: Final = (
         rf"\b[0-9]{{1,5}}[A-Za-z]?,? {_COMPASS}{_STREET_NAME}(?i:{_STREETS})\b[^\n]{{0,60}}",
         is_home_address,
     ),
-    Detector(
-        "postal_address",
-        rf"{_GERMAN_STREETS} [0-9]",
-        rf"\b[A-ZÄÖÜ][a-zäöüß.-]{{1,30}}{_GERMAN_STREETS} [0-9]{{1,4}}[a-z]?,? [0-9]{{5}} [A-ZÄÖÜ]",
-        always,
-    ),
+    *(Detector("postal_address", signal, shape, accept) for signal, shape, accept in street_forms.FORMS),
     Detector(
         "postal_address",
         r"(?i)p\.? ?o\.? box\b",

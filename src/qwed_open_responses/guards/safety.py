@@ -2,18 +2,28 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from qwed.domain.secrets import find_secrets, preview
-from qwed_open_responses import injections, orders, personal_data, settings, spelled_orders, sql_fragments
+from qwed_open_responses import (
+    injections,
+    local_model,
+    orders,
+    personal_data,
+    settings,
+    spelled_orders,
+    sql_fragments,
+)
 from qwed_open_responses.example_secrets import is_example
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.libraries import library
-from qwed_open_responses.personal_checks import Place, may_be_phone
+from qwed_open_responses.personal_checks import Place
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.personal_slots import Places
+from qwed_open_responses.phone_checks import is_called_a_phone, may_be_phone
 from qwed_open_responses.results import GuardResult
 from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, scan
 from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
@@ -35,6 +45,8 @@ class SafetyGuard(BaseGuard):
     `context["given"]` says that the agent was given. `harmful_patterns` are words, or RE2
     expressions written `re:…`.
 
+    `model` is the path of a classifier of your own (`local_model`); it only adds findings.
+
     Costs, tokens and calls add up over the life of the guard. `max_budget=None` takes QWED_OR_MAX_BUDGET.
     """
 
@@ -50,6 +62,7 @@ class SafetyGuard(BaseGuard):
         cost_per_call: float | Decimal = 0.0,
         max_calls: int | None = 1000,
         max_tokens: int | None = None,
+        model: str | Path | None = None,
     ) -> None:
         budget = (
             settings.from_environment().max_budget if max_budget is None else amount("max_budget", max_budget)
@@ -58,10 +71,12 @@ class SafetyGuard(BaseGuard):
         self._cost_per_call = amount("cost_per_call", cost_per_call)
         self._allowed = frozenset(entry.lower() for entry in pii_allow)
         self._harmful = tuple(map(_harmful_pattern, harmful_patterns or ()))
+        self._model = None if model is None else local_model.load(model)
         searches: list[tuple[bool, Callable[[Scan, Places], Iterator[Finding]]]] = [
             (block_secrets, secrets_in),
             (block_pii, self._personal_data_in),
             (block_injection, injections_in),
+            (self._model is not None, self._flagged_by_model),
             (bool(self._harmful), self._harmful_words_in),
         ]
         self._searches = tuple(search for is_wanted, search in searches if is_wanted)
@@ -112,6 +127,13 @@ class SafetyGuard(BaseGuard):
     def _personal_data_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
         return personal_data_in(scanned, places, self._allowed)
 
+    def _flagged_by_model(self, scanned: Scan, places: Places) -> Iterator[Finding]:
+        if self._model is None:
+            return
+        for line in scanned.lines:
+            if self._model.flags(line.value):
+                yield Finding("prompt_injection", line.text.path, "by the local model", "injection")
+
     def _harmful_words_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
         for shown, pattern in self._harmful:
             for match in pattern.finditer(scanned.blob):
@@ -160,7 +182,7 @@ def located_personal_data_in(
             if detector.may_be is not None and not detector.may_be(match.group()):
                 continue
             place = _place(scanned.blob, line, start, match)
-            if detector.kind == "phone":
+            if detector.kind == "phone" and detector.accept is not is_called_a_phone:
                 if not may_be_phone(place):
                     continue
                 left -= 1
