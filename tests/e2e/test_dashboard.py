@@ -470,8 +470,9 @@ def test_a_conversation_is_a_timeline_of_decisions_that_say_why(page, visit, ser
     page.get_by_role("button", name="Show the proof").click()
     expect(page.get_by_text("Ledger entry")).to_be_visible()
     page.get_by_text("Signed token").click()
-    assert page.locator(".check").count() == 20
-    assert page.locator(".check.passed").count() == 16
+    checks = server.call("GET", f"/activity/{page.url.rsplit('/', 1)[1]}").json()["checks"]
+    assert page.locator(".check").count() == len(checks) >= 20
+    assert page.locator(".check.passed").count() == sum(row["state"] == "passed" for row in checks) > 10
 
 
 def test_the_newest_conversation_is_open_before_one_is_chosen(page, visit, server):

@@ -12,7 +12,7 @@ from qwed.cli.tables import print_table
 
 @click.group(cls=CommandGroup)
 def agents() -> None:
-    """Your agents."""
+    """Manage agents."""
 
 
 @agents.command("list")

@@ -14,7 +14,7 @@ from qwed.cli.tables import print_table, when
 
 @click.group(cls=CommandGroup)
 def approvals() -> None:
-    """What waits for a person: look, approve, deny, watch."""
+    """Look at, approve or deny what waits for a person."""
 
 
 @approvals.command("list")

@@ -35,7 +35,7 @@ _JWKS = click.option("--jwks", metavar="FILE", help="The gateway's /.well-known/
 
 @click.group(cls=CommandGroup)
 def ledger() -> None:
-    """The record that cannot be changed unnoticed."""
+    """Verify, export and prove the signed record."""
 
 
 @ledger.command()
