@@ -46,7 +46,7 @@ test: $(READY)
 	@scripts/install-browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-# Two cached environments: everything but CrewAI, and CrewAI alone.
+# Three cached environments: see scripts/test-frameworks.
 test-frameworks:
 	scripts/test-frameworks
 

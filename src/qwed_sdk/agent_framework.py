@@ -106,7 +106,7 @@ def _request(pending: PendingCall, context: Any) -> Any:
     )
 
 
-def _named(name: str, arguments: Any) -> dict[str, Any]:
+def _named(name: str, arguments: Any) -> dict[str, Json]:
     if isinstance(arguments, Mapping):
         return dict(arguments)
     shown = plain(arguments)

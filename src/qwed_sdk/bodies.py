@@ -60,7 +60,7 @@ def _object(members: Mapping[Any, Any], where: str) -> Iterator[str]:
     yield "}" if opening == "," else "{}"
 
 
-def _array(items: list[Any] | tuple[Any, ...], where: str) -> Iterator[str]:
+def _array(items: list[Any] | tuple[object, ...], where: str) -> Iterator[str]:
     opening = "["
     for index, value in enumerate(items):
         yield opening

@@ -13,6 +13,7 @@ from typing import Any
 
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
+from qwed_sdk.results import Json
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -76,7 +77,7 @@ class QWEDVerifiedAgent(Agent):  # type: ignore[misc,unused-ignore]
         super().create_agent_executor(tools=tools, task=task)
         _require_gated(self.agent_executor.original_tools)
 
-    def _prepare_kickoff(self, *args: Any, **kwargs: Any) -> Any:
+    def _prepare_kickoff(self, *args: object, **kwargs: object) -> Any:
         prepared = super()._prepare_kickoff(*args, **kwargs)
         _require_gated(prepared[0].original_tools)
         return prepared
@@ -113,13 +114,13 @@ def gated(tool: Any, gate: ToolGate, conversation_id: str) -> Any:
 def _asking(
     function: Callable[..., Any], name: str, gate: ToolGate, conversation_id: str
 ) -> Callable[..., Any]:
-    def named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def named(args: tuple[object, ...], kwargs: Mapping[str, Json]) -> dict[str, Json]:
         if not args:
             return dict(kwargs)
         return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         try:
             permit = gate.permit(name, named(args, kwargs), conversation_id=conversation_id)
         except ToolRefused as refused:
@@ -137,7 +138,7 @@ def _asking(
         return result
 
     @functools.wraps(function)
-    async def arun(*args: Any, **kwargs: Any) -> Any:
+    async def arun(*args: object, **kwargs: object) -> Any:
         try:
             permit = await gate.apermit(name, named(args, kwargs), conversation_id=conversation_id)
         except ToolRefused as refused:

@@ -4,10 +4,12 @@ import threading
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NotRequired
+from uuid import UUID
 
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
+from qwed_sdk.results import Json
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -64,18 +66,24 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
     # --- runs ----------------------------------------------------------------------------------
 
     def on_chain_start(
-        self, serialized: Any, inputs: Any, *, run_id: Any, parent_run_id: Any = None, **kwargs: Any
+        self,
+        serialized: object,
+        inputs: object,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: object,
     ) -> None:
         with self._lock:
             self._roots[run_id] = self._roots.get(parent_run_id, parent_run_id) or run_id
 
-    def on_chain_end(self, outputs: Any, *, run_id: Any, **kwargs: Any) -> None:
+    def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         self._close(run_id, None)
 
-    def on_chain_error(self, error: BaseException, *, run_id: Any, **kwargs: Any) -> None:
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         self._close(run_id, error)
 
-    def _close(self, run_id: Any, error: BaseException | None) -> None:
+    def _close(self, run_id: UUID, error: BaseException | None) -> None:
         """What was announced and never heard of again came to its end with the run."""
         with self._lock:
             self._roots.pop(run_id, None)
@@ -87,7 +95,7 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
 
     # --- tools ---------------------------------------------------------------------------------
 
-    def on_agent_action(self, action: Any, *, run_id: Any, **kwargs: Any) -> None:
+    def on_agent_action(self, action: Any, *, run_id: UUID, **kwargs: object) -> None:
         arguments = _named(action.tool_input)
         root = self._root(run_id)
         permit = self._permit(action.tool, arguments, root)
@@ -100,13 +108,13 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
 
     def on_tool_start(
         self,
-        serialized: dict[str, Any] | None,
+        serialized: dict[str, Json] | None,
         input_str: str,
         *,
-        run_id: Any,
-        parent_run_id: Any = None,
-        inputs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        inputs: dict[str, Json] | None = None,
+        **kwargs: object,
     ) -> None:
         name = str((serialized or {}).get("name") or kwargs.get("name") or "")
         arguments = _named(input_str if inputs is None else inputs)
@@ -121,25 +129,25 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
         with self._lock:
             self._running[run_id] = permit
 
-    def on_tool_end(self, output: Any, *, run_id: Any, **kwargs: Any) -> None:
+    def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
         permit = self._finished(run_id)
         if permit is not None:
             self._gate.report(permit, result=getattr(output, "content", output))
 
-    def on_tool_error(self, error: BaseException, *, run_id: Any, **kwargs: Any) -> None:
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         permit = self._finished(run_id)
         if permit is not None:
             self._gate.report(permit, error=error)
 
-    def _root(self, run_id: Any) -> Any:
+    def _root(self, run_id: UUID | None) -> Any:
         with self._lock:
             return self._roots.get(run_id, run_id)
 
-    def _permit(self, name: str, arguments: Mapping[str, Any], root: Any) -> ToolPermit:
+    def _permit(self, name: str, arguments: Mapping[str, Json], root: Any) -> ToolPermit:
         conversation = self._conversation_id or (None if root is None else str(root))
         return self._gate.permit(name, arguments, conversation_id=conversation)
 
-    def _taken(self, root: Any, name: str, arguments: Mapping[str, Any]) -> ToolPermit | None:
+    def _taken(self, root: Any, name: str, arguments: Mapping[str, Json]) -> ToolPermit | None:
         with self._lock:
             announced = self._announced.get(root, [])
             for permit in announced:
@@ -148,12 +156,12 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
                     return permit
         return None
 
-    def _finished(self, run_id: Any) -> ToolPermit | None:
+    def _finished(self, run_id: UUID) -> ToolPermit | None:
         with self._lock:
             return self._running.pop(run_id, None)
 
 
-def _named(tool_input: Any) -> dict[str, Any]:
+def _named(tool_input: Any) -> dict[str, Json]:
     return dict(tool_input) if isinstance(tool_input, Mapping) else {"input": tool_input}
 
 
@@ -191,10 +199,10 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
         )
         self._interrupts = pending == "interrupt"
 
-    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+    def before_agent(self, state: object, runtime: object) -> dict[str, Json]:
         return {"qwed_conversation": str(uuid.uuid4())}
 
-    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+    async def abefore_agent(self, state: object, runtime: object) -> dict[str, Json]:
         return self.before_agent(state, runtime)
 
     # --- synchronously -------------------------------------------------------------------------
@@ -225,7 +233,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
 
         # A task's result is kept by the checkpointer, so a resumed call finds its approval again.
         @task(name="qwed_verify")  # type: ignore[misc,untyped-decorator,unused-ignore]
-        def ask() -> dict[str, Any]:
+        def ask() -> dict[str, Json]:
             try:
                 asked.append(self._gate.ask(call.name, call.arguments, conversation_id=call.conversation_id))
             except ToolRefused as refused:
@@ -271,7 +279,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
         asked: list[ToolPermit | PendingCall] = []
 
         @task(name="qwed_verify")  # type: ignore[misc,untyped-decorator,unused-ignore]
-        async def ask() -> dict[str, Any]:
+        async def ask() -> dict[str, Json]:
             try:
                 asked.append(
                     await self._gate.aask(call.name, call.arguments, conversation_id=call.conversation_id)
@@ -310,29 +318,29 @@ class _Request:
     def can_be_resumed(self) -> bool:
         return self._thread_id is not None
 
-    def with_arguments(self, arguments: dict[str, Any]) -> Any:
+    def with_arguments(self, arguments: dict[str, Json]) -> Any:
         if arguments == self.arguments:
             return self._request
         return self._request.override(tool_call={**self._request.tool_call, "args": arguments})
 
     def remembered(
         self, asked: ToolPermit | PendingCall | None = None, *, refused: ToolRefused | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, Json]:
         """What a checkpoint keeps of the gateway's answer."""
         pending = dict(asked.decision) if isinstance(asked, PendingCall) else None
         reason = None if refused is None else refused.reason
         return {"call_id": self.call_id, "pending": pending, "refused": reason}
 
-    def read(self, kept: Mapping[str, Any]) -> dict[str, Any] | None:
+    def read(self, kept: Mapping[str, Json]) -> dict[str, Json] | None:
         """The decision that waits for a person, if that is what was kept. Raises `ToolRefused`."""
         if kept["call_id"] != self.call_id:
             raise ToolRefused(self.name, "what was remembered belongs to another call")
         if kept["refused"] is not None:
             raise ToolRefused(self.name, kept["refused"])
-        pending: dict[str, Any] | None = kept["pending"]
+        pending: dict[str, Json] | None = kept["pending"]
         return pending
 
-    def question(self, pending: PendingCall) -> dict[str, Any]:
+    def question(self, pending: PendingCall) -> dict[str, Json]:
         """What the interrupt shows. The answer is given to the gateway, not to the graph."""
         return {
             "type": "qwed_approval",
@@ -346,7 +354,7 @@ class _Request:
         return ToolMessage(content=str(refused), tool_call_id=self.call_id, name=self.name, status="error")
 
 
-def _coerced(tool: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+def _coerced(tool: Any, arguments: dict[str, Json]) -> dict[str, Json]:
     """The arguments that the tool will really get: its schema turns texts into numbers and adds defaults.
     What the schema refuses never reaches the tool."""
     schema = getattr(tool, "tool_call_schema", None)
@@ -359,7 +367,7 @@ def _coerced(tool: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
-def _result(permit: ToolPermit, result: Any) -> dict[str, Any]:
+def _result(permit: ToolPermit, result: Any) -> dict[str, Json]:
     """A tool's own error may come as a message instead of an exception."""
     content = getattr(result, "content", None)
     if getattr(result, "status", None) == "error":

@@ -107,7 +107,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         if interrupts and not self._takes_context:
             self.requires_context, self.ctx_param_name = True, _CONTEXT
 
-    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+    def call(self, *args: object, **kwargs: object) -> ToolOutput:
         context, arguments = self._given(args, kwargs)
         try:
             permit = self._gate.permit(self._name, arguments, conversation_id=_run_id())
@@ -121,7 +121,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         self._gate.report(permit, result=_content(permit, output))
         return output
 
-    async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
+    async def acall(self, *args: object, **kwargs: object) -> ToolOutput:
         context, arguments = self._given(args, kwargs)
         try:
             permit = await self._permit(arguments, context)
@@ -140,7 +140,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         await self._gate.areport(permit, result=_content(permit, output))
         return output
 
-    async def _permit(self, arguments: dict[str, Json], context: dict[str, Any]) -> ToolPermit:
+    async def _permit(self, arguments: dict[str, Json], context: dict[str, Json]) -> ToolPermit:
         workflow = next(iter(context.values()), None)
         if not self._interrupts or workflow is None:
             return await self._gate.apermit(self._name, arguments, conversation_id=_run_id())
@@ -156,7 +156,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
             return asked
         raise ToolRefused(self._name, f"PENDING: nobody has answered the approval {asked.approval_id} yet")
 
-    def _passed(self, context: dict[str, Any]) -> dict[str, Any]:
+    def _passed(self, context: dict[str, Json]) -> dict[str, Json]:
         return context if self._takes_context else {}
 
     @property
@@ -164,8 +164,8 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         return str(self.metadata.get_name())
 
     def _given(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        self, args: tuple[object, ...], kwargs: Mapping[str, Json]
+    ) -> tuple[dict[str, Json], dict[str, Json]]:
         """The agent's context, and the arguments by name with those that the tool adds by itself."""
         partial = getattr(self._tool, "partial_params", {})
         named = {**partial, **dict(zip(self._positional(), args, strict=False)), **kwargs}
@@ -181,7 +181,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
             return ["input"]
         return list(inspect.signature(self._tool.real_fn).parameters)
 
-    def _refused(self, refused: ToolRefused, arguments: dict[str, Any]) -> ToolOutput:
+    def _refused(self, refused: ToolRefused, arguments: dict[str, Json]) -> ToolOutput:
         return ToolOutput(
             content=str(refused),
             tool_name=self._name,
@@ -215,7 +215,7 @@ def _question(pending: PendingCall) -> InputRequiredEvent:
     )
 
 
-def _without_context(**kwargs: Any) -> None:
+def _without_context(**kwargs: object) -> None:
     """Stands for a tool that is no function."""
 
 

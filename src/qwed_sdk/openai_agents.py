@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
+from qwed_sdk.results import Json
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -175,14 +176,14 @@ class _Protection:
             return dataclasses.replace(tool, on_invoke_tool=invoke)
         own = tool.needs_approval
 
-        async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        async def needs_approval(context: Any, arguments: dict[str, Json], call_id: str) -> bool:
             needs = own(context, arguments, call_id) if callable(own) else own
             is_own = bool(await needs if inspect.isawaitable(needs) else needs)
             return await self._waits(tool.name, context, arguments, call_id) or is_own
 
         return dataclasses.replace(tool, on_invoke_tool=invoke, needs_approval=needs_approval)
 
-    async def _waits(self, name: str, context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+    async def _waits(self, name: str, context: Any, arguments: dict[str, Json], call_id: str) -> bool:
         """Whether a person is asked. What else was decided is kept for the call itself."""
         conversation_id = self.runs.conversation(context)
         try:
@@ -195,7 +196,7 @@ class _Protection:
         self.asked[call_id] = asked
         return False
 
-    async def _permit(self, name: str, context: Any, arguments: dict[str, Any]) -> ToolPermit:
+    async def _permit(self, name: str, context: Any, arguments: dict[str, Json]) -> ToolPermit:
         conversation_id = self.runs.conversation(context)
         if not self.interrupts:
             return await self.gate.apermit(name, arguments, conversation_id=conversation_id)
@@ -234,7 +235,7 @@ class _Protection:
             return tool
 
         async def invoke(context: Any, raw: str) -> Any:
-            async def call(arguments: dict[str, Any]) -> Any:
+            async def call(arguments: dict[str, Json]) -> Any:
                 result = tool.on_invoke_tool(context, arguments["input"])
                 return await result if hasattr(result, "__await__") else result
 
@@ -258,7 +259,9 @@ class _Protection:
             _mcp_conversation.set(self.runs.conversation(context.run_context))
             return None if resolve is None else resolve(context)
 
-        async def call(tool_name: str, arguments: dict[str, Any] | None, *args: Any, **kwargs: Any) -> Any:
+        async def call(
+            tool_name: str, arguments: dict[str, Json] | None, *args: object, **kwargs: object
+        ) -> Any:
             conversation_id = _mcp_conversation.get()
             try:
                 permit = await self.gate.apermit(tool_name, arguments or {}, conversation_id=conversation_id)
@@ -279,7 +282,7 @@ class _Protection:
         server.tool_meta_resolver = resolved
 
 
-def _read(name: str, raw: str) -> dict[str, Any]:
+def _read(name: str, raw: str) -> dict[str, Json]:
     try:
         arguments = json.loads(raw) if raw else {}
     except (ValueError, RecursionError):
@@ -289,7 +292,7 @@ def _read(name: str, raw: str) -> dict[str, Any]:
     return arguments
 
 
-def _remembering_errors(tool: Any) -> dict[str, Any]:
+def _remembering_errors(tool: Any) -> dict[str, Json]:
     """A function tool turns its errors into text for the model; the report says failure all the same."""
     handler = getattr(tool, "_failure_error_function", None)
     if handler is None and getattr(tool, "_use_default_failure_error_function", False):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
+from qwed_sdk.results import Json
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -66,7 +67,7 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
     gate: ToolGate
     defers: bool
 
-    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+    async def call_tool(self, name: str, tool_args: dict[str, Json], ctx: Any, tool: Any) -> Any:
         try:
             permit = await self._permit(name, tool_args, ctx)
         except ToolRefused as refused:
@@ -84,7 +85,7 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
         await self.gate.areport(permit, result=result)
         return result
 
-    async def _permit(self, name: str, arguments: dict[str, Any], ctx: Any) -> ToolPermit:
+    async def _permit(self, name: str, arguments: dict[str, Json], ctx: Any) -> ToolPermit:
         if not self.defers:
             return await self.gate.apermit(name, arguments, conversation_id=ctx.run_id)
         pending = self._put_off(name, arguments, ctx)
@@ -98,12 +99,12 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
             raise ApprovalRequired(_kept(pending))
         return await self.gate.aredeem(pending, approval)
 
-    def _put_off(self, name: str, arguments: dict[str, Any], ctx: Any) -> PendingCall | None:
+    def _put_off(self, name: str, arguments: dict[str, Json], ctx: Any) -> PendingCall | None:
         """The call as an earlier run put it off, if it did."""
         kept = ctx.tool_call_metadata if ctx.tool_call_approved else None
         decision = kept.get(_KEPT) if isinstance(kept, Mapping) else None
         return None if decision is None else self.gate.pending(name, arguments, decision)
 
 
-def _kept(pending: PendingCall) -> dict[str, Any]:
+def _kept(pending: PendingCall) -> dict[str, Json]:
     return {_KEPT: dict(pending.decision), "approval": pending.decision["approval"]}

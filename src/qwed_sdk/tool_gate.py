@@ -6,9 +6,6 @@ once, as procedures; `permit` and `apermit`, `ask` and `aask`, … carry them ou
 
 import asyncio
 import contextvars
-import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TypeVar
@@ -19,14 +16,13 @@ from qwed_sdk.client import QWEDClient
 from qwed_sdk.conversations import (
     ActionDenied,
     Permit,
-    Steps,
     action_hash_of,
     permission,
     redemption,
     reporting,
 )
 from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
-from qwed_sdk.forks import PerProcess
+from qwed_sdk.gate_conversations import Conversations
 from qwed_sdk.pending_calls import PendingCalls
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer, ashielded
 from qwed_sdk.results import Approval, Decision, Json
@@ -36,9 +32,6 @@ from qwed_sdk.tool_outcomes import outcome_members
 R = TypeVar("R")
 
 DEFAULT_WAIT_SECONDS: Final = 300.0
-_MAX_CONVERSATIONS: Final = 4096
-#: What the gateway takes; a framework's own ids may be longer.
-_MAX_CONVERSATION_ID: Final = 256
 _current_run: contextvars.ContextVar[str | None] = contextvars.ContextVar("qwed_tool_run", default=None)
 
 
@@ -124,9 +117,7 @@ class ToolGate:
             self._client.use_agent_token(agent_id, agent_token)
         self._tool_map: dict[str, str | ToolAs] = dict(tool_map or {})
         self._details = {} if user_intent is None else {"user_intent": user_intent}
-        self._own = Steps(agent_id, conversation_id)
-        self._conversations: OrderedDict[str, Steps] = OrderedDict()
-        self._lock = PerProcess(threading.Lock)
+        self._conversations = Conversations(agent_id, conversation_id)
         self._pending = PendingCalls()
 
     def map_tool(self, tool_name: str, as_action: str | ToolAs) -> None:
@@ -347,7 +338,8 @@ class ToolGate:
             raise
 
     def _decision(self, call: ToolCall, conversation_id: str | None) -> Procedure[Decision]:
-        return (yield from self._steps(conversation_id).verification(call.action, self._details))
+        steps = self._conversations.steps(conversation_id or _current_run.get())
+        return (yield from steps.verification(call.action, self._details))
 
     def _redemption(self, pending: PendingCall, approval: Approval) -> Procedure[ToolPermit]:
         call = pending.call
@@ -369,22 +361,6 @@ class ToolGate:
         yield from reporting(
             self.agent_id, permit, outcome_members(permit, result, error), self._client.unsent
         )
-
-    # --- conversations -------------------------------------------------------------------------
-
-    def _steps(self, conversation_id: str | None) -> Steps:
-        name = conversation_id or _current_run.get()
-        if name is None:
-            return self._own
-        if len(name) > _MAX_CONVERSATION_ID:
-            name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        with self._lock.get():
-            steps = self._conversations.pop(name, None) or Steps(self.agent_id, name)
-            self._conversations[name] = steps
-            # One that is forgotten and comes back finds its count in the record.
-            while len(self._conversations) > _MAX_CONVERSATIONS:
-                self._conversations.popitem(last=False)
-            return steps
 
 
 @contextmanager

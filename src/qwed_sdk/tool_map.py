@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from qwed_sdk.results import Json
+
 FIELDS: Final = ("query", "code", "target")
 MAX_DEPTH: Final = 60
 #: Engines prove what stands in these fields, so a tool that goes by one of these names fills them.
@@ -38,7 +40,7 @@ class ToolAs:
     query: str | None = None
     code: str | None = None
     target: str | None = None
-    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fixed: Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
 
 ToolMap: TypeAlias = Mapping[str, str | ToolAs]
@@ -57,14 +59,14 @@ class ToolCall:
     """A tool's name, the arguments it would get, and the action that they are to the gateway."""
 
     tool_name: str
-    arguments: Mapping[str, Any]
-    action: Mapping[str, Any]
+    arguments: Mapping[str, Json]
+    action: Mapping[str, Json]
     #: Field of the action → the argument it was taken from.
     taken: Mapping[str, str]
     #: Parameters of the action that no argument holds, and that nobody changes.
-    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fixed: Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
-    def arguments_for(self, granted: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments_for(self, granted: Mapping[str, Json]) -> dict[str, Json]:
         """The arguments to run with: as they are, but for what the granted action changes."""
         if granted.get("type", granted.get("action_type")) != self.action["type"]:
             raise NotApplicable("the granted action is of another type")
@@ -74,14 +76,14 @@ class ToolCall:
         self._take_parameters(arguments, granted.get("parameters") or {})
         return arguments
 
-    def _take_field(self, arguments: dict[str, Any], field: str, value: Any) -> None:
+    def _take_field(self, arguments: dict[str, Json], field: str, value: Any) -> None:
         if value == self.action.get(field):
             return
         if field not in self.taken or not isinstance(value, str):
             raise NotApplicable(f"the granted action changes its {field}, which no argument holds")
         arguments[self.taken[field]] = value
 
-    def _take_parameters(self, arguments: dict[str, Any], granted: Mapping[str, Any]) -> None:
+    def _take_parameters(self, arguments: dict[str, Json], granted: Mapping[str, Json]) -> None:
         proposed = self.action.get("parameters") or {}
         for name, value in self.fixed.items():
             if name not in granted or granted[name] != value:
@@ -96,7 +98,7 @@ class ToolCall:
             arguments[name] = value
 
 
-def tool_call(tool_name: str, arguments: Mapping[str, Any], tool_map: ToolMap) -> ToolCall:
+def tool_call(tool_name: str, arguments: Mapping[str, Json], tool_map: ToolMap) -> ToolCall:
     """Raises `NotShowable`. A tool that the map does not name goes by its own name."""
     rule = tool_map.get(tool_name)
     if isinstance(rule, ToolAs):
@@ -106,7 +108,7 @@ def tool_call(tool_name: str, arguments: Mapping[str, Any], tool_map: ToolMap) -
         fills = rule is not None or tool_name in _ENGINE_BOUND
         taken = {field: field for field in FIELDS if fills and isinstance(arguments.get(field), str)}
     action_type = rule.action_type if isinstance(rule, ToolAs) else rule or tool_name
-    action: dict[str, Any] = {"type": action_type}
+    action: dict[str, Json] = {"type": action_type}
     for field, name in taken.items():
         if not isinstance(arguments.get(name), str):
             raise NotShowable(f"the argument {name!r} is the action's {field}, and no text")
@@ -118,7 +120,7 @@ def tool_call(tool_name: str, arguments: Mapping[str, Any], tool_map: ToolMap) -
     return ToolCall(tool_name, arguments, action, taken, fixed)
 
 
-def _fixed(members: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _fixed(members: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
     fixed = {str(name): plain(value) for name, value in members.items()}
     for name, value in fixed.items():
         if name in given and given[name] != value:

@@ -2,9 +2,10 @@
 
 import json
 import time
-from typing import Any, Final
+from typing import Final
 
 from qwed.domain.signatures import is_signed
+from qwed_sdk.results import Json
 
 TOLERANCE_SECONDS: Final = 300.0
 
@@ -21,7 +22,7 @@ def verify(
     *,
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now_seconds: float | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """The event, if `secret` signed exactly these bytes lately; raises `NotTheGateway` if not.
 
     `body` is the request's body as it came, `signature` and `event_id` are its headers `QWED-Signature`
@@ -30,5 +31,5 @@ def verify(
     now = time.time() if now_seconds is None else now_seconds
     if not is_signed(secret, signature, event_id, body, now_seconds=now, tolerance_seconds=tolerance_seconds):
         raise NotTheGateway("the signature does not fit")
-    event: dict[str, Any] = json.loads(body)
+    event: dict[str, Json] = json.loads(body)
     return event

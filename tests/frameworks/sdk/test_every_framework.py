@@ -15,13 +15,14 @@ from tests.support.protected import Protected
 FRAMEWORKS: Final = {
     "main": ("agent_framework", "langchain", "llamaindex", "openai_agents", "pydantic_ai"),
     "crewai": ("crewai",),
+    "more": ("autogen", "google_adk", "haystack", "semantic_kernel", "smolagents", "strands"),
 }
 WAYS: Final[dict[str, Way]] = {
     name: way
     for framework in FRAMEWORKS[os.environ["QWED_FRAMEWORKS"]]
     for name, way in importlib.import_module(f"tests.frameworks.sdk.drivers.{framework}").WAYS.items()
 }
-TELLING: Final = [name for name, way in WAYS.items() if not way.is_refusal_final]
+TELLING: Final = [name for name, way in WAYS.items() if not (way.is_refusal_final or way.is_step_refused)]
 
 
 @pytest.fixture(params=WAYS)

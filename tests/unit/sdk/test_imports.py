@@ -9,6 +9,12 @@ import pytest
 
 ADAPTERS = {
     "agent_framework": "agent-framework",
+    "autogen": "autogen",
+    "google_adk": "google-adk",
+    "haystack": "haystack",
+    "semantic_kernel": "semantic-kernel",
+    "smolagents": "smolagents",
+    "strands": "strands",
     "langchain": "langchain",
     "crewai": "crewai",
     "openai_agents": "openai",
@@ -57,3 +63,11 @@ def test_every_adapter_has_its_extra() -> None:
 
     assert set(ADAPTERS.values()) <= project["project"]["optional-dependencies"].keys()
     assert [entry.partition(">")[0] for entry in project["project"]["dependencies"]] == ["httpx2", "msgspec"]
+
+
+def test_a_star_import_hides_nobodys_agent() -> None:
+    loaded = modules_after(
+        "from qwed_sdk import *; assert 'Agent' not in globals(); assert 'ToolGate' in globals()"
+    )
+
+    assert "qwed_sdk.tool_gate" in loaded

@@ -64,6 +64,8 @@ class Way(NamedTuple):
     play: Play
     #: A refusal ends the run with an error, which is the answer; otherwise the model is told and goes on.
     is_refusal_final: bool = False
+    #: One refused call ends the whole step of the model, with the answers of the calls beside it.
+    is_step_refused: bool = False
     #: What a tool raises ends the run; otherwise the model is told.
     is_failure_final: bool = False
     #: The framework tries a tool that failed again.
