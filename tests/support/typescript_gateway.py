@@ -1,4 +1,4 @@
-"""A real gateway for tests that are written in another language: `… COMMAND…` runs with its address and keys."""
+"""A real gateway for tests written in another language: `… COMMAND…` runs with its address and keys."""
 
 import subprocess
 import sys
