@@ -85,7 +85,7 @@ export function refusal(status: number, body: Record<string, unknown>, retryAfte
 }
 
 /** Any body with a known decision is an answer; one that lets the agent act must come with 200. */
-export function readDecision(status: number, body: Record<string, unknown>): Decision {
+export function readDecision(status: number, body: Record<string, unknown>, actionType: string): Decision {
   const decision = body["decision"];
   if (typeof decision !== "string" || !DECISIONS.has(decision)) {
     if (decision === undefined && "error" in body) throw refusal(status, body);
@@ -94,23 +94,25 @@ export function readDecision(status: number, body: Record<string, unknown>): Dec
   if (["APPROVED", "CORRECTED", "PENDING"].includes(decision) && status !== 200) {
     throw new GatewayUnavailable(`the gateway answered ${decision} with status ${status}`);
   }
-  const problem = nonsense(decision, body);
+  const problem = nonsense(decision, body, actionType);
   if (problem !== undefined) throw new GatewayUnavailable(`the gateway answered ${decision} ${problem}`);
   return body as Decision;
 }
 
 /** What a decision must come with, so that nobody acts on half an answer. */
-function nonsense(decision: string, body: Record<string, unknown>): string | undefined {
+function nonsense(decision: string, body: Record<string, unknown>, actionType: string): string | undefined {
   const corrected = body["corrected_action"] ?? null;
   const approval = body["approval"] ?? null;
   const error = body["error"] ?? null;
   if (decision === "CORRECTED" && !isObject(corrected)) return "without the corrected action";
   if (corrected !== null && !isObject(corrected)) return "with a corrected action that is none";
+  if (isObject(corrected) && (corrected["type"] ?? corrected["action_type"]) !== actionType) return "with an action of another type";
   if (approval !== null && !(isObject(approval) && typeof approval["id"] === "string")) return "with an approval that has no id";
   if (error !== null && !(isObject(error) && "code" in error && "message" in error)) return "with an error that says nothing";
   if (error !== null && (decision === "APPROVED" || decision === "CORRECTED")) return "beside an error";
   if ("approved" in body && body["approved"] !== (decision === "APPROVED")) return "with an 'approved' that says otherwise";
   const activity = body["activity_id"] ?? null;
+  if (activity === null && ["APPROVED", "CORRECTED", "PENDING"].includes(decision)) return "without the activity_id of its record";
   return activity !== null && typeof activity !== "string" ? "with an activity_id that is no text" : undefined;
 }
 

@@ -64,7 +64,7 @@ export class QWEDClient {
     const body = context === undefined ? { action } : { action, context };
     const headers = { "Idempotency-Key": idempotencyKey };
     const answer = await this.#ask({ method: "POST", path, body, headers, mayRepeat: true }, agentId);
-    return readDecision(answer.status, answer.body);
+    return readDecision(answer.status, answer.body, action.type);
   }
 
   async getApproval(approvalId: string, agentId?: string, waitSeconds = 0): Promise<Approval> {
@@ -102,7 +102,7 @@ export class QWEDClient {
   async redeem(approvalId: string, agentId: string, action: Action): Promise<Decision> {
     const path = `/approvals/${segment(approvalId)}/redeem`;
     const answer = await this.#ask({ method: "POST", path, body: { action } }, agentId);
-    return readDecision(answer.status, answer.body);
+    return readDecision(answer.status, answer.body, action.type);
   }
 
   async reportOutcome(agentId: string, activityId: string, outcome: Record<string, unknown>): Promise<void> {
