@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup dist walk soak serve test test-frameworks check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup dist walk soak serve test test-frameworks test-typescript test-mcp-conformance check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,8 @@ help:
 	@echo "make serve        start the gateway on 127.0.0.1:8000 (QWED_HOST, QWED_PORT, QWED_DATABASE change that)"
 	@echo "make test         run the whole test suite, in small sizes (public vectors: QWED_VECTORS names their folder)"
 	@echo "make test-frameworks  run the middleware inside the real agent frameworks"
+	@echo "make test-typescript  check and run the TypeScript package against a real gateway"
+	@echo "make test-mcp-conformance  the official MCP suite, against a server alone and behind the proxy"
 	@echo "make check        lint, types, import contracts, tests"
 	@echo ".ci/run           tier 1, before every change lands: make check on a busy machine and in a lone clone, frameworks"
 	@echo "make nightly      tier 2: every test in larger sizes, faults again and again, a short soak, 200 000 rows"
@@ -49,6 +51,12 @@ test: $(READY)
 # Three cached environments: see scripts/test-frameworks.
 test-frameworks:
 	scripts/test-frameworks
+
+test-typescript:
+	scripts/test-typescript
+
+test-mcp-conformance:
+	scripts/test-mcp-conformance
 
 lint: $(READY)
 	$(BIN)/ruff check src tests bench

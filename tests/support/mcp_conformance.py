@@ -23,7 +23,7 @@ EVERYTHING = [sys.executable, "-W", "ignore", "-m", "tests.support.mcp_everythin
 UNHURRIED = """
 loops: {max_steps: 10000, max_repeats: 1000, window: 1000, no_progress: 1000, cycle_rounds: 100}
 """
-SECONDS = 300
+SECONDS = 1200
 STAMP = re.compile(r"-20\d\d-\d\d-\d\dT[-\d]+Z$")
 
 Passed = set[tuple[str, str, str]]
@@ -46,35 +46,37 @@ def listening(command: list[str], environ: dict[str, str], at: Path) -> Iterator
 
 
 def run(suite: list[str], url: str, folder: Path) -> Passed:
+    return {
+        found
+        for revision in REVISIONS
+        for found in checked(suite, url, folder / revision, revision, "--suite", "all")
+    }
+
+
+def lost_in(suite: list[str], url: str, folder: Path, alone: Passed) -> Passed:
+    """What does not pass behind the proxy. A scenario that fails is tried once more by itself: the suite has
+    limits of time that a busy machine does not keep."""
+    missing = alone - run(suite, url, folder)
+    for revision, scenario in sorted({(revision, scenario) for revision, scenario, _ in missing}):
+        missing -= checked(suite, url, folder / "again" / revision, revision, "--scenario", scenario)
+    return missing
+
+
+def checked(suite: list[str], url: str, results: Path, revision: str, *which: str) -> Passed:
+    subprocess.run(
+        [*suite, "server", "--url", url, *which, "--spec-version", revision, "-o", str(results)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+        check=False,
+    )
     passed: Passed = set()
-    for revision in REVISIONS:
-        results = folder / revision
-        subprocess.run(
-            [
-                *suite,
-                "server",
-                "--url",
-                url,
-                "--suite",
-                "all",
-                "--spec-version",
-                revision,
-                "-o",
-                str(results),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
-            check=False,
-        )
-        for file in results.glob("server-*/checks.json"):
-            scenario = STAMP.sub("", file.parent.name.removeprefix("server-"))
-            checks = json.loads(file.read_text())
-            passed |= {
-                (revision, scenario, check["id"])
-                for check in checks
-                if check["status"] in ("SUCCESS", "INFO")
-            }
+    for file in results.glob("server-*/checks.json"):
+        scenario = STAMP.sub("", file.parent.name.removeprefix("server-"))
+        checks = json.loads(file.read_text())
+        passed |= {
+            (revision, scenario, check["id"]) for check in checks if check["status"] in ("SUCCESS", "INFO")
+        }
     return passed
 
 
@@ -93,7 +95,7 @@ def main(suite: list[str]) -> int:
         lost = 0
         for how, target in (("pipes", ["--", *EVERYTHING]), ("HTTP", ["--url", address])):
             with proxied(protected, folder, target) as url:
-                missing = sorted(alone - run(suite, url, folder / how))
+                missing = sorted(lost_in(suite, url, folder / how, alone))
             lost += len(missing)
             print(f"behind the proxy, over {how}: {len(alone) - len(missing)} of {len(alone)} checks")
             for revision, scenario, check in missing:
