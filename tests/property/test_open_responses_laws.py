@@ -215,7 +215,10 @@ def test_the_held_out_corpus_holds(verifier: ResponseVerifier) -> None:
     missed = [sample for sample in held_out.EVASIONS if verifier.verify_tool_call(*sample).verified]
     alarms = [sample for sample in held_out.BENIGN if not verifier.verify_tool_call(*sample).verified]
 
-    assert len(missed) <= 0.05 * len(held_out.EVASIONS), missed
+    leaks = [sample for sample in held_out.NO_LEAKS if not verifier.verify_tool_call(*sample).verified]
+
+    assert len(missed) <= 0.03 * len(held_out.EVASIONS), missed
+    assert leaks == []
     assert len(alarms) <= 0.02 * len(held_out.BENIGN), alarms
 
 

@@ -1,6 +1,6 @@
 """Refuses personal data, secrets, injections, named words, and spending past the budget."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -209,27 +209,49 @@ def _may_occur(detector: Detector, scanned: Scan) -> bool:
 def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
     if scanned.signals.isdisjoint(_INJECTION_SIGNALS):
         return
-    judged: set[int] = set()
+    found_in: set[int] = set()
+    mentioned: dict[int, list[tuple[int, int]]] = {}
     for index, injection in enumerate(injections.INJECTIONS):
         found = 0
         for line, start, match in scanned.find(injections.signal(index), injection.shape):
-            judged.add(start)
             if injection.accept(scanned.blob, match.start(), match.end()):
+                found_in.add(start)
                 yield Finding(injection.kind, line.text.path, "", "injection")
                 found += 1
                 if found == _MAX_OF_ONE_KIND:
                     break
+            else:
+                mentioned.setdefault(start, []).append((match.start(), match.end()))
     for line, start in scanned.lines_with(spelled_orders.SPELLED):
-        if start not in judged and spelled_orders.hides_an_order(line.value):
+        if start not in found_in and spelled_orders.hides_an_order(line.value):
             yield Finding("prompt_injection", line.text.path, "", "injection")
     for line, start in scanned.lines_with(orders.SIGNAL):
-        if start not in judged and (order := orders.find_order(line.value)) is not None:
+        if start in found_in:
+            continue
+        order = _find_order(scanned.blob, line, start, mentioned.get(start, ()))
+        if order is not None:
             yield Finding("prompt_injection", line.text.path, ", ".join(order.cues), "injection")
     for line, start in scanned.lines_with(sql_fragments.SIGNAL):
-        if start not in judged and sql_fragments.breaks_out(line.value):
+        if start not in found_in and sql_fragments.breaks_out(line.value):
             yield Finding("sql_injection", line.text.path, "", "injection")
 
 
+def _find_order(
+    blob: str, line: Line, start: int, mentions: Sequence[tuple[int, int]]
+) -> orders.Order | None:
+    """What is quoted is left out, and the rest is read: a mention must not excuse what stands beside it."""
+    if not mentions:
+        return orders.find_order(line.value)
+    value, begin = line.value, start + _name_length(line)
+    for first, last in mentions:
+        if not _QUOTES.isdisjoint(blob[max(first - 1, 0) : first + 1]):
+            value = value[: first - begin] + " " * (last - first) + value[last - begin :]
+    return orders.find_order(value, _SURE)
+
+
+# In words that read like an order and are none, something has to be ordered besides.
+_SURE: Final = 7
+_QUOTES: Final = frozenset("\"'`“”‘’«»„")
 _INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *orders.signals(), *sql_fragments.SIGNALS))
 
 

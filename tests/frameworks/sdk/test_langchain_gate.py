@@ -254,9 +254,8 @@ def test_what_is_verified_is_what_the_tool_gets_after_coercion(world: Protected)
         ran.append((order, detail))
         return "ok"
 
-    from tests.frameworks.sdk.drivers.langchain import agent_with
-
-    agent_with(world, [lookup_order], ("lookup_order", {"order": "7"})).invoke({"messages": [("user", "go")]})
+    calls = model(("lookup_order", {"order": "7"}))
+    create_agent(calls, [lookup_order], middleware=[middleware(world)]).invoke(HELLO)
     entries = world.client.get_agent_activity(world.agent_id)
     looked = [entry for entry in entries if entry["action_type"] == "lookup_order"]
 
