@@ -38,6 +38,8 @@ BY_PLACE = [
         )
     ),
     "apiKey=9f86d081884c7d659a2feaa0c55ad015",
+    "authkey=9f86d081884c7d659a2feaa0c55ad015",
+    "xoxb-12345abcde and a_long_run_of_letters",
     "passphrase=tr4vel-light",
     "Passcode: tr4vel-light",
     "PIN: 4711",
