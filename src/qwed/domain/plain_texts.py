@@ -40,10 +40,11 @@ _FOLDED: Final = str.maketrans({"ı": "i", "İ": "i", "ſ": "s", "\u212a": "k"})
 
 def is_plain(text: str) -> bool:
     """Whether there is nothing to mask in the text for certain."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    runs = encoded.translate(_RUNS)
-    if _LONG in runs and _may_hold_a_key(text, encoded, runs):
-        return False
+    if len(text) >= len(_LONG):
+        encoded = text.encode("utf-8", "surrogatepass")
+        runs = encoded.translate(_RUNS)
+        if _LONG in runs and _may_hold_a_key(text, encoded, runs):
+            return False
     return not _may_hold_a_word(text) and not _may_hold_userinfo(text)
 
 
