@@ -15,6 +15,7 @@ import msgspec
 
 from qwed.domain.credential_places import find_placed
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed.domain.plain_texts import is_plain
 from qwed.domain.vendor_keys import entropy, holds_a_placeholder, is_credential_pair, vendor_keys
 
 MAX_VALUE_LENGTH: Final = 512
@@ -50,6 +51,8 @@ def mask(text: str) -> str:
 
 def mask_for_record(text: str) -> str:
     """As `mask`, and also what only stands where a credential stands: a placeholder there is no loss."""
+    if is_plain(text):
+        return text
     found = find_secrets(text)
     if _has_a_place(text):
         found = _joined([*found, *(Secret(*span) for span in find_placed(text))])

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -93,6 +94,9 @@ def is_credential_pair(encoded: str) -> bool:
 
 _Check = Callable[[str], bool]
 
+#: What stands, in lower case, before keys that are not one run of 16 letters and signs or more.
+INTRODUCTIONS: Final = ("asic ", "putty-user-key-file-", "xox")
+
 
 class _Vendor(msgspec.Struct, frozen=True):
     """`marker` must stand in the text for `pattern` to be tried; `accept` sees the matched key."""
@@ -109,7 +113,7 @@ def _vendor(kind: str, marker: str, pattern: str, accept: _Check = _is_lively) -
     return _Vendor(kind, marker, lazy_pattern(boundary + pattern), accept)
 
 
-_VENDORS: Final = (
+VENDORS: Final = (
     _vendor("aws_access_key", "AKIA", r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])", _always),
     _vendor("aws_access_key", "ASIA", r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])", _always),
     _vendor("aws_secret_key", "aws", r"(?<![/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", _is_aws_secret),
@@ -263,9 +267,36 @@ _VENDORS: Final = (
 )
 
 
+def may_hold_a_key(run: str) -> bool:
+    """Whether a key stands in a run of letters and signs: any but those that `INTRODUCTIONS` tell of, and the
+    secret keys of AWS, which begin with nothing of their own."""
+    if _any_beginning().search(run) is not None:
+        return True
+    return any(
+        vendor.marker in run and vendor.pattern.search(run) is not None for vendor in _known_by_their_middle()
+    )
+
+
+@cache
+def _any_beginning() -> re.Pattern[str]:
+    sources = [source for vendor in VENDORS if (source := vendor.pattern.pattern)[0].isalnum()]
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(sources)})")
+
+
+@cache
+def _known_by_their_middle() -> tuple[_Vendor, ...]:
+    return tuple(
+        vendor
+        for vendor in VENDORS
+        if not vendor.pattern.pattern[0].isalnum()
+        and vendor.kind != "aws_secret_key"
+        and vendor.marker not in INTRODUCTIONS
+    )
+
+
 def vendor_keys(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, beginning and end of every key in the text."""
-    for vendor in _VENDORS:
+    for vendor in VENDORS:
         if vendor.marker not in text:
             continue
         for match in vendor.pattern.finditer(text):

@@ -5,36 +5,10 @@ from itertools import pairwise
 
 import pytest
 from tests.corpora.hostile import SECRETS
+from tests.corpora.secret_texts import JWT, KINDS
 from tests.support.calls import counted_calls
 
 from qwed.domain.secrets import Secret, entropy, find_secrets, is_secret_value, mask, preview
-
-JWT = (
-    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
-    "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-)
-
-KINDS = {
-    "aws_access_key": "AKIAZ3MGNRTX4QPLK2VB",
-    "aws_secret_key": "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-    "github_token": "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
-    "gitlab_token": "glpat-9xQ2mN8vR4tY7uW1zK3p",
-    "slack_token": "xoxb-123456789012-abcdef1234AB",
-    "slack_webhook": "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
-    "stripe_key": "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
-    "openai_key": "sk-proj-abc123DEF456ghi789JKL012",
-    "anthropic_key": "sk-ant-api03-AbCdEf123456GhIjKl",
-    "google_api_key": "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
-    "sendgrid_key": "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",
-    "npm_token": "npm_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5",
-    "huggingface_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456",
-    "telegram_token": "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw0",
-    "private_key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
-    "jwt": JWT,
-    "url_password": "postgres://admin:hunter2@db:5432/orders",
-    "password": "the password is hunter2",
-    "token": "api_key=9f86d081884c7d659a2feaa0c55ad015",
-}
 
 HARMLESS = [
     "password must be at least 12 characters",

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.json_text import Unrepresentable
+from qwed.domain.plain_texts import is_plain
 from qwed.domain.policy import Policy
 from qwed.domain.secrets import mask_for_record
 from qwed.domain.skeleton import without_invisible
@@ -23,6 +24,8 @@ MAX_REFUSED: Final = 2_048
 #: Masked beyond the cut, so that no secret is cut in two: longer than any of them.
 _OVERLAP: Final = 4_096
 _MAX_NAME: Final = 256
+#: No longer than the names of members that come with every record.
+_USUAL_KEY: Final = 32
 #: How long a name is where a message quotes it.
 _QUOTED: Final = (100, 80)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -43,19 +46,12 @@ _HEADER_NAME: Final = re.compile(
 )
 
 
-#: Bytes without any of these hold no secret: the usual action is not walked at all.
-#: Runs of these characters are found by the byte, before the expression looks at what stands around one.
-_IN_RUNS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.:-"
-_RUNS: Final = bytes(ord("x") if byte in _IN_RUNS else ord(" ") for byte in range(256))
-_LONG: Final = b"x" * 16
-#: A UUID is the one long run that conversations are usually named by.
-_LONG_RUN: Final = re.compile(
-    rb"(?<![A-Za-z0-9_+/=.:-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[^A-Za-z0-9_+/=.:-])"
-    rb"[A-Za-z0-9_+/=.:-]{16}"
-)
-_SECRET_WORD: Final = re.compile(
-    rb"pass|pwd|secret|token|key|cred|bearer|auth|cookie|curl|pin|//|-----begin|:[^\s\"\\\\/@]{3,128}@"
-)
+#: In JSON's text, what is escaped as blank, and what as a sign that no blank is.
+_ESCAPED_BLANK: Final = re.compile(rb"\\[nrtf\"]")
+_ESCAPED_SIGN: Final = re.compile(rb"\\(?:u[0-9A-Fa-f]{4}|b)")
+#: Fewer digits than the longest integer that is shown.
+_DIGITS: Final = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+_MANY_DIGITS: Final = b"0" * 1_000
 
 
 def is_harmless(said: Any) -> bool:
@@ -67,11 +63,22 @@ def is_harmless(said: Any) -> bool:
     if len(text) > MAX_SHOWN or b"NaN" in text or b"Infinity" in text:
         # A Decimal that is no number is written by its name, which is no JSON.
         return False
-    if not text.isascii():
-        text = without_invisible(unicodedata.normalize("NFKC", text.decode())).encode()
-    if _LONG in text.translate(_RUNS) and _LONG_RUN.search(text) is not None:
+    if len(text) > len(_MANY_DIGITS) and _MANY_DIGITS in text.translate(_DIGITS):
         return False
-    return _SECRET_WORD.search(text.lower()) is None
+    said_plainly = _without_escapes(text).decode("utf-8", "surrogatepass")
+    if not is_plain(said_plainly):
+        return False
+    # Names are compared as a reader sees them.
+    return text.isascii() or is_plain(without_invisible(unicodedata.normalize("NFKC", said_plainly)))
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """JSON's text with one sign for each that is escaped: a secret may follow a line's end, which is written
+    as a letter."""
+    if b"\\" not in text:
+        return text
+    text = _ESCAPED_BLANK.sub(b" ", text.replace(b"\\\\", b"\x01"))
+    return _ESCAPED_SIGN.sub(b"\x01", text)
 
 
 def shown(value: Any, depth: int = 0) -> Any:
@@ -202,8 +209,12 @@ def _member(key: Any, item: Any, depth: int) -> Any:
 
 
 def _names_a_secret(name: str) -> bool:
-    if len(name) > _MAX_NAME:
-        return False
+    return len(name) <= _MAX_NAME and _is_secret_name(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_name(name: str) -> bool:
+    """Names are few and come again with every record."""
     if not name.isascii():
         name = without_invisible(unicodedata.normalize("NFKC", name))
     return _SECRET_NAME.search(_CAMEL.sub("_", name.strip(" :\"'"))) is not None
@@ -214,7 +225,14 @@ def _folded(key: Any) -> str:
 
 
 def _key(key: Any) -> str:
-    return _text(key) if isinstance(key, str) else f"[{type(key).__name__}]"
+    if not isinstance(key, str):
+        return f"[{type(key).__name__}]"
+    return _usual_key(key) if len(key) <= _USUAL_KEY else _text(key)
+
+
+@lru_cache(maxsize=1024)
+def _usual_key(key: str) -> str:
+    return _text(key)
 
 
 def _text(text: str) -> str:
