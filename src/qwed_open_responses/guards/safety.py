@@ -223,7 +223,8 @@ def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
             else:
                 mentioned.setdefault(start, []).append((match.start(), match.end()))
     for line, start in scanned.lines_with(spelled_orders.SPELLED):
-        if start not in found_in and spelled_orders.hides_an_order(line.value):
+        value = _leave_out(line, start, mentioned.get(start, ()))
+        if start not in found_in and spelled_orders.hides_an_order(value):
             yield Finding("prompt_injection", line.text.path, "", "injection")
     for line, start in scanned.lines_with(orders.SIGNAL):
         if start in found_in:
@@ -242,11 +243,15 @@ def _find_order(
     """What is quoted is left out, and the rest is read: a mention must not excuse what stands beside it."""
     if not mentions:
         return orders.find_order(line.value)
+    quoted = [span for span in mentions if not _QUOTES.isdisjoint(blob[max(span[0] - 1, 0) : span[0] + 1])]
+    return orders.find_order(_leave_out(line, start, quoted), _SURE)
+
+
+def _leave_out(line: Line, start: int, spans: Sequence[tuple[int, int]]) -> str:
     value, begin = line.value, start + _name_length(line)
-    for first, last in mentions:
-        if not _QUOTES.isdisjoint(blob[max(first - 1, 0) : first + 1]):
-            value = value[: first - begin] + " " * (last - first) + value[last - begin :]
-    return orders.find_order(value, _SURE)
+    for first, last in spans:
+        value = value[: first - begin] + " " * (last - first) + value[last - begin :]
+    return value
 
 
 # In words that read like an order and are none, something has to be ordered besides.
