@@ -16,8 +16,18 @@ pytestmark = pytest.mark.xdist_group("distribution")
 
 UV = Path(sys.executable).parent / "uv"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-#: CrewAI needs older versions of openai, mcp and pydantic than every other framework.
-ALONE = {"crewai"}
+#: Frameworks that need other versions of what the rest needs, each group with its own constraints.
+ALONE = {
+    "requirements/crewai-constraints.txt": {"crewai"},
+    "requirements/more-frameworks-constraints.txt": {
+        "autogen",
+        "google-adk",
+        "haystack",
+        "semantic-kernel",
+        "smolagents",
+        "strands",
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -108,16 +118,18 @@ def test_another_product_in_front_of_a_checkout_is_named_at_import(tmp_path: Pat
 
 
 def test_all_extras_resolve_together_under_the_constraints(tmp_path: Path):
-    chosen = [name for name in PROJECT["optional-dependencies"] if name not in ALONE]
+    alone = set().union(*ALONE.values())
+    chosen = [name for name in PROJECT["optional-dependencies"] if name not in alone]
     resolved = compile_requirements(tmp_path, "constraints.txt", chosen)
 
     assert {"openai-agents", "uvicorn", "langchain", "mcp"} <= resolved
 
 
-def test_the_extra_that_stands_alone_resolves_with_the_gateway(tmp_path: Path):
-    resolved = compile_requirements(tmp_path, "requirements/crewai-constraints.txt", ["guards", *ALONE])
+@pytest.mark.parametrize("constraints", ALONE)
+def test_extras_that_stand_alone_resolve_with_the_guards(tmp_path: Path, constraints: str):
+    resolved = compile_requirements(tmp_path, constraints, ["guards", *sorted(ALONE[constraints])])
 
-    assert "crewai" in resolved
+    assert {"crewai", "google-adk"} & resolved
 
 
 def compile_requirements(folder: Path, constraints: str, extras: list[str]) -> set[str]:

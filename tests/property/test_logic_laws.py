@@ -215,14 +215,14 @@ def test_infix_division_rounds_down_as_python_does(dividend, divisor):
 @given(st.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
 def test_entailment_is_monotone(seed):
-    """More premises never take a conclusion away."""
+    """More premises never take a conclusion away, unless they contradict each other."""
     source = random.Random(seed)
     premises = [logic.infix(logic.proposition(source, 2), source) for _ in range(3)]
     goal = logic.infix(logic.proposition(source, 2), source)
     before = ask(goal, premises=premises[:2]).evidence["answer"]
     after = ask(goal, premises=premises).evidence["answer"]
 
-    assert before != "entailed" or after == "entailed"
+    assert before != "entailed" or after in ("entailed", "contradictory_premises")
 
 
 def test_a_solver_that_gives_up_is_never_a_yes_or_a_no(monkeypatch):

@@ -198,6 +198,8 @@ def test_a_leader_that_is_cancelled_fails_nobody_else() -> None:
 def test_a_commit_that_fails_after_it_was_done_counts_as_done(tmp_path: Path) -> None:
     gateway = Gateway.open(tmp_path / "qwed.db")
     agent_id = agent_of(gateway)
+    # What decisions share is kept with the first one, in a transaction of its own.
+    gateway.verify_action(agent_id, SUM, {"conversation_id": "before", "step_number": 1})
     tables: SqliteTables = gateway.services.store._tables  # type: ignore[attr-defined]
 
     class Lying:
@@ -224,7 +226,7 @@ def test_a_commit_that_fails_after_it_was_done_counts_as_done(tmp_path: Path) ->
 
     assert (first["decision"], second["decision"]) == ("APPROVED", "APPROVED")
     # A registration with its two rows, and two decisions.
-    assert verified_head(tmp_path / "qwed.db").seq == 3 + 2
+    assert verified_head(tmp_path / "qwed.db").seq == 3 + 3
 
 
 def test_a_link_to_the_database_is_the_same_database(tmp_path: Path) -> None:
