@@ -1,7 +1,7 @@
 """How many of our functions, files and rooms one plain decision passes: counted, never timed.
 
-The design asks for 22 files, 95 functions and 40 changes of room. What is measured is 46, 157 and 62; caches that other
-tests have filled hide a few. The limits may only fall.
+The design asks for 22 files, 95 functions and 40 changes of room. What is measured is 46, 157 and 62;
+caches that other tests have filled hide a few. The limits may only fall.
 """
 
 from bench.walk import walk_one
