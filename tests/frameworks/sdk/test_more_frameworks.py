@@ -73,7 +73,7 @@ def test_the_code_of_a_code_agent_is_asked_about(world: Protected, shop: Shop) -
     agent.run("go")
 
     # The agent of these tests may not use the engine for code.
-    assert [row[:2] for row in world.record()] == [("execute_code", "DENIED")] * 2
+    assert {row[:2] for row in world.record()} == {("execute_code", "DENIED")}
     assert shop.ran == []
 
 
