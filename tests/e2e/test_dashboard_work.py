@@ -209,19 +209,19 @@ def test_the_graph_names_its_nodes_by_action_and_decision(page, visit, server):
 
 
 def test_agents_have_figures_and_are_sorted_and_filtered(page, visit, server):
-    good, bad = an_agent(server, name="aaa good"), an_agent(server, name="aab bad")
+    good, bad = an_agent(server, name="figures a good"), an_agent(server, name="figures b bad")
     ask(server, good, {"type": "calculate", "query": "1+1"})
     ask(server, bad, DROP)
     page.goto(visit.url("/dashboard/agents"))
-    page.get_by_label("Filter agents").fill("aa")
+    page.get_by_label("Filter agents").fill("figures")
     rows = page.locator("tbody tr")
 
     expect(rows).to_have_count(2)
-    expect(rows.nth(0)).to_contain_text("aaa good")
+    expect(rows.nth(0)).to_contain_text("figures a good")
     expect(rows.nth(1)).to_contain_text("100 %")
     expect(rows.nth(1).get_by_label("1 of the last 1 refused")).to_be_visible()
     page.get_by_role("button", name="Refused").click()
-    expect(rows.nth(0)).to_contain_text("aab bad")
+    expect(rows.nth(0)).to_contain_text("figures b bad")
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("Refused")
 
 
