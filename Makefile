@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# How many tests run at once: many of them wait for a server.
+WORKERS ?= 3
 
-.PHONY: help setup dist walk soak serve test test-frameworks test-typescript test-mcp-conformance check nightly long lint types contracts bench bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup dist walk soak serve test test-frameworks test-typescript test-mcp-conformance test-coding-agents check nightly long lint types contracts bench bench-profile bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,12 +16,14 @@ help:
 	@echo "make test-frameworks  run the middleware inside the real agent frameworks"
 	@echo "make test-typescript  check and run the TypeScript package against a real gateway"
 	@echo "make test-mcp-conformance  the official MCP suite, against a server alone and behind the proxy"
+	@echo "make test-coding-agents  run the real coding agents behind their hooks, against a scripted model"
 	@echo "make check        lint, types, import contracts, tests"
 	@echo ".ci/run           tier 1, before every change lands: make check on a busy machine and in a lone clone, frameworks"
 	@echo "make nightly      tier 2: every test in larger sizes, faults again and again, a short soak, 200 000 rows"
 	@echo "make long         tier 3: the full figures, hours of them; kept in docs/benchmarks/long-DATE.txt"
 	@echo "make walk         print the path of one decision through the code"
 	@echo "make bench        measure, and print one report"
+	@echo "make bench-profile  where the time of a decision goes, by phase"
 	@echo "make soak         ten minutes of mixed traffic on two workers: does anything grow?"
 	@echo "make bench-peers  measure QWED beside the packages one would pick instead"
 	@echo "make agentdojo    replay AgentDojo's tasks through the gateway"
@@ -46,7 +50,8 @@ serve: $(READY)
 
 test: $(READY)
 	@scripts/install-browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@scripts/install-bubblewrap
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Three cached environments: see scripts/test-frameworks.
 test-frameworks:
@@ -57,6 +62,10 @@ test-typescript:
 
 test-mcp-conformance:
 	scripts/test-mcp-conformance
+
+# The real coding agents from npm, kept in .coding-agents: see scripts/test-coding-agents.
+test-coding-agents:
+	scripts/test-coding-agents
 
 lint: $(READY)
 	$(BIN)/ruff check src tests bench
@@ -76,6 +85,9 @@ nightly long: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench --json .bench/bench.json
+
+bench-profile: $(READY)
+	$(BIN)/python -m bench.phases
 
 walk: $(READY)
 	@$(BIN)/python -m bench.walk

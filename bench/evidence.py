@@ -10,15 +10,15 @@ from pathlib import Path
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from qwed.ect import KeyRing, Node, TrustedKeys, Verifier, ancestors, generate, hash_bytes, issue
+from qwed.ect import KeyRing, TokenNode, TrustedKeys, Verifier, ancestors, generate, hash_bytes, issue
 from qwed.ect.signatures import keys_of
 from qwed.gateway.kernel.commitments import committed
 from qwed.gateway.kernel.records import Activity, Record
 from qwed.ledger import export
 from qwed.ledger.audit import Audited, audit
-from qwed.ledger.entries import Entry, Head, append, commit_to
+from qwed.ledger.entries import Head, LedgerEntry, append, commit_to
 from qwed.ledger.memory import MemoryLedger
-from qwed.ledger.merkle import Edge, NodeMemory, Tree
+from qwed.ledger.merkle import NodeMemory, Tree, TreeEdge
 from qwed.stores.chaining import Growth
 from qwed.stores.sqlite import SqliteTables
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, verify_ledger
@@ -40,10 +40,10 @@ class _NothingRemembered:
     def recall(self, jti: str) -> str | None:
         return None
 
-    def remember(self, token_hash: str, node: Node) -> str:
+    def remember(self, token_hash: str, node: TokenNode) -> str:
         return token_hash
 
-    def node(self, jti: str) -> Node | None:
+    def node(self, jti: str) -> TokenNode | None:
         return None
 
 
@@ -117,7 +117,7 @@ def _append_seconds() -> float:
     return time.process_time() - started
 
 
-def _chain(count: int) -> list[Entry]:
+def _chain(count: int) -> list[LedgerEntry]:
     head, entries = Head(), []
     for number in range(count):
         entry = append(head, _NOW, f"act_{number:08}", commit_to(_PAYLOAD, bytes(16)))
@@ -152,7 +152,8 @@ def _proofs() -> list[Figure]:
 def _walks() -> list[Figure]:
     names = [str(uuid.UUID(int=number)) for number in range(10_000)]
     nodes = {
-        name: Node(name, _NOW, tuple(names[max(0, number - 3) : number])) for number, name in enumerate(names)
+        name: TokenNode(name, _NOW, tuple(names[max(0, number - 3) : number]))
+        for number, name in enumerate(names)
     }
     walked = min(_seconds(lambda: ancestors(names[-1:], nodes.get)) for _ in range(5))
     return [("evidence: walk over 10 000 ancestors, three parents each", walked * 1e3, "ms", 150.0)]
@@ -201,7 +202,7 @@ def _bench_folder() -> Path:
 
 
 def _grow(activities: list[Activity]) -> None:
-    head, edge = Head(), Edge()
+    head, edge = Head(), TreeEdge()
     for first in range(0, len(activities), 16):
         growth = Growth(head, edge)
         for activity in activities[first : first + 16]:
@@ -226,7 +227,7 @@ def _proven(path: Path, entries: int) -> float:
     SqliteTables(path, _RING).close()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN")
-    head, edge = Head(), Edge()
+    head, edge = Head(), TreeEdge()
     for first in range(0, entries, 10_000):
         growth = Growth(head, edge)
         for number in range(first, first + 10_000):

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,9 @@ from bench.load import ROOMY, Load, post, run_load
 Figure = tuple[str, float, str, float | None]
 
 CONCURRENCY = 16
+#: Comparisons made beside more than this, or beside bare rounds further apart, are void.
+MAX_FOREIGN_LOAD = 1.5
+MAX_APART = 0.1
 SECONDS = 4.0
 ROUNDS = 3
 
@@ -34,7 +38,7 @@ def in_process() -> list[Figure]:
     with Gateway.open(":memory:") as gateway:
         agent = _agent(gateway)
         best = min(_cpu_per_decision(gateway, agent, 4_000, f"memory{n}") for n in range(ROUNDS))
-    return [("in-process verify, memory store", best * 1e6, "µs CPU", 120.0)]
+    return [("in-process verify, memory store", best * 1e6, "µs CPU", 75.0)]
 
 
 def _agent(gateway: object) -> str:
@@ -73,7 +77,7 @@ def on_sqlite() -> list[Figure]:
             _threads(gateway, agent, 64, 10, "warm")
             best = max(_threads(gateway, agent, 64, 100, f"run{n}") for n in range(ROUNDS))
     return [
-        ("durable decisions, SQLite, 64 callers", best, "decisions/s", 5_000.0),
+        ("durable decisions, SQLite, 64 callers", best, "decisions/s", 6_000.0),
         ("the disk's own write + fdatasync", flushes, "flushes/s", None),
     ]
 
@@ -122,26 +126,59 @@ def _flush_rate(folder: Path) -> float:
 def over_http() -> list[Figure]:
     with tempfile.TemporaryDirectory(dir=_disk()) as folder:
         gateway, bare = _Gateway(Path(folder)), _Bare(Path(folder))
+        full = _Full(Path(folder), Path(folder) / "full.db")
+        foreign = ForeignLoad(gateway, bare, full)
         try:
-            pairs = [(gateway.load(f"r{n}"), bare.load()) for n in range(ROUNDS)]
+            rounds = [(gateway.load(f"r{n}"), full.load(f"f{n}"), bare.load()) for n in range(ROUNDS)]
         finally:
-            gateway.stop()
-            bare.stop()
-    ours = max((pair[0] for pair in pairs), key=lambda load: load.rate)
-    theirs = max((pair[1] for pair in pairs), key=lambda load: load.rate)
-    best_p99 = min(pair[0].percentile(0.99) for pair in pairs)
-    bare_p99 = min(pair[1].percentile(0.99) for pair in pairs)
+            load = foreign.cores()
+            for server in (gateway, bare, full):
+                server.stop()
+    ours, loaded, theirs = (max(loads, key=lambda load: load.rate) for loads in zip(*rounds, strict=True))
+    best_p99 = min(each[0].percentile(0.99) for each in rounds)
+    bare_p99 = min(each[2].percentile(0.99) for each in rounds)
+    slowest = min(each[2].rate for each in rounds)
+    compared = [
+        ("HTTP verify / bare, requests/s", ours.rate / theirs.rate, "ratio (at least)", 0.4),
+        ("HTTP verify with much to look at / bare", loaded.rate / theirs.rate, "ratio (at least)", 0.33),
+        ("HTTP verify / bare, p99", best_p99 / bare_p99, "ratio", 3.0),
+        ("HTTP verify / bare, server CPU", gateway.cpu_per_request / bare.cpu_per_request, "ratio", 2.4),
+    ]
+    is_void = load > MAX_FOREIGN_LOAD or slowest < (1 - MAX_APART) * theirs.rate
     return [
+        ("other work while HTTP was measured", load, "cores", None),
+        ("bare rounds, slowest / fastest", slowest / theirs.rate, "ratio (at least)", None),
+        *(
+            (f"void, {label}", value, unit, None) if is_void else (label, value, unit, target)
+            for label, value, unit, target in compared
+        ),
         ("HTTP verify, c=16", ours.rate, "requests/s", None),
+        ("HTTP verify with much to look at, c=16", loaded.rate, "requests/s", None),
         ("bare endpoint, c=16", theirs.rate, "requests/s", None),
-        ("HTTP verify / bare, requests/s", ours.rate / theirs.rate, "ratio (at least)", 0.45),
         ("HTTP verify p50", ours.median, "ms", None),
         ("HTTP verify p99", best_p99, "ms", None),
         ("bare endpoint p99", bare_p99, "ms", None),
-        ("HTTP verify / bare, p99", best_p99 / bare_p99, "ratio", 4.0),
         ("HTTP verify, server CPU", gateway.cpu_per_request * 1e6, "µs", None),
+        ("HTTP verify with much to look at, server CPU", full.cpu_per_request * 1e6, "µs", None),
         ("bare endpoint, server CPU", bare.cpu_per_request * 1e6, "µs", None),
     ]
+
+
+class ForeignLoad:
+    """How many cores were busy with what is neither ours nor the servers'."""
+
+    def __init__(self, *servers: "_Server") -> None:
+        self._servers = servers
+        self._since, self._before = time.perf_counter(), self._busy()
+
+    def cores(self) -> float:
+        return max(0.0, (self._busy() - self._before) / (time.perf_counter() - self._since))
+
+    def _busy(self) -> float:
+        """Seconds of all CPUs, without idling and waiting, and without our own."""
+        ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+        everybody = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        return everybody - time.process_time() - sum(server._cpu() for server in self._servers)
 
 
 class _Server:
@@ -182,8 +219,8 @@ class _Server:
 class _Gateway(_Server):
     KEY = "qwed_live_benchmark_operator_key_0123456789"
 
-    def __init__(self, folder: Path, database: Path | None = None) -> None:
-        command = [sys.executable, "-m", "qwed", "serve", "--port", "0"]
+    def __init__(self, folder: Path, database: Path | None = None, *more: str) -> None:
+        command = [sys.executable, "-m", "qwed", "serve", "--port", "0", *more]
         environ = {
             "QWED_DATABASE": str(database or folder / "qwed.db"),
             "QWED_OPERATOR_KEY": self.KEY,
@@ -219,8 +256,11 @@ class _Gateway(_Server):
         number = 0
         while True:
             conversation, step = divmod(number, 50)
-            yield post(path, verify_body(number, f"{name}-{conversation}", step + 1), headers)
+            yield post(path, self.body(number, f"{name}-{conversation}", step + 1), headers)
             number += 1
+
+    def body(self, number: int, conversation: str, step: int) -> bytes:
+        return verify_body(number, conversation, step)
 
     def load(self, name: str, seconds: float = SECONDS) -> Load:
         load = self.measured([self.requests(f"{name}-{c}") for c in range(CONCURRENCY)], seconds)
@@ -228,11 +268,31 @@ class _Gateway(_Server):
         return load
 
 
-def verify_body(number: int, conversation: str, step: int) -> bytes:
+class _Full(_Gateway):
+    """With much to look at: an intent, a conversation of a long name, ten rules that don't match."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        policy = folder / "policy.yaml"
+        policy.write_text(TEN_RULES, encoding="utf-8")
+        super().__init__(folder, database, "--config", str(policy))
+
+    def body(self, number: int, conversation: str, step: int) -> bytes:
+        return verify_body(number, f"conversation-of-the-long-name-{conversation}", step, INTENT)
+
+
+INTENT = "Find out what the orders of the last week come to, and whether that is what the invoice says."
+TEN_RULES = "rules:\n" + "".join(
+    f"  - id: rule-{n}\n    when: action.type == 'transfer_{n}' && agent.trust_level < 3\n"
+    "    then: deny\n    message: not this\n"
+    for n in range(10)
+)
+
+
+def verify_body(number: int, conversation: str, step: int, intent: str = "bench") -> bytes:
     return json.dumps(
         {
             "action": {"type": "calculate", "query": f"{number} * 17 + {number + 3}"},
-            "context": {"conversation_id": conversation, "step_number": step, "user_intent": "bench"},
+            "context": {"conversation_id": conversation, "step_number": step, "user_intent": intent},
         }
     ).encode()
 
@@ -306,6 +366,8 @@ class _Bare(_Server):
 
 GROWN_ROWS = 1_000_000
 GROWN_AGENTS = 10_000
+READINGS = 20
+RSS_FROM, RSS_TO = 200_000, 1_000_000
 
 
 def when_grown() -> list[Figure]:
@@ -330,7 +392,7 @@ def when_grown() -> list[Figure]:
     ratio = min(large for _, large in pairs) / min(small for small, _ in pairs)
     return [
         ("1 000 000 activities, 10 000 agents / empty", ratio, "ratio of CPU", 1.2),
-        ("RSS growth per decision after warm-up", growth, "bytes", 0.0),
+        (f"RSS, slope through {READINGS} readings", growth, "bytes per decision", 2.0),
     ]
 
 
@@ -367,19 +429,18 @@ def _grow(path: Path) -> None:
 
 
 def _rss_growth(folder: Path) -> float:
-    """Bytes per decision once the caches are full: two long runs, the second compared with the first."""
+    """Bytes per decision once the caches are full: the slope of a line through readings at even distances."""
     server = _Gateway(folder, folder / "rss.db")
+    readings: list[tuple[int, int]] = []
+    decisions, distance = 0, (RSS_TO - RSS_FROM) / (READINGS - 1)
     try:
-        before, decisions = 0, 0
-        while decisions < 260_000:
+        while len(readings) < READINGS:
             decisions += server.load(f"w{decisions}", 5.0).requests
-        before = server.rss_kb()
-        after_decisions = 0
-        while after_decisions < 40_000:
-            after_decisions += server.load(f"x{after_decisions}", 5.0).requests
-        return (server.rss_kb() - before) * 1024 / after_decisions
+            if decisions >= RSS_FROM + len(readings) * distance:
+                readings.append((decisions, server.rss_kb() * 1024))
     finally:
         server.stop()
+    return statistics.linear_regression(*zip(*readings, strict=True)).slope
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ async def _measure(folder: Path, base_url: str) -> list[Figure]:
         ("the gateway's own answer to the SDK, p50", asked_ms, "ms", None),
         ("the disk's own write + fdatasync meanwhile, p50", times["flushed"], "ms", None),
         ("what the proxy adds beside that, p50", guarded_ms - plain_ms - asked_ms, "ms", None),
-        ("what the proxy adds, p50", guarded_ms - plain_ms, "ms", 3.0),
+        ("what the proxy adds, p50", guarded_ms - plain_ms, "ms", 2.5),
     ]
 
 

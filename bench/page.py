@@ -58,7 +58,31 @@ def _head(report: Mapping[str, Any], peers: Mapping[str, Any]) -> list[str]:
         *(f"* {note}" for note in measured.get("notes", ())),
         f"* Targets met: {met.count(True)} of {met.count(True) + met.count(False)}.",
         "",
+        *_missed(report),
     ]
+
+
+def _missed(report: Mapping[str, Any]) -> list[str]:
+    """What is not good enough stands first, the furthest from its target at the top."""
+    missed = [
+        (_share_of_target(figure), name, figure)
+        for name, part in report["parts"].items()
+        for figure in part["figures"]
+        if figure["met"] is False
+    ]
+    if not missed:
+        return []
+    lines = ["## Missed", "", "| part | figure | measured | unit | target | better than the target by | |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    lines += [f"| {name} {_figure(figure)}" for _, name, figure in sorted(missed, key=lambda row: row[:2])]
+    return [*lines, ""]
+
+
+def _share_of_target(figure: Mapping[str, Any]) -> float:
+    above, below = figure["value"], figure["target"]
+    if not figure["more_is_better"]:
+        above, below = below, above
+    return float(above / below) if below else 0.0
 
 
 def _quietness(loads: list[float], peers_load: float, cpus: int) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from bench.large_record import ROWS
 from qwed import Gateway
 from qwed.domain.agents import AgentId, PrincipalId
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Outcome, OutcomeResult
 from qwed.domain.times import DAY_MS
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import node_issuer
@@ -73,7 +73,7 @@ def _records() -> Iterator[Record]:
             outcome = Outcome(
                 activity.activity_id,
                 activity.agent_id,
-                Result.SUCCESS,
+                OutcomeResult.SUCCESS,
                 f"agent:{activity.agent_id}",
                 activity.at_ms,
                 b"",

@@ -62,7 +62,7 @@ def _measured(folder: Path, postgres: Any, redis: Any) -> list[Figure]:
     two = [load for load, _ in rates[2]]
     cpu = {workers: min(cpu for _, cpu in runs) for workers, runs in rates.items()}
     return [
-        ("2 workers, PostgreSQL + Redis, c=64", max(load.rate for load in two), "decisions/s", 1_500.0),
+        ("2 workers, PostgreSQL + Redis, c=64", max(load.rate for load in two), "decisions/s", 2_500.0),
         ("1 worker, PostgreSQL + Redis, c=64", max(load.rate for load, _ in rates[1]), "decisions/s", None),
         ("bare endpoint, one process, c=64", plain.rate, "requests/s", None),
         ("pgbench, one insert + update, c=64", pgbench, "transactions/s", None),

@@ -42,6 +42,7 @@ def figures() -> list[Figure]:
         ("sdk: import the client", _import_ms("from qwed_sdk import QWEDClient"), "ms wall", None),
         ("sdk: bare request, no network", request, "µs CPU", None),
         ("sdk: a conversation's step over a bare request", step - request, "µs CPU", 120.0),
+        ("sdk: a conversation's step / a bare request", step / request, "ratio", 1.2),
         ("sdk: a tool call through the gate over its two requests", call - 2 * request, "µs CPU", 250.0),
     ]
 

@@ -57,6 +57,10 @@ def run(calls: Mapping[str, Any]) -> dict[str, Any]:
             "default": [_replayed(suite, None, none_of_its_own) for suite in suites],
             "allowlist": [_replayed(suite, None, only_its_tools) for suite in suites],
             "file": [_replayed(suite, f"{suite.name}.yaml", none_of_its_own) for suite in suites],
+            "generic": [_replayed(suite, "generic.yaml", none_of_its_own) for suite in suites],
+            "provenance": [
+                _replayed(suite, "generic.yaml", none_of_its_own, reports=True) for suite in suites
+            ],
             "asking": [
                 _replayed(suite, file, none_of_its_own)
                 for suite in suites
@@ -66,10 +70,12 @@ def run(calls: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _replayed(suite: Suite, file: str | None, permissions: Permissions) -> dict[str, Any]:
+def _replayed(
+    suite: Suite, file: str | None, permissions: Permissions, *, reports: bool = False
+) -> dict[str, Any]:
     policy = {} if file is None else {"policy": HERE / "policies" / file}
     with Gateway.open(":memory:", **policy) as gateway:
-        return _plain(replay(suite, gateway, permissions))
+        return _plain(replay(suite, gateway, permissions, reports=reports))
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
@@ -79,6 +85,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "attacks": {fate.value: count for fate, count in sorted(outcome.attacks.items())},
         "attacks_through": list(outcome.through),
         "user_refused": list(outcome.lost),
+        "user_asks": list(outcome.asking),
     }
 
 

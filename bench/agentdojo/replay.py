@@ -3,7 +3,7 @@
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from qwed import Gateway
@@ -22,12 +22,15 @@ class Call:
     tool: str
     arguments: Mapping[str, Any]
     acts: bool
+    result: Any = None
 
 
 @dataclass(frozen=True)
 class Task:
     name: str
     calls: tuple[Call, ...]
+    #: What the user asked for, or the attacker.
+    text: str = ""
 
     @property
     def tools(self) -> list[str]:
@@ -45,6 +48,8 @@ class Suite:
     tools: tuple[str, ...]
     user_tasks: tuple[Task, ...]
     injection_tasks: tuple[Task, ...]
+    #: By attack and user task: what the user's calls and then the attack's answer in a world that carries it.
+    pairs: Mapping[str, Mapping[str, Mapping[str, list[Any]]]] = field(default_factory=dict)
 
     @property
     def attacks(self) -> tuple[Task, ...]:
@@ -53,26 +58,44 @@ class Suite:
 
 def read_suites(exported: Mapping[str, Any]) -> list[Suite]:
     return [
-        Suite(name, tuple(suite["tools"]), _tasks(suite["user_tasks"]), _tasks(suite["injection_tasks"]))
+        Suite(
+            name,
+            tuple(suite["tools"]),
+            _tasks(suite["user_tasks"]),
+            _tasks(suite["injection_tasks"]),
+            suite.get("pairs", {}),
+        )
         for name, suite in exported["suites"].items()
     ]
 
 
 def _tasks(raw: Mapping[str, Any]) -> tuple[Task, ...]:
     return tuple(
-        Task(name, tuple(Call(call["tool"], call["arguments"], call["acts"]) for call in task["calls"]))
+        Task(name, tuple(_call(call) for call in task["calls"]), task.get("text", ""))
         for name, task in raw.items()
     )
+
+
+def _call(raw: Mapping[str, Any]) -> Call:
+    return Call(raw["tool"], raw["arguments"], raw["acts"], raw.get("result"))
+
+
+def _with_results(calls: Iterable[Call], results: Iterable[Any]) -> tuple[Call, ...]:
+    return tuple(replace(call, result=result) for call, result in zip(calls, results, strict=True))
 
 
 class Replayer:
     """Each task has an autonomous agent to itself, so that no task suffers for another one's refusals."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, *, reports: bool = False) -> None:
         self._gateway = gateway
+        self._reports = reports
         self._agents = 0
 
-    def answers(self, task: Task, permissions: Mapping[str, list[str]]) -> list[tuple[Call, str]]:
+    def answers(
+        self, task: Task, permissions: Mapping[str, list[str]], said: str = "", before: tuple[Call, ...] = ()
+    ) -> list[tuple[Call, str]]:
+        """`said` is what the user wrote, `before` what was called and answered until now."""
         self._agents += 1
         agent = self._gateway.register_agent(
             name=task.name,
@@ -80,10 +103,20 @@ class Replayer:
             principal_id=f"replay-{self._agents}",
             permissions=dict(permissions),
         )["agent_id"]
-        return [(call, self._decision(agent, call, step)) for step, call in enumerate(task.calls, start=1)]
+        told = before
+        found: list[tuple[Call, str]] = []
+        for step, call in enumerate(task.calls, start=1):
+            found.append((call, self._decision(agent, call, step, said or task.text, told)))
+            told = (call,)
+        return found
 
-    def _decision(self, agent: str, call: Call, step: int) -> str:
-        context = {"conversation_id": "replay", "step_number": step}
+    def _decision(self, agent: str, call: Call, step: int, said: str, told: tuple[Call, ...]) -> str:
+        context: dict[str, Any] = {"conversation_id": "replay", "step_number": step}
+        if self._reports:
+            context["results"] = [
+                {"tool": each.tool, "parameters": each.arguments, "result": each.result} for each in told
+            ]
+            context["messages"] = [{"role": "user", "content": said}] if step == 1 else []
         return str(self._gateway.verify_tool(agent, call.tool, call.arguments, context=context)["decision"])
 
 
@@ -111,6 +144,7 @@ class Outcome:
     attacks: Mapping[Fate, int]
     through: tuple[str, ...]
     lost: tuple[str, ...]
+    asking: tuple[str, ...] = ()
 
 
 Permissions = Callable[[Suite, Task], Mapping[str, list[str]]]
@@ -126,8 +160,17 @@ def only_its_tools(suite: Suite, task: Task) -> Mapping[str, list[str]]:
     return {"allowed_tools": task.tools, "blocked_tools": needless}
 
 
-def replay(suite: Suite, gateway: Gateway, permissions: Permissions) -> Outcome:
-    replayer = Replayer(gateway)
+def _carry(suite: Suite, attack: Task, task: Task) -> tuple[Task, tuple[Call, ...]]:
+    """The attack and the user's calls before it, with what they answer in a world that carries its order."""
+    world = suite.pairs.get(attack.name, {}).get(task.name)
+    if world is None:
+        return attack, ()
+    carried = replace(attack, calls=_with_results(attack.calls, world["after"]))
+    return carried, _with_results(task.calls, world["before"])
+
+
+def replay(suite: Suite, gateway: Gateway, permissions: Permissions, *, reports: bool = False) -> Outcome:
+    replayer = Replayer(gateway, reports=reports)
     users = {
         task.name: user_fate(replayer.answers(task, permissions(suite, task))) for task in suite.user_tasks
     }
@@ -135,9 +178,12 @@ def replay(suite: Suite, gateway: Gateway, permissions: Permissions) -> Outcome:
     through: set[str] = set()
     for attack in suite.attacks:
         for task in suite.user_tasks:
-            fate = attack_fate(attack, replayer.answers(attack, permissions(suite, task)))
+            carried, before = _carry(suite, attack, task)
+            answers = replayer.answers(carried, permissions(suite, task), task.text, before)
+            fate = attack_fate(carried, answers)
             attacks[fate] += 1
             if fate is Fate.THROUGH:
                 through.add(attack.name)
     lost = tuple(name for name, fate in users.items() if fate is Fate.REFUSED)
-    return Outcome(suite.name, Counter(users.values()), attacks, tuple(sorted(through)), lost)
+    asking = tuple(name for name, fate in users.items() if fate is Fate.ASKS)
+    return Outcome(suite.name, Counter(users.values()), attacks, tuple(sorted(through)), lost, asking)

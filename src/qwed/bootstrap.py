@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,28 +26,35 @@ from qwed.domain.credentials import (
 from qwed.domain.money import nano_of
 from qwed.domain.policy import DEFAULT_POLICY, Policy, Profile
 from qwed.domain.registry import ENGINE_NAMES
+from qwed.domain.times import LAST_MS
 from qwed.domain.webhooks import Channel
-from qwed.ect.key_files import open_ring
+from qwed.ect.key_files import open_ring, read_older_records
 from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer
 from qwed.engines.facade import Engines
 from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
+from qwed.gateway.decide.observe import why_enforced
 from qwed.gateway.decide.proving import EngineProver
+from qwed.gateway.decide.shadow import Shadow
+from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.assurance_config import Assurance
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.issuers import Issuers, read_issuers
-from qwed.gateway.kernel.ports import Clock, Store
+from qwed.gateway.kernel.live_policy import LivePolicy, PolicyTexts, UnreadablePolicy, catch_up
+from qwed.gateway.kernel.ports import Clock, Store, StoreUnavailable
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.scorekeeper import Scorekeeper
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.shared_state import Commons, LocalCommons
 from qwed.gateway.kernel.turns import Turns
 from qwed.gateway.kernel.waiting import run
+from qwed.gateway.policy.change_policy import reload_file
 from qwed.ledger.chain import BrokenChain
+from qwed.ledger.record_keys import RecordKeys, follow_ring, load_record_keys
 from qwed.notify.addresses import Doorkeeper
-from qwed.policy import engine_rules, load_policy
-from qwed.settings import PostgresUrl, Secret, Settings
+from qwed.policy import PolicyError, engine_rules, load_policy
+from qwed.settings import PostgresUrl, Secret, Settings, environment
 from qwed.stores import DatabaseUnusable, open_memory, open_sqlite
 from qwed.stores.trust_memory import SqliteTrustMemory
 
@@ -68,6 +75,8 @@ _VARIANTS = "89ab"
 SHARED_KEY_FILE = "qwed.key"
 #: Processes for slow engines: a principal has all but one of them.
 WORKERS = 3
+#: Of what got looser, so much is told to whoever has to agree.
+MAX_REASONS = 10
 
 
 class RandomIds:
@@ -127,45 +136,124 @@ def build(
     *,
     redis: Secret | None = None,
     signing_key: Path | None = None,
+    record_key: str | None = None,
     policy: Policy = DEFAULT_POLICY,
     node_name: str = "local",
     state_required: bool = False,
     issuers: Issuers | None = None,
     can_mail: bool = False,
+    clock: Clock | None = None,
 ) -> Services:
-    """A gateway on a database server, on a SQLite file, or in memory where there is none. `close` ends it."""
+    """A gateway on a database server, on a SQLite file, or in memory where there is none. `close` ends it.
+    `clock` is for trials in memory; a deployment has the system's, or its database's."""
     issuer = node_issuer(node_name)
     issuers = issuers or Issuers()
     assurance = _assurance(policy, issuer, issuers, database)
-    base = _open_base(database, signing_key, policy, issuer)
+    base = _open_base(database, signing_key, record_key, policy, issuer, clock)
     try:
         commons = _open_commons(redis, base.clock)
     except BaseException:
         base.store.close()
         raise
-    rules = engine_rules(policy)
-    limits = policy.limits
-    pool = WorkerPool(
-        rules, size=WORKERS, deadline_seconds=limits.engine_seconds, max_waiting=limits.engine_queue
-    )
-    tool_rules = rules.tools or ToolRules()
-    doorkeeper = Doorkeeper(policy.notifications, tool_rules.email, can_mail=can_mail)
+    doorkeeper = _doorkeeper(policy, can_mail)
+    new_assurance = functools.partial(_assurance, observer=issuer, issuers=issuers, database=database)
+    rebuild = functools.partial(_rebuild, new_assurance=new_assurance, can_mail=can_mail)
     return Services(
         store=base.store,
         policy=policy,
         clock=base.clock,
         ids=RandomIds(),
         signer=base.ring,
-        prover=EngineProver(Engines(rules, pool)),
+        prover=_prover(policy),
         commons=commons,
         address_problems=doorkeeper.url_problems,
         mail_problems=doorkeeper.mail_problems,
-        charges={name: Charge(nano_of(policy.cost_of(name)), 0) for name in policy.actions},
+        charges=_charges(policy),
         state_required=state_required,
         issuers=issuers,
         turns=base.turns,
         assurance=assurance,
+        live=LivePolicy(PolicyTexts(_read_text, rebuild, _why_looser, _look_through)),
     )
+
+
+def _prover(policy: Policy) -> EngineProver:
+    rules, limits = engine_rules(policy), policy.limits
+    pool = WorkerPool(
+        rules, size=WORKERS, deadline_seconds=limits.engine_seconds, max_waiting=limits.engine_queue
+    )
+    return EngineProver(Engines(rules, pool))
+
+
+def _doorkeeper(policy: Policy, can_mail: bool) -> Doorkeeper:
+    tool_rules = engine_rules(policy).tools or ToolRules()
+    return Doorkeeper(policy.notifications, tool_rules.email, can_mail=can_mail)
+
+
+def _charges(policy: Policy) -> dict[str, Charge]:
+    return {name: Charge(nano_of(policy.cost_of(name)), 0) for name in policy.actions}
+
+
+def _rebuild(
+    services: Services, policy: Policy, *, new_assurance: Callable[[Policy], Assurance], can_mail: bool
+) -> Services:
+    """The same services under another policy; what does not depend on what changed stays as it is."""
+    before = services.policy
+    is_observing = services.observes_until_ms is not None
+    if is_observing and (problem := why_enforced(policy)) is not None:
+        raise UnreadablePolicy(problem)
+    parts: dict[str, Any] = {"policy": policy, "charges": _charges(policy)}
+    if (engine_rules(policy), policy.limits) != (engine_rules(before), before.limits):
+        parts["prover"] = _prover(policy)
+    if (policy.profile, policy.assurance) != (before.profile, before.assurance):
+        try:
+            parts["assurance"] = new_assurance(policy)
+        except ProfileUnmet as error:
+            raise UnreadablePolicy(str(error)) from None
+    if (policy.notifications, policy.email) != (before.notifications, before.email):
+        doorkeeper = _doorkeeper(policy, can_mail)
+        parts["address_problems"] = doorkeeper.url_problems
+        parts["mail_problems"] = doorkeeper.mail_problems
+    return msgspec.structs.replace(services, **parts)
+
+
+def _read_text(text: str) -> Policy:
+    try:
+        return load_policy(text, "policy")
+    except PolicyError as error:
+        raise UnreadablePolicy(str(error), tuple(map(msgspec.structs.asdict, error.mistakes))) from None
+
+
+def _why_looser(before: Policy, after: Policy) -> str | None:
+    try:
+        # The solver and the language of rules are an extra.
+        from qwed.policy.comparison import compare  # noqa: PLC0415
+        from qwed.rules.analysis import Direction  # noqa: PLC0415
+    except ImportError as missing:
+        return f"it can't be analysed here: {missing.name} is not installed"
+    found = [
+        f"{each.subject} is {each.direction.value.replace('_', ' ')}"
+        for each in compare(before, after).differences
+        if each.direction not in (Direction.SAME, Direction.TIGHTER)
+    ]
+    return "; ".join(found[:MAX_REASONS]) or None
+
+
+def _look_through(before: Policy, after: Policy) -> dict[str, Any]:
+    """For people who are about to change a policy: findings with their lines, and what gets looser."""
+    try:
+        from qwed.policy.comparison import compare  # noqa: PLC0415
+        from qwed.rules.analysis import Direction, analyse  # noqa: PLC0415
+    except ImportError as missing:
+        why = f"{missing.name} is not installed"
+        return {
+            "findings": [],
+            "not_analysed": [{"line": 0, "rule": "", "question": "everything", "why": why}],
+        }
+    found = compare(before, after)
+    told = [each for each in found.differences if each.direction is not Direction.SAME]
+    analysis: dict[str, Any] = msgspec.to_builtins(analyse(after))
+    return {**analysis, "differences": msgspec.to_builtins(told), "needs_review": found.needs_review}
 
 
 def lacking(*, is_durable: bool) -> dict[Mechanism, str | None]:
@@ -226,11 +314,16 @@ class _Base(msgspec.Struct):
 
 
 def _open_base(
-    database: Path | PostgresUrl | None, signing_key: Path | None, policy: Policy, issuer: str
+    database: Path | PostgresUrl | None,
+    signing_key: Path | None,
+    record_key: str | None,
+    policy: Policy,
+    issuer: str,
+    clock: Clock | None,
 ) -> _Base:
     if isinstance(database, PostgresUrl):
-        return _open_shared(database, signing_key or Path(SHARED_KEY_FILE), policy, issuer)
-    clock = SystemClock()
+        return _open_shared(database, signing_key or Path(SHARED_KEY_FILE), record_key, policy, issuer)
+    clock = clock or SystemClock()
     if database is None:
         ring = KeyRing(issuer, generate())
         return _Base(open_memory(policy, clock, ring), clock, ring, Turns())
@@ -240,14 +333,17 @@ def _open_base(
     return _Base(open_sqlite(database, policy, clock, ring), clock, ring, Turns())
 
 
-def _open_shared(database: PostgresUrl, signing_key: Path, policy: Policy, issuer: str) -> _Base:
+def _open_shared(
+    database: PostgresUrl, signing_key: Path, record_key: str | None, policy: Policy, issuer: str
+) -> _Base:
     try:
         from qwed.stores.postgres import DatabaseClock, PostgresTurns, open_postgres  # noqa: PLC0415
     except ImportError:
         raise CannotStart("PostgreSQL needs an extra: pip install 'qwed-gateway[postgres]'") from None
     clock = DatabaseClock()
     ring = open_ring(signing_key, issuer)
-    store = open_postgres(database.reveal(), policy, clock, ring)
+    keys = record_keys(record_key, signing_key, ring)
+    store = open_postgres(database.reveal(), policy, clock, ring, keys)
     return _Base(store, clock, ring, PostgresTurns(store))
 
 
@@ -265,26 +361,85 @@ class CannotStart(Exception):
     """The settings lead to no gateway; the message is a sentence for whoever set them."""
 
 
-def build_from_settings(settings: Settings, policy_file: Path | None) -> Services:
+def build_from_settings(settings: Settings, policy_file: Path | None, *, is_worker: bool = False) -> Services:
     """The gateway of a deployment: the same for its server and for a command that opens its store.
 
     Raises `DatabaseInUse` where another process owns the store, else `CannotStart`.
     """
     database = None if isinstance(settings.database, str) else settings.database
-    policy = usable_policy(policy_file)
+    policy, file_version = DEFAULT_POLICY, None
     try:
-        return build(
+        policy = usable_policy(policy_file)
+        file_version = policy.version
+    except CannotStart:
+        # Its parent has put a version in force: a file that somebody is writing keeps no worker away.
+        if not is_worker:
+            raise
+    try:
+        services = build(
             database,
             redis=settings.redis,
             signing_key=signing_key_path(database, settings.data_dir) if database else None,
+            record_key=settings.record_key,
             policy=policy,
             node_name=settings.node_name,
             state_required=settings.doom_loop_guard_required,
             issuers=_issuers(settings.ect_issuers),
             can_mail=settings.smtp is not None,
         )
+        services.live.file = None if policy_file is None else str(policy_file.absolute())
+        services.live.file_version = file_version
+        return _follow_policy(services)
     except (DatabaseUnusable, KeyUnusable, BrokenChain, ProfileUnmet) as error:
         raise CannotStart(str(error)) from None
+
+
+def _follow_policy(services: Services) -> Services:
+    """What is in force already comes before what the file says."""
+    try:
+        return run(catch_up(services))
+    except StoreUnavailable as error:
+        close(services)
+        raise CannotStart(str(error)) from None
+
+
+def start_policy(services: Services, *, is_shared: bool) -> tuple[Services, str | None]:
+    """What a gateway that starts to serve makes of its policy file, and what is to say of it.
+
+    The first start puts the file in force. Whoever owns the store alone does that at every start; where
+    others share it, or a second person has to agree, the file differs until somebody applies it.
+    """
+    live = services.live
+    if live.file is None or (services.policy_number and services.policy.version == live.file_version):
+        return services, None
+    if services.policy_number and (is_shared or services.policy.change_approvers > 1):
+        return services, (
+            f"{live.file} differs from version {services.policy_number}, which is in force:"
+            " qwed policy apply --from-file puts the file in force"
+        )
+    try:
+        run(reload_file(services, None, {"reason": "the gateway started with this file"}))
+    except RequestError as error:
+        raise CannotStart(str(error)) from None
+    return services.newest, None
+
+
+def watch(services: Services, file: Path, report: Callable[[str, str], None]) -> Services:
+    """The services with a second policy that only watches. Raises `CannotStart`."""
+    watched = msgspec.structs.replace(services.newest, shadow=Shadow(usable_policy(file), report))
+    services.live.newest = watched
+    return watched
+
+
+def observe(services: Services, until_ms: int | None) -> Services:
+    """The services that record every decision and stop no action, until then. Raises `CannotStart`."""
+    if (problem := why_enforced(services.newest.policy)) is not None:
+        raise CannotStart(problem)
+    observing = msgspec.structs.replace(
+        services.newest, observes_until_ms=LAST_MS if until_ms is None else until_ms
+    )
+    services.live.newest = observing
+    return observing
 
 
 def _issuers(path: Path | None) -> Issuers:
@@ -364,6 +519,15 @@ def signing_key_path(database: Path | PostgresUrl, directory: Path | None = None
     if isinstance(database, PostgresUrl):
         return (directory or Path()) / SHARED_KEY_FILE
     return (directory or database.parent) / f"{database.name}.key"
+
+
+def record_keys(given: str | None, signing_key: Path, ring: KeyRing) -> RecordKeys:
+    """The keys that records are sealed with: those that were given, else what follows from the signing keys.
+
+    Raises `KeyUnusable`.
+    """
+    older = read_older_records(signing_key)
+    return follow_ring(ring, older) if given is None else load_record_keys(given, environment())
 
 
 def first_operator_key(services: Services, given: str | None = None) -> str | None:

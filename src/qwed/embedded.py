@@ -46,9 +46,11 @@ from qwed.gateway.notices.manage_webhooks import (
     retry_delivery,
     test_webhook,
 )
+from qwed.gateway.policy import change_policy, run_backtest
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit
+from qwed.gateway.reporting.read_origins import read_origins
 from qwed.gateway.reporting.read_trust import read_trust
 from qwed.gateway.trust import trust_scores
 from qwed.gateway.trust.change_trust import ELEVATION, change_trust
@@ -56,7 +58,7 @@ from qwed.reports import ReportFormat, render
 from qwed.settings import MEMORY, parse_database
 
 #: Whoever holds the process holds the store: in-process calls are an operator's.
-_OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))
+OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))
 
 
 class Gateway:
@@ -64,7 +66,15 @@ class Gateway:
     here as `RequestError`; a store that cannot record raises `StoreUnavailable`."""
 
     def __init__(self, services: Services) -> None:
-        self.services = services
+        self._first = services
+
+    @property
+    def services(self) -> Services:
+        return self._first.newest
+
+    @services.setter
+    def services(self, services: Services) -> None:
+        self._first = services
 
     @classmethod
     def open(cls, database: str | Path = "qwed.db", *, policy: Policy | str | Path = DEFAULT_POLICY) -> Self:
@@ -87,7 +97,7 @@ class Gateway:
         self.close()
 
     def register_agent(self, **registration: Any) -> dict[str, Any]:
-        return _plain(run(register_agent(self.services, _OPERATOR, registration)))
+        return _plain(run(register_agent(self.services, OPERATOR, registration)))
 
     def verify_action(
         self,
@@ -99,7 +109,7 @@ class Gateway:
         usage: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         request = read_verify({"action": action, "context": context, "options": options, "usage": usage})
-        return _plain(run(verify_action(self.services, _OPERATOR, _agent(agent_id), request)))
+        return _plain(run(verify_action(self.services, OPERATOR, _agent(agent_id), request)))
 
     def verify_tool(
         self,
@@ -118,14 +128,14 @@ class Gateway:
             "usage": usage,
         }
         request = read_tool(tool_name, body)
-        return _plain(run(verify_tool(self.services, _OPERATOR, _agent(agent_id), request)))
+        return _plain(run(verify_tool(self.services, OPERATOR, _agent(agent_id), request)))
 
     def report_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
         raw = {"outcome": outcome, **details}
         return _plain(
             run(
                 report_outcome(
-                    self.services, _OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
+                    self.services, OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
                 )
             )
         )
@@ -135,36 +145,36 @@ class Gateway:
         return _plain(
             run(
                 settle_outcome(
-                    self.services, _OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
+                    self.services, OPERATOR, _agent(agent_id), _name("activity_id", activity_id), raw
                 )
             )
         )
 
     def agents(self, after: str | None = None, limit: int = 50) -> dict[str, Any]:
-        found = list_agents(self.services, _OPERATOR, _optional("after", after), read_limit(limit))
+        found = list_agents(self.services, OPERATOR, _optional("after", after), read_limit(limit))
         return _plain(run(found))
 
     def get_agent(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(show_agent(self.services, _OPERATOR, _agent(agent_id))))
+        return _plain(run(show_agent(self.services, OPERATOR, _agent(agent_id))))
 
     def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(show_budget(self.services, _OPERATOR, _agent(agent_id))))
+        return _plain(run(show_budget(self.services, OPERATOR, _agent(agent_id))))
 
     def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
         """`from` is a Python keyword: pass it as `**{"from": …}`."""
         given = {name: _text_of(name, value) for name, value in query.items()}
-        return _plain(run(read_activity(self.services, _OPERATOR, _agent(agent_id), given)))
+        return _plain(run(read_activity(self.services, OPERATOR, _agent(agent_id), given)))
 
     def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]:
         """Erase what an entry says, and its copies; the entry stays, and the ledger verifies."""
         raw, name = {"reason": reason}, _name("activity_id", activity_id)
-        return _plain(run(redact_activity(self.services, _OPERATOR, _agent(agent_id), name, raw)))
+        return _plain(run(redact_activity(self.services, OPERATOR, _agent(agent_id), name, raw)))
 
     def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
-        return _plain(run(redact_matching(self.services, _OPERATOR, _agent(agent_id), selection)))
+        return _plain(run(redact_matching(self.services, OPERATOR, _agent(agent_id), selection)))
 
     def redact_token(self, jti: str, reason: str) -> dict[str, Any]:
-        return _plain(run(redact_token(self.services, _OPERATOR, jti, {"reason": reason})))
+        return _plain(run(redact_token(self.services, OPERATOR, jti, {"reason": reason})))
 
     def compliance_report(
         self,
@@ -179,7 +189,7 @@ class Gateway:
         period = {"from": _optional("from", from_), "to": _optional("to", to)}
         report = compliance_report(
             self.services,
-            _OPERATOR,
+            OPERATOR,
             None if agent_id is None else _agent(agent_id),
             {name: value for name, value in period.items() if value is not None},
             software=f"qwed {__version__}",
@@ -187,51 +197,96 @@ class Gateway:
         )
         return render(run(report), ReportFormat(form)).content
 
+    def policy(self) -> dict[str, Any]:
+        """What is in force, and what is stopped."""
+        return _plain(run(change_policy.show_policy(self.services, OPERATOR)))
+
+    def apply_policy(self, text: str, reason: str) -> dict[str, Any]:
+        raw = {"text": text, "reason": reason}
+        return _plain(run(change_policy.apply_policy(self.services, OPERATOR, raw)))
+
+    def reload_policy(self, reason: str) -> dict[str, Any]:
+        return _plain(run(change_policy.reload_file(self.services, OPERATOR, {"reason": reason})))
+
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]:
+        raw = {"version": version, "reason": reason}
+        return _plain(run(change_policy.roll_back(self.services, OPERATOR, raw)))
+
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
+        return _plain(run(change_policy.list_changes(self.services, OPERATOR, before, limit)))
+
+    def policy_version(self, version: int) -> dict[str, Any]:
+        return _plain(run(change_policy.show_version(self.services, OPERATOR, version)))
+
+    def backtest_policy(
+        self,
+        text: str,
+        *,
+        since: str | None = None,
+        agent_id: str | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> dict[str, Any]:
+        """What another policy would have decided; nothing is recorded."""
+        return run(run_backtest.backtest_all(self.services, text, since, agent_id, progress))
+
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+        raw = {"scope": scope, "name": name, "reason": reason}
+        return _plain(run(change_policy.stop(self.services, OPERATOR, raw)))
+
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+        raw = {"scope": scope, "name": name, "reason": reason}
+        return _plain(run(change_policy.resume(self.services, OPERATOR, raw)))
+
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
-        return _plain(run(change_agent(self.services, _OPERATOR, _agent(agent_id), changes)))
+        return _plain(run(change_agent(self.services, OPERATOR, _agent(agent_id), changes)))
 
     def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
-        return _plain(run(suspend_agent(self.services, _OPERATOR, _agent(agent_id), {"reason": reason})))
+        return _plain(run(suspend_agent(self.services, OPERATOR, _agent(agent_id), {"reason": reason})))
 
     def reactivate(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(reactivate_agent(self.services, _OPERATOR, _agent(agent_id))))
+        return _plain(run(reactivate_agent(self.services, OPERATOR, _agent(agent_id))))
 
     def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
-        return _plain(run(complain(self.services, _OPERATOR, _agent(agent_id), {"reason": reason})))
+        return _plain(run(complain(self.services, OPERATOR, _agent(agent_id), {"reason": reason})))
 
     def trust_score(self, peer: str) -> dict[str, Any]:
         """The gateway's trust in one peer, named as its tokens do."""
-        return _plain(run(trust_scores.show_score(self.services, _OPERATOR, _name("peer", peer))))
+        return _plain(run(trust_scores.show_score(self.services, OPERATOR, _name("peer", peer))))
 
     def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Any]:
         """Say where the trust in a peer begins: a number from 0 to 1."""
         body = {"peer": peer, "score": score, "reason": reason}
-        return _plain(run(trust_scores.seed_score(self.services, _OPERATOR, body)))
+        return _plain(run(trust_scores.seed_score(self.services, OPERATOR, body)))
 
     def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]:
         """Lift a revocation; the score stays what conduct made it."""
         body = {"peer": peer, "reason": reason}
-        return _plain(run(trust_scores.reinstate(self.services, _OPERATOR, body)))
+        return _plain(run(trust_scores.reinstate(self.services, OPERATOR, body)))
 
     def replay_trust(self) -> dict[str, Any]:
         """Every score computed again from the ledger, compared with what is stored."""
-        return _plain(run(trust_scores.prove_scores(self.services, _OPERATOR)))
+        return _plain(run(trust_scores.prove_scores(self.services, OPERATOR)))
 
     def provenance(self, jti: str, question: str) -> dict[str, Any]:
         """`question` is who, transformed, complete or graph."""
-        asked = read_provenance.ask(self.services, _OPERATOR, _name("jti", jti), _name("question", question))
+        asked = read_provenance.ask(self.services, OPERATOR, _name("jti", jti), _name("question", question))
         return _plain(run(asked))
+
+    def origins(self, conversation_id: str, value: str) -> dict[str, Any]:
+        """Who said the value in a conversation: the user, a tool's result, or nobody."""
+        body = {"conversation_id": conversation_id, "value": value}
+        return _plain(run(read_origins(self.services, OPERATOR, body)))
 
     def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]:
         """Level, conduct, and every change with its reasons, newest first."""
         found = read_trust(
-            self.services, _OPERATOR, _agent(agent_id), _optional("cursor", cursor), read_limit(limit)
+            self.services, OPERATOR, _agent(agent_id), _optional("cursor", cursor), read_limit(limit)
         )
         return _plain(run(found))
 
     def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
         raw = {"to_level": to_level, "reason": reason}
-        return _plain(run(change_trust(self.services, _OPERATOR, _agent(agent_id), raw)))
+        return _plain(run(change_trust(self.services, OPERATOR, _agent(agent_id), raw)))
 
     def request_trust(
         self,
@@ -248,13 +303,13 @@ class Gateway:
             "justification": justification,
             "evidence": evidence,
         }
-        return _plain(run(change_trust(self.services, _OPERATOR, _agent(agent_id), raw)))
+        return _plain(run(change_trust(self.services, OPERATOR, _agent(agent_id), raw)))
 
     def rotate_token(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(rotate_token(self.services, _OPERATOR, _agent(agent_id))))
+        return _plain(run(rotate_token(self.services, OPERATOR, _agent(agent_id))))
 
     def deregister(self, agent_id: str) -> dict[str, Any]:
-        return _plain(run(deregister_agent(self.services, _OPERATOR, _agent(agent_id))))
+        return _plain(run(deregister_agent(self.services, OPERATOR, _agent(agent_id))))
 
     def approvals(
         self,
@@ -266,7 +321,7 @@ class Gateway:
     ) -> dict[str, Any]:
         found = list_approvals(
             self.services,
-            _OPERATOR,
+            OPERATOR,
             agent_id=_optional("agent_id", agent_id),
             status=_optional("status", status),
             after=_optional("after", after),
@@ -275,31 +330,31 @@ class Gateway:
         return _plain(run(found))
 
     def keys(self) -> dict[str, Any]:
-        return _plain(run(list_keys(self.services, _OPERATOR)))
+        return _plain(run(list_keys(self.services, OPERATOR)))
 
     def create_key(self, **key: Any) -> dict[str, Any]:
-        return _plain(run(create_key(self.services, _OPERATOR, key)))
+        return _plain(run(create_key(self.services, OPERATOR, key)))
 
     def revoke_key(self, key_id: str) -> dict[str, Any]:
-        return _plain(run(revoke_key(self.services, _OPERATOR, _name("key_id", key_id))))
+        return _plain(run(revoke_key(self.services, OPERATOR, _name("key_id", key_id))))
 
     def webhooks(self) -> dict[str, Any]:
-        return _plain(run(list_webhooks(self.services, _OPERATOR)))
+        return _plain(run(list_webhooks(self.services, OPERATOR)))
 
     def create_webhook(self, **webhook: Any) -> dict[str, Any]:
         """What it hears of is kept here and delivered by `qwed serve` on the same store."""
-        return _plain(run(create_webhook(self.services, _OPERATOR, webhook)))
+        return _plain(run(create_webhook(self.services, OPERATOR, webhook)))
 
     def drop_webhook(self, webhook_id: str) -> dict[str, Any]:
-        return _plain(run(drop_webhook(self.services, _OPERATOR, _name("webhook_id", webhook_id))))
+        return _plain(run(drop_webhook(self.services, OPERATOR, _name("webhook_id", webhook_id))))
 
     def test_webhook(self, webhook_id: str) -> dict[str, Any]:
-        return _plain(run(test_webhook(self.services, _OPERATOR, _name("webhook_id", webhook_id))))
+        return _plain(run(test_webhook(self.services, OPERATOR, _name("webhook_id", webhook_id))))
 
     def deliveries(self, webhook_id: str, after: str | None = None, limit: int = 50) -> dict[str, Any]:
         found = list_deliveries(
             self.services,
-            _OPERATOR,
+            OPERATOR,
             _name("webhook_id", webhook_id),
             after=_optional("after", after),
             limit=read_limit(limit),
@@ -308,22 +363,20 @@ class Gateway:
 
     def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
         hook, delivery = _name("webhook_id", webhook_id), _name("delivery_id", delivery_id)
-        return _plain(run(retry_delivery(self.services, _OPERATOR, hook, delivery)))
+        return _plain(run(retry_delivery(self.services, OPERATOR, hook, delivery)))
 
     def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Any]:
         """`action=…` approves an edited action, which is verified again first."""
-        return _plain(
-            run(approve(self.services, _OPERATOR, _approval(approval_id), {"note": note, **edited}))
-        )
+        return _plain(run(approve(self.services, OPERATOR, _approval(approval_id), {"note": note, **edited})))
 
     def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
-        return _plain(run(deny(self.services, _OPERATOR, _approval(approval_id), {"note": note})))
+        return _plain(run(deny(self.services, OPERATOR, _approval(approval_id), {"note": note})))
 
     def redeem(self, approval_id: str, action: Mapping[str, Any]) -> dict[str, Any]:
-        return _plain(run(redeem(self.services, _OPERATOR, _approval(approval_id), {"action": action})))
+        return _plain(run(redeem(self.services, OPERATOR, _approval(approval_id), {"action": action})))
 
     def get_approval(self, approval_id: str) -> dict[str, Any]:
-        return _plain(run(show_approval(self.services, _OPERATOR, _approval(approval_id))))
+        return _plain(run(show_approval(self.services, OPERATOR, _approval(approval_id))))
 
 
 def _agent(agent_id: Any) -> AgentId:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from qwed.domain.bounds import Bounds, Network
+from qwed.domain.times import parse_iso
 
 Memory = Literal[":memory:"]
 MEMORY: Final[Memory] = ":memory:"
@@ -83,9 +84,15 @@ class Settings(Bounds, frozen=True):
     redis: Secret | None = None
     workers: int = 1
     config: Path | None = None
+    shadow: Path | None = None
+    observe: bool = False
+    until: int | None = None
     operator_key: Secret | None = None
+    #: Where it is, not what it is.
+    record_key: str | None = None
     base_url: str | None = None
     api_key: Secret | None = None
+    broker_key: Secret | None = None
     log_level: str = "info"
     data_dir: Path = Path()
     startup_trust_file: Path = Path("startup-trust.json")
@@ -101,6 +108,10 @@ class Settings(Bounds, frozen=True):
     ect_issuers: Path | None = None
     smtp: Smtp | None = None
     smtp_from: str | None = None
+    public_url: str | None = None
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: Secret | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -227,6 +238,13 @@ def _read_flag(text: str) -> bool:
     return flag
 
 
+def _read_time(text: str) -> int:
+    try:
+        return parse_iso(text.strip())
+    except ValueError:
+        raise ValueError("expected a day or a time such as 2026-03-01 or 2026-03-01T18:00+01:00") from None
+
+
 def _read_log_level(text: str) -> str:
     level = text.strip().lower()
     if level not in LOG_LEVELS:
@@ -243,6 +261,21 @@ def _read_base_url(text: str) -> str:
     if not port_is_valid or not _BASE_URL.fullmatch(text):
         raise ValueError("expected an address such as https://qwed.example.com or http://127.0.0.1:8000")
     return text.rstrip("/")
+
+
+def _read_issuer(text: str) -> str:
+    """As it is written: an issuer is compared letter by letter, a slash at its end included."""
+    address = _read_base_url(text)
+    is_here = urllib.parse.urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost")
+    if not (address.startswith("https://") or is_here):
+        raise ValueError("an identity provider needs https")
+    return text
+
+
+def _read_text(text: str) -> str:
+    if not text.isprintable() or len(text) > 512:
+        raise ValueError("expected up to 512 printable characters")
+    return text
 
 
 def _read_key(text: str) -> Secret:
@@ -274,6 +307,14 @@ def _read_smtp(text: str) -> Smtp:
         return Smtp(parts.scheme, parts.hostname, port)
     user, password = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password)
     return Smtp(parts.scheme, parts.hostname, port, user, Secret(password))
+
+
+def _read_key_place(text: str) -> str:
+    scheme, _, rest = text.partition(":")
+    if scheme not in ("file", "env") or not rest:
+        # It may be the key itself, put there by mistake: it is not quoted.
+        raise ValueError("expected file:PATH or env:NAME")
+    return text
 
 
 def _read_sender(text: str) -> str:
@@ -328,6 +369,11 @@ SETTINGS: Final = (
     Setting("QWED_REDIS", "redis", _read_redis, "what several gateways share their limits by", "none", True),
     Setting("QWED_WORKERS", "workers", _read_workers, "processes; more than one need PostgreSQL", "1"),
     Setting("QWED_CONFIG", "config", _read_path, "policy file", "the built-in policy"),
+    Setting("QWED_SHADOW", "shadow", _read_path, "policy file that only watches", "none"),
+    Setting(
+        "QWED_OBSERVE", "observe", _read_flag, "record every decision, and let none stop an action", "false"
+    ),
+    Setting("QWED_OBSERVE_UNTIL", "until", _read_time, "when decisions are enforced again", "never"),
     Setting(
         "QWED_OPERATOR_KEY",
         "operator_key",
@@ -336,8 +382,24 @@ SETTINGS: Final = (
         "made at first start",
         True,
     ),
+    Setting(
+        "QWED_RECORD_KEY",
+        "record_key",
+        _read_key_place,
+        "key that seals records on PostgreSQL: file:PATH or env:NAME",
+        "follows from the signing key",
+        True,
+    ),
     Setting("QWED_BASE_URL", "base_url", _read_base_url, "gateway the command line speaks to", "none"),
     Setting("QWED_API_KEY", "api_key", _read_key, "key the command line sends to it", "none", True),
+    Setting(
+        "QWED_BROKER_KEY",
+        "broker_key",
+        _read_key,
+        "key of the broker",
+        "none",
+        True,
+    ),
     Setting("QWED_LOG_LEVEL", "log_level", _read_log_level, "least severe log line to write", "info"),
     Setting("QWED_DATA_DIR", "data_dir", _read_path, "where signing keys are kept", "the store's directory"),
     Setting(
@@ -405,6 +467,31 @@ SETTINGS: Final = (
         "QWED_SMTP_FROM", "smtp_from", _read_sender, "sender of notices by mail", "qwed@ the mail server"
     ),
     Setting(
+        "QWED_PUBLIC_URL",
+        "public_url",
+        _read_base_url,
+        "address at which people reach the dashboard",
+        "none",
+    ),
+    Setting(
+        "QWED_OIDC_ISSUER",
+        "oidc_issuer",
+        _read_issuer,
+        "identity provider with which people sign in (OpenID Connect)",
+        "none",
+    ),
+    Setting(
+        "QWED_OIDC_CLIENT_ID", "oidc_client_id", _read_text, "what that provider calls this gateway", "none"
+    ),
+    Setting(
+        "QWED_OIDC_CLIENT_SECRET",
+        "oidc_client_secret",
+        lambda text: Secret(_read_text(text)),
+        "the secret that goes with it",
+        "none: PKCE alone",
+        True,
+    ),
+    Setting(
         "DOOM_LOOP_GUARD_REQUIRED",
         "doom_loop_guard_required",
         _read_flag,
@@ -442,10 +529,14 @@ def read_settings(
             values[setting.field] = setting.read(text)
         except ValueError as error:
             mistakes.append(_invalid(source, setting, text, error))
+    if "until" in values and not values.get("observe"):
+        mistakes.append("--until ends what --observe starts: say --observe (QWED_OBSERVE=true), too")
     if ("tls_cert" in values) != ("tls_key" in values):
         mistakes.append("QWED_TLS_CERT and QWED_TLS_KEY belong together: set both or neither")
     if values.get("workers", 1) > 1 and not isinstance(values.get("database"), PostgresUrl):
         mistakes.append("--workers above 1 need --database postgresql://…: a SQLite file has one owner")
+    if "oidc_issuer" in values and not {"oidc_client_id", "public_url"} <= values.keys():
+        mistakes.append("QWED_OIDC_ISSUER needs QWED_OIDC_CLIENT_ID and QWED_PUBLIC_URL, too")
     if values.get("proxy_addresses") and not values.get("behind_proxy"):
         mistakes.append("QWED_PROXY_ADDRESSES names a proxy: say QWED_BEHIND_PROXY=true, too")
     if mistakes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qwed_open_responses.errors import OutputBlocked, ResponseBlocked, ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.outputs import Output, Text, ToolCall, normalise
+from qwed_open_responses.outputs import Output, OutputText, OutputToolCall, normalise
 from qwed_open_responses.results import GuardResult, VerificationResult
 from qwed_open_responses.verifier import ResponseVerifier
 
@@ -21,11 +21,11 @@ __all__ = [
     "GuardResult",
     "Output",
     "OutputBlocked",
+    "OutputText",
+    "OutputToolCall",
     "PolicyError",
     "ResponseBlocked",
     "ResponseVerifier",
-    "Text",
-    "ToolCall",
     "ToolCallBlocked",
     "VerificationResult",
     "guarded",

@@ -1,7 +1,8 @@
 """Calculations in structured values: which fields state one, and what its result is.
 
-A calculator yields one `Claim` for each result an object states. What an object leaves unclear (an operand
-that is not a number, a charge of unknown sign) yields nothing: it was not checked, and is not called wrong.
+A calculator yields one `CalculationClaim` for each result an object states. What an object leaves unclear (an
+operand that is not a number, a charge of unknown sign) yields nothing: it was not checked, and is not called
+wrong.
 """
 
 import math
@@ -19,7 +20,7 @@ _MAX_DIGITS: Final = 2_000
 Object = Mapping[str, Any]
 
 
-class Number(msgspec.Struct, frozen=True):
+class StatedNumber(msgspec.Struct, frozen=True):
     """A stated number: its value, whether it came as a float, and how many decimals it was written with."""
 
     value: Fraction | int
@@ -27,23 +28,23 @@ class Number(msgspec.Struct, frozen=True):
     decimals: int
 
 
-class Claim(msgspec.Struct, frozen=True):
+class CalculationClaim(msgspec.Struct, frozen=True):
     """`formula` as a person writes it; `results` are the readings under which the claim would be right."""
 
     formula: str
     results: tuple[Fraction | int, ...]
-    stated: Number
+    stated: StatedNumber
     has_floats: bool
 
 
-HOLDS: Final = Claim("", (0,), Number(0, False, 0), False)
+HOLDS: Final = CalculationClaim("", (0,), StatedNumber(0, False, 0), False)
 
 
-def number(value: Any) -> Number | None:
+def number(value: Any) -> StatedNumber | None:
     """The number that a JSON value is; a bool is none, a numeric string is one."""
     kind = type(value)
     if kind is int:
-        return Number(value, False, 0)
+        return StatedNumber(value, False, 0)
     if kind is bool:
         return None
     if isinstance(value, float):
@@ -55,14 +56,14 @@ def number(value: Any) -> Number | None:
     return None
 
 
-def _decimal(value: Decimal, is_float: bool) -> Number | None:
+def _decimal(value: Decimal, is_float: bool) -> StatedNumber | None:
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int) or abs(exponent) > _MAX_EXPONENT:
         return None
-    return Number(Fraction(value), is_float, max(0, -exponent))
+    return StatedNumber(Fraction(value), is_float, max(0, -exponent))
 
 
-def _numeric_text(text: str) -> Number | None:
+def _numeric_text(text: str) -> StatedNumber | None:
     bare = text.strip().lstrip("$€£¥").replace(",", "").replace("_", "")
     if not bare.removeprefix("-").replace(".", "", 1).isdigit() or not bare.isascii():
         return None
@@ -77,7 +78,7 @@ def shown(value: Fraction | int) -> str:
     return f"{exact.normalize():f}" if Fraction(exact) == value else f"{round(float(value), 6):g}"
 
 
-def claims_in(value: Object) -> Iterator[Claim]:
+def claims_in(value: Object) -> Iterator[CalculationClaim]:
     """Every calculation that one object states."""
     for has, calculate in _CALCULATORS:
         if not has.isdisjoint(value):
@@ -117,7 +118,7 @@ _RESULT_KEYS: Final = (
 )
 
 
-def _operation(value: Object) -> Iterator[Claim]:
+def _operation(value: Object) -> Iterator[CalculationClaim]:
     name = next((value[key] for key in _OPERATION_KEYS if isinstance(value.get(key), str)), "")
     sign = _SIGN_OF.get(name.strip().lower().replace(" ", "_"), _SIGN_OF.get(name.strip().lower()))
     if sign is None:
@@ -131,21 +132,21 @@ def _operation(value: Object) -> Iterator[Claim]:
         return
     formula = f" {sign} ".join(shown(operand.value) for operand in operands)
     results = tuple(_fold(sign, [operand.value for operand in operands]))
-    yield Claim(formula, results, stated, _has_floats(*operands, stated))
+    yield CalculationClaim(formula, results, stated, _has_floats(*operands, stated))
 
 
 # Signs whose results are whole numbers where the operands are.
 _WHOLE: Final = frozenset("+−×")
 
 
-def _is_whole_and_right(sign: str, operands: list[Number], stated: Number) -> bool:
+def _is_whole_and_right(sign: str, operands: list[StatedNumber], stated: StatedNumber) -> bool:
     """The quick answer to most claims, which need neither fractions nor a formula to show."""
     if len(operands) != 2 or stated.decimals or operands[0].decimals or operands[1].decimals:
         return False
     return bool(_APPLY[sign](operands[0].value, operands[1].value) == stated.value)
 
 
-def _operands(value: Object) -> list[Number] | None:
+def _operands(value: Object) -> list[StatedNumber] | None:
     for left, right in _OPERAND_KEYS:
         if left in value and right in value:
             return _all_numbers((value[left], value[right]))
@@ -155,7 +156,7 @@ def _operands(value: Object) -> list[Number] | None:
     return None
 
 
-def _all_numbers(values: Any) -> list[Number] | None:
+def _all_numbers(values: Any) -> list[StatedNumber] | None:
     numbers = [number(each) for each in values]
     return [each for each in numbers if each is not None] if None not in numbers else None
 
@@ -239,7 +240,7 @@ _UNCLEAR: Final = (
 )
 
 
-def _line(value: Object) -> Iterator[Claim]:
+def _line(value: Object) -> Iterator[CalculationClaim]:
     price, quantity = _first(value, _PRICE_KEYS), _first(value, _QUANTITY_KEYS)
     stated = _first(value, _LINE_KEYS)
     if price is None or quantity is None or stated is None or not _ITEM_SET.isdisjoint(value):
@@ -247,14 +248,16 @@ def _line(value: Object) -> Iterator[Claim]:
     if _has_unclear(value, frozenset()):
         return
     formula = f"{shown(quantity.value)} × {shown(price.value)}"
-    yield Claim(formula, (quantity.value * price.value,), stated, _has_floats(price, quantity, stated))
+    yield CalculationClaim(
+        formula, (quantity.value * price.value,), stated, _has_floats(price, quantity, stated)
+    )
 
 
-def _totals(value: Object) -> Iterator[Claim]:
+def _totals(value: Object) -> Iterator[CalculationClaim]:
     items = _items_sum(value)
     subtotal, total = _first(value, _SUBTOTAL_KEYS), _first(value, _TOTAL_KEYS)
     if items is not None and subtotal is not None:
-        yield Claim(f"the sum of the items {items[1]}", (items[0],), subtotal, True)
+        yield CalculationClaim(f"the sum of the items {items[1]}", (items[0],), subtotal, True)
     base = subtotal.value if subtotal is not None else items[0] if items is not None else None
     if base is None or total is None or _has_unclear(value, _KNOWN_CHARGES):
         return
@@ -268,23 +271,23 @@ def _totals(value: Object) -> Iterator[Claim]:
     formula = shown(base) + "".join(
         f" {'+' if sign > 0 else '−'} {shown(each.value)}" for sign, each in signed
     )
-    yield Claim(formula, tuple(_sums(base, signed)), total, True)
+    yield CalculationClaim(formula, tuple(_sums(base, signed)), total, True)
 
 
-def _sums(base: Fraction | int, charges: list[tuple[int, Number]]) -> Iterator[Fraction | int]:
+def _sums(base: Fraction | int, charges: list[tuple[int, StatedNumber]]) -> Iterator[Fraction | int]:
     """All charges as amounts; and those between 0 and 1 as the parts of the base that they may be."""
     yield base + sum(sign * each.value for sign, each in charges)
     parts = [each.value * base if 0 < each.value < 1 else each.value for _, each in charges]
     yield base + sum(sign * part for (sign, _), part in zip(charges, parts, strict=True))
 
 
-def _tax(value: Object) -> Iterator[Claim]:
+def _tax(value: Object) -> Iterator[CalculationClaim]:
     base, rate = _first(value, _SUBTOTAL_KEYS), _first(value, _RATE_KEYS)
     tax = _first(value, ("tax", "tax_amount", "vat", "vat_amount"))
     if base is None or rate is None or tax is None:
         return
     readings = (Fraction(base.value * rate.value) / 100, base.value * rate.value)
-    yield Claim(f"{shown(rate.value)}% of {shown(base.value)}", readings, tax, True)
+    yield CalculationClaim(f"{shown(rate.value)}% of {shown(base.value)}", readings, tax, True)
 
 
 def _items_sum(value: Object) -> tuple[Fraction | int, str] | None:
@@ -313,45 +316,45 @@ def _item_amount(item: Object) -> Fraction | int | None:
 # Percentages
 
 
-def _percentage(value: Object) -> Iterator[Claim]:
+def _percentage(value: Object) -> Iterator[CalculationClaim]:
     percent = _first(value, ("percent", "percentage", "pct"))
     base = _first(value, ("of", "base", "whole", "base_amount", "base_value"))
     part = _first(value, ("result", "part", "answer", "portion"))
     if percent is None or base is None or part is None or not _OPERATION_SET.isdisjoint(value):
         return
     formula = f"{shown(percent.value)}% of {shown(base.value)}"
-    yield Claim(
+    yield CalculationClaim(
         formula, (Fraction(percent.value * base.value) / 100,), part, _has_floats(percent, base, part)
     )
 
 
-def _discounted(value: Object) -> Iterator[Claim]:
+def _discounted(value: Object) -> Iterator[CalculationClaim]:
     original = _first(value, ("original_price", "list_price", "old_price", "price_before"))
     percent = _first(value, ("discount_percent", "discount_percentage", "percent_off", "discount_pct"))
     final = _first(value, ("final_price", "sale_price", "discounted_price", "new_price", "price_after"))
     if original is None or percent is None or final is None:
         return
     result = Fraction(original.value * (100 - percent.value)) / 100
-    yield Claim(f"{shown(original.value)} − {shown(percent.value)}%", (result,), final, True)
+    yield CalculationClaim(f"{shown(original.value)} − {shown(percent.value)}%", (result,), final, True)
 
 
-def _change(value: Object) -> Iterator[Claim]:
+def _change(value: Object) -> Iterator[CalculationClaim]:
     old = _first(value, ("old_value", "previous", "old", "before", "start_value"))
     new = _first(value, ("new_value", "current", "new", "after", "end_value"))
     stated = _first(value, ("percent_change", "percentage_change", "change_percent", "growth_percent"))
     if old is None or new is None or stated is None or old.value == 0:
         return
     result = Fraction((new.value - old.value) * 100) / abs(Fraction(old.value))
-    yield Claim(
+    yield CalculationClaim(
         f"({shown(new.value)} − {shown(old.value)}) ÷ {shown(old.value)} in %", (result,), stated, True
     )
 
 
-def _first(value: Object, keys: tuple[str, ...]) -> Number | None:
+def _first(value: Object, keys: tuple[str, ...]) -> StatedNumber | None:
     return next((found for key in keys if key in value and (found := number(value[key])) is not None), None)
 
 
-def _has_floats(*numbers: Number) -> bool:
+def _has_floats(*numbers: StatedNumber) -> bool:
     return any(each.is_float for each in numbers)
 
 
@@ -366,7 +369,7 @@ _ITEM_SET: Final = frozenset(_ITEM_KEYS)
 _QUANTITY_SET: Final = frozenset(_QUANTITY_KEYS)
 _OPERATION_SET: Final = frozenset(_OPERATION_KEYS)
 _KNOWN_CHARGES: Final = frozenset((*_ADDED_KEYS, *_TAKEN_KEYS, *_RATE_KEYS))
-_CALCULATORS: Final[tuple[tuple[frozenset[str], Callable[[Object], Iterator[Claim]]], ...]] = (
+_CALCULATORS: Final[tuple[tuple[frozenset[str], Callable[[Object], Iterator[CalculationClaim]]], ...]] = (
     (_OPERATION_SET, _operation),
     (_QUANTITY_SET, _line),
     (frozenset(_TOTAL_KEYS + _SUBTOTAL_KEYS), _totals),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qwed.engines.candidates import Found
+    from qwed.engines.candidates import FoundEffect
     from qwed.engines.code import CodeVerdict
     from qwed.engines.sql import SqlVerdict
-    from qwed.engines.tools import Problem
+    from qwed.engines.tools import ArgumentProblem
 
 
 @functools.cache
@@ -34,17 +34,17 @@ def judge_program(text: str, language: str | None) -> "CodeVerdict":
     return verdict
 
 
-def find_in_text(text: str) -> "Found | None":
+def find_in_text(text: str) -> "FoundEffect | None":
     """The worst that a text does that nobody marked as a program."""
-    found: Found | None = _engine("candidates").find_in(text)
+    found: FoundEffect | None = _engine("candidates").find_in(text)
     return found
 
 
-def inspect_path(text: str) -> "Sequence[Problem]":
-    problems: Sequence[Problem] = _engine("tools").inspect_path(text)
+def inspect_path(text: str) -> "Sequence[ArgumentProblem]":
+    problems: Sequence[ArgumentProblem] = _engine("tools").inspect_path(text)
     return problems
 
 
-def inspect_url(text: str) -> "Sequence[Problem]":
-    problems: Sequence[Problem] = _engine("tools").inspect_url(text)
+def inspect_url(text: str) -> "Sequence[ArgumentProblem]":
+    problems: Sequence[ArgumentProblem] = _engine("tools").inspect_url(text)
     return problems

@@ -13,7 +13,7 @@ import msgspec
 from qwed.domain import json_text
 
 
-class Unreadable(Exception):
+class UnreadableText(Exception):
     """Reading stops here; the message says why."""
 
 
@@ -29,7 +29,9 @@ def opened(value: Any) -> Any:
             try:
                 return open_one(value)
             except Exception as error:  # noqa: BLE001 - a foreign object's own code: whatever it raises, it can't be read
-                raise Unreadable(f"a {type(value).__name__} can't be read: {type(error).__name__}") from None
+                raise UnreadableText(
+                    f"a {type(value).__name__} can't be read: {type(error).__name__}"
+                ) from None
     return value
 
 
@@ -62,18 +64,18 @@ def json_value(text: str) -> Any:
     except json_text.NotJson:
         return None
     except json_text.JsonError as error:
-        raise Unreadable(f"the JSON text is ambiguous: {error}") from None
+        raise UnreadableText(f"the JSON text is ambiguous: {error}") from None
 
 
 def digits_of(value: int) -> str:
     try:
         return str(value)
     except ValueError:
-        raise Unreadable("an integer of thousands of digits, too long to check") from None
+        raise UnreadableText("an integer of thousands of digits, too long to check") from None
 
 
 def decode_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unreadable("the bytes are not UTF-8 text") from None
+        raise UnreadableText("the bytes are not UTF-8 text") from None

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from qwed_open_responses.parts import Text, ToolCall
-from qwed_open_responses.reading import Reader
+from qwed_open_responses.parts import OutputText, OutputToolCall
+from qwed_open_responses.reading import OutputReader
 
 __all__ = [
     "Output",
-    "Text",
-    "ToolCall",
+    "OutputText",
+    "OutputToolCall",
     "normalise",
     "normalise_structured",
     "normalise_tool_call",
@@ -40,12 +40,12 @@ class Output(Mapping[str, Any]):
         "usage",
     )
 
-    def __init__(self, raw: Any, reader: Reader) -> None:
+    def __init__(self, raw: Any, reader: OutputReader) -> None:
         self.raw = raw
-        self.tool_calls: tuple[ToolCall, ...] = tuple(reader.calls)
+        self.tool_calls: tuple[OutputToolCall, ...] = tuple(reader.calls)
         self.has_structured = reader.has_structured
         self.structured = reader.structured
-        self.texts: list[Text] = reader.texts
+        self.texts: list[OutputText] = reader.texts
         self.objects: list[tuple[str, Mapping[str, Any]]] = reader.objects
         self.problems: tuple[str, ...] = tuple(reader.problems)
         self.usage: Mapping[str, Any] | None = reader.usage
@@ -74,19 +74,19 @@ class Output(Mapping[str, Any]):
 
 def normalise(response: Any) -> Output:
     """The view of any output. Never raises: what can't be read is in `problems`."""
-    reader = Reader()
+    reader = OutputReader()
     reader.guarded(reader.read_output, response)
     return Output(response, reader)
 
 
 def normalise_tool_call(tool_name: Any, arguments: Any) -> Output:
-    reader = Reader()
+    reader = OutputReader()
     reader.guarded(reader.add_call, tool_name, arguments, "")
     return Output({"type": "tool_call", "tool_name": tool_name, "arguments": arguments}, reader)
 
 
 def normalise_structured(value: Any) -> Output:
-    reader = Reader()
+    reader = OutputReader()
     reader.guarded(reader.read_structured, value)
     return Output(value, reader)
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class OutputToolCall(msgspec.Struct, frozen=True):
     """`nested` calls stand inside another value: a plan, or the arguments of a tool that calls tools."""
 
     name: str
@@ -15,7 +15,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     nested: bool = False
 
 
-class Text(msgspec.Struct, frozen=True, gc=False):
+class OutputText(msgspec.Struct, frozen=True, gc=False):
     """A string of the output: where it stands, under which name, and whether a tool would receive it."""
 
     path: str

@@ -12,7 +12,7 @@ from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
 
 
-class Place(msgspec.Struct, frozen=True):
+class TextPlace(msgspec.Struct, frozen=True):
     """A match and the words around it, its name included in those before."""
 
     match: str
@@ -20,7 +20,7 @@ class Place(msgspec.Struct, frozen=True):
     after: str
 
 
-Check = Callable[[Place], bool]
+Check = Callable[[TextPlace], bool]
 
 
 def words(pattern: str) -> Callable[[str], bool]:
@@ -34,15 +34,15 @@ def _re2() -> Any:
     return library("re2")
 
 
-def always(place: Place) -> bool:
+def always(place: TextPlace) -> bool:
     return True
 
 
-def has_digits(place: Place) -> bool:
+def has_digits(place: TextPlace) -> bool:
     return sum(map(str.isdigit, place.match)) >= 5
 
 
-def has_sixteen(place: Place) -> bool:
+def has_sixteen(place: TextPlace) -> bool:
     return len(place.match) == 16
 
 
@@ -60,7 +60,7 @@ def unnamed(check: Check) -> Check:
 def stdnum(module: str) -> Check:
     """Checked by python-stdnum, which is imported on the first match."""
 
-    def is_valid(place: Place) -> bool:
+    def is_valid(place: TextPlace) -> bool:
         return bool(importlib.import_module(f"stdnum.{module}").is_valid(place.match))
 
     return is_valid
@@ -78,7 +78,7 @@ _THING = lazy_pattern(
 )  # fmt: skip
 
 
-def names_a_thing(place: Place) -> bool:
+def names_a_thing(place: TextPlace) -> bool:
     """The words right before it say that it numbers an order, a part, a ticket, not a person."""
     return _THING.search(place.before[-40:]) is not None
 
@@ -108,7 +108,7 @@ _NOT_MAILBOXES: Final = frozenset(
 )
 
 
-def is_personal_email(place: Place) -> bool:
+def is_personal_email(place: TextPlace) -> bool:
     mailbox, _, domain = place.match.rpartition("@")
     if domain.rpartition(".")[2].lower() in _FILE_ENDINGS or ".." in place.match:
         return False
@@ -118,7 +118,7 @@ def is_personal_email(place: Place) -> bool:
     return mailbox.lower() not in _ROLES
 
 
-def is_spelled_email(place: Place) -> bool:
+def is_spelled_email(place: TextPlace) -> bool:
     mailbox = _SPELLED_SIGN.split(place.match, maxsplit=1)[0].strip().lower()
     return mailbox not in _ROLES and mailbox not in _NOT_MAILBOXES
 
@@ -132,7 +132,7 @@ _speaks_of_cards = words(
 )
 
 
-def is_ssn(place: Place) -> bool:
+def is_ssn(place: TextPlace) -> bool:
     digits = digits_of(place.match)
     if len(digits) != 9:
         return False
@@ -144,12 +144,12 @@ def is_ssn(place: Place) -> bool:
     return place.match[3] in "- –" and not names_a_thing(place) and len(set(digits)) > 1
 
 
-def is_ssn_after_words(place: Place) -> bool:
+def is_ssn_after_words(place: TextPlace) -> bool:
     """The match begins with the words themselves."""
-    return is_ssn(Place(digits_of(place.match), f"{place.before} ssn", place.after))
+    return is_ssn(TextPlace(digits_of(place.match), f"{place.before} ssn", place.after))
 
 
-def is_itin(place: Place) -> bool:
+def is_itin(place: TextPlace) -> bool:
     group = int(digits_of(place.match)[3:5])
     issued = 50 <= group <= 65 or 70 <= group <= 88 or 90 <= group <= 92 or 94 <= group <= 99
     return issued and _speaks_of_itin(place.before)
@@ -169,7 +169,7 @@ def may_be_card(match: str) -> bool:
     return _is_issued(digits) and passes_luhn(digits) and len(set(digits)) > 1
 
 
-def is_card(place: Place) -> bool:
+def is_card(place: TextPlace) -> bool:
     return _speaks_of_cards(place.before) or not names_a_thing(place)
 
 
@@ -213,7 +213,7 @@ _IBAN_LENGTHS: Final = {
 }
 
 
-def is_iban(place: Place) -> bool:
+def is_iban(place: TextPlace) -> bool:
     compact = place.match.replace(" ", "").replace("-", "").upper()
     length = _IBAN_LENGTHS.get(compact[:2])
     if length is None or len(compact) < length:
@@ -227,16 +227,16 @@ _speaks_of_aadhaar = words("aadhaar|aadhar|uidai|uid")
 _speaks_of_pan = words("pan|permanent account")
 
 
-def is_nino(place: Place) -> bool:
+def is_nino(place: TextPlace) -> bool:
     return place.match[:2].upper() not in _NINO_UNUSED and not names_a_thing(place)
 
 
-def is_indian_pan(place: Place) -> bool:
+def is_indian_pan(place: TextPlace) -> bool:
     # The fourth letter P is a person's.
     return place.match[3] == "P" or _speaks_of_pan(place.before)
 
 
-def is_aadhaar(place: Place) -> bool:
+def is_aadhaar(place: TextPlace) -> bool:
     if place.match.isdigit() and not _speaks_of_aadhaar(place.before):
         return False
     return not names_a_thing(place)
@@ -247,18 +247,18 @@ def may_be_aadhaar(match: str) -> bool:
     return bool(library("stdnum.verhoeff").is_valid(digits_of(match)))
 
 
-def is_canadian_sin(place: Place) -> bool:
+def is_canadian_sin(place: TextPlace) -> bool:
     return passes_luhn(digits_of(place.match))
 
 
-def is_singapore_nric(place: Place) -> bool:
+def is_singapore_nric(place: TextPlace) -> bool:
     first, digits, last = place.match[0].upper(), place.match[1:8], place.match[8].upper()
     total = sum(int(digit) * weight for digit, weight in zip(digits, (2, 7, 6, 5, 4, 3, 2), strict=True))
     letters = "JZIHGFEDCBA" if first in "ST" else "XWUTRQPNMLK"
     return letters[(total + (4 if first in "TG" else 0)) % 11] == last and not names_a_thing(place)
 
 
-def is_routing_number(place: Place) -> bool:
+def is_routing_number(place: TextPlace) -> bool:
     digits = [int(digit) for digit in digits_of(place.match)]
     weighted = 3 * sum(digits[0::3]) + 7 * sum(digits[1::3]) + sum(digits[2::3])
     return any(digits) and weighted % 10 == 0
@@ -276,7 +276,7 @@ _POSTCODE = lazy_pattern(
 )
 
 
-def is_home_address(place: Place) -> bool:
+def is_home_address(place: TextPlace) -> bool:
     return _speaks_of_home(place.before) or _POSTCODE.search(place.match[5:] + place.after) is not None
 
 
@@ -289,7 +289,7 @@ _WAS_BORN = lazy_pattern(r"(?i)(?:born|né|née|geboren)(?: on| am| le)?[\s:]{0,
 _YEAR = lazy_pattern(r"(?:19|20)\d\d|\b\d\d$")
 
 
-def is_birth_date(place: Place) -> bool:
+def is_birth_date(place: TextPlace) -> bool:
     if _YEAR.search(place.match) is None:
         return False
     if _BIRTH_DATE_IS.search(place.before):
@@ -312,7 +312,7 @@ _LOCAL_NETWORKS: Final = tuple(
 )  # fmt: skip
 
 
-def is_personal_ip(place: Place) -> bool:
+def is_personal_ip(place: TextPlace) -> bool:
     if not (_speaks_of_a_person(place.before) or _speaks_of_a_person(place.after[:24])):
         return False
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from qwed_open_responses.guards.base import Context
-from qwed_open_responses.parts import Text, ToolCall
+from qwed_open_responses.parts import OutputText, OutputToolCall
 from qwed_open_responses.slots import words_of
 
 
@@ -63,11 +63,11 @@ _MAX_LENGTH: Final = 200
 class Places:
     """Where personal data may stand in one output."""
 
-    def __init__(self, calls: Iterable[ToolCall], context: Context | None) -> None:
+    def __init__(self, calls: Iterable[OutputToolCall], context: Context | None) -> None:
         self._public = tuple(call.path for call in calls if not _PUBLISHES.isdisjoint(words_of(call.name)))
         self._given = _given(context)
 
-    def are_for(self, kind: str, text: Text, value: str) -> bool:
+    def are_for(self, kind: str, text: OutputText, value: str) -> bool:
         if not text.in_call or any(text.path.startswith(path) for path in self._public):
             return False
         return _is_slot_for(kind, text) or (len(value) > _SHORTEST and _compact(value) in self._given)
@@ -77,7 +77,7 @@ class Places:
 _SHORTEST: Final = 4
 
 
-def _is_slot_for(kind: str, text: Text) -> bool:
+def _is_slot_for(kind: str, text: OutputText) -> bool:
     words = _WORDS.get(kind)
     if words is None or len(text.value) > _MAX_LENGTH or "\n" in text.value:
         return False

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
-from qwed_open_responses.personal_checks import Place, digits_of, names_a_thing, words
+from qwed_open_responses.personal_checks import TextPlace, digits_of, names_a_thing, words
 
 _speaks_of_phones = words(
     r"phone|telephone|tel|mobile|mob|cell|cellphone|call|called|calling|fax|whatsapp|sms|text me|texted"
@@ -25,7 +25,7 @@ _DATE_LIKE = lazy_pattern(
 _REGIONS: Final = ("GB", "DE", "FR", "ES", "IT", "NL", "IN", "AU", "BR", "JP", "CN", "CH", "AT", "SE", "PL")
 
 
-def may_be_phone(place: Place) -> bool:
+def may_be_phone(place: TextPlace) -> bool:
     """Worth a look at the numbering plans: international, named as a phone, or written as one."""
     raw = place.match
     digits = digits_of(raw)
@@ -40,7 +40,7 @@ def may_be_phone(place: Place) -> bool:
     return not names_a_thing(place) or _speaks_of_phones(place.before[-20:])
 
 
-def is_phone(place: Place) -> bool:
+def is_phone(place: TextPlace) -> bool:
     """In a numbering plan; a number that is called a phone may also be made up, as in examples."""
     raw = place.match
     digits = digits_of(raw)
@@ -68,7 +68,7 @@ _CALLED = lazy_pattern(
 )
 
 
-def is_called_a_phone(place: Place) -> bool:
+def is_called_a_phone(place: TextPlace) -> bool:
     """Right behind the word for it, any number of a plan's length is one: national forms differ."""
     digits = digits_of(place.match)
     if not 7 <= len(digits) <= 15 or _TOLL_FREE.match(digits) or _DATE_LIKE.search(place.match):
@@ -76,7 +76,7 @@ def is_called_a_phone(place: Place) -> bool:
     return _CALLED.search(place.before[-40:]) is not None
 
 
-def _is_named_phone(place: Place) -> bool:
+def _is_named_phone(place: TextPlace) -> bool:
     return _speaks_of_phones(place.before[-40:]) or _speaks_of_phones(place.after[:16])
 
 

@@ -15,11 +15,11 @@ from qwed_open_responses.engines import find_in_text, inspect_code, inspect_sql,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qwed.engines.candidates import Found
+    from qwed.engines.candidates import FoundEffect
+    from qwed.engines.code import CodeProblem as CodeProblem
     from qwed.engines.code import CodeVerdict
-    from qwed.engines.code import Problem as CodeProblem
-    from qwed.engines.sql import Problem as SqlProblem
-    from qwed.engines.sql import SqlVerdict, Statement
+    from qwed.engines.sql import SqlProblem as SqlProblem
+    from qwed.engines.sql import SqlStatement, SqlVerdict
 
 MAX_PARSED: Final = 16_384
 _MAX_INNER: Final = 50
@@ -76,7 +76,7 @@ def _explain(problem: "SqlProblem") -> str:
     return f"{problem.rule}: {problem.message}"
 
 
-def _harm_of(statement: "Statement", whole: str) -> str | None:
+def _harm_of(statement: "SqlStatement", whole: str) -> str | None:
     """What even a well-formed statement may not do: take away, hand over, or change every row."""
     kind, plain = statement.kind.value, _without_comments(statement.text)
     if kind in _HARMFUL_KINDS or (kind == "ddl" and (not _ADDS.match(plain) or _TAKES_AWAY.search(whole))):
@@ -255,7 +255,7 @@ def find_anything(text: str) -> str | None:
     return f"{found.rule}: {found.reason}" if found is not None else None
 
 
-def _find(text: str) -> "Found | None":
+def _find(text: str) -> "FoundEffect | None":
     """Also where words in a comment stand in front of it."""
     found = find_in_text(text)
     return find_in_text(_without_comments(text)) if found is None and "/*" in text else found

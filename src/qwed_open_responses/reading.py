@@ -12,8 +12,8 @@ from typing import Any, Final
 from qwed.domain import json_text
 from qwed.domain.json_text import Unrepresentable, describe_type
 from qwed_open_responses import items
-from qwed_open_responses.opening import Unreadable, decode_text, digits_of, json_value, opened
-from qwed_open_responses.parts import Text, ToolCall
+from qwed_open_responses.opening import UnreadableText, decode_text, digits_of, json_value, opened
+from qwed_open_responses.parts import OutputText, OutputToolCall
 from qwed_open_responses.shapes import (
     ARGUMENT_KEYS,
     CALL_NESTS,
@@ -47,10 +47,10 @@ _TEXT_FIELDS: Final = (
 _LIST_FIELDS: Final = ("content", "parts", "blocks", "summary")
 
 
-class Reader:
+class OutputReader:
     def __init__(self) -> None:
-        self.calls: list[ToolCall] = []
-        self.texts: list[Text] = []
+        self.calls: list[OutputToolCall] = []
+        self.texts: list[OutputText] = []
         self.objects: list[tuple[str, Mapping[str, Any]]] = []
         self.problems: list[str] = []
         self.structured: Any = None
@@ -62,7 +62,7 @@ class Reader:
     def guarded(self, read: Callable[..., None], *arguments: Any) -> None:
         try:
             read(*arguments)
-        except Unreadable as problem:
+        except UnreadableText as problem:
             self.problems.append(str(problem))
         except RecursionError:
             self.problems.append("the output is nested too deeply to check")
@@ -75,7 +75,7 @@ class Reader:
         if isinstance(value, bytes | bytearray):
             value = decode_text(bytes(value))
         if value is None or (isinstance(value, str) and not value.strip()):
-            raise Unreadable("the output is empty: there is nothing to check")
+            raise UnreadableText("the output is empty: there is nothing to check")
         if isinstance(value, str):
             self._prose(value, "text")
             return
@@ -145,7 +145,7 @@ class Reader:
 
     def _choice(self, choice: Any, path: str) -> None:
         if not isinstance(choice, Mapping):
-            raise Unreadable(f"{path} is {describe_type(choice)}, not an object")
+            raise UnreadableText(f"{path} is {describe_type(choice)}, not an object")
         for name in ("message", "delta"):
             if (message := opened(choice.get(name))) is not None:
                 self._item(message, f"{path}.{name}")
@@ -174,7 +174,9 @@ class Reader:
         for index, item in enumerate(map(opened, output)):
             if isinstance(item, Mapping) and not is_item(item) and not items.only_tells(item):
                 kind = str(item.get("type"))[:80]
-                raise Unreadable(f"{path}[{index}] is of the unknown type {kind!r}, which can't be checked")
+                raise UnreadableText(
+                    f"{path}[{index}] is of the unknown type {kind!r}, which can't be checked"
+                )
             self._item(item, f"{path}[{index}]")
 
     def _item(self, item: Any, path: str) -> None:
@@ -214,7 +216,7 @@ class Reader:
         if calls:
             self._calls(calls, f"{path}tool_calls")
         if message.get("invalid_tool_calls"):
-            raise Unreadable(f"{path}invalid_tool_calls holds a tool call whose arguments do not parse")
+            raise UnreadableText(f"{path}invalid_tool_calls holds a tool call whose arguments do not parse")
         nested = False
         for name in CALL_NESTS:
             if isinstance(call := opened(message.get(name)), Mapping):
@@ -239,11 +241,11 @@ class Reader:
 
     def _calls(self, calls: Any, path: str) -> None:
         if not isinstance(calls, list | tuple):
-            raise Unreadable(f"{path} is {describe_type(calls)}, not a list of tool calls")
+            raise UnreadableText(f"{path} is {describe_type(calls)}, not a list of tool calls")
         for index, call in enumerate(calls):
             call = opened(call)
             if not isinstance(call, Mapping):
-                raise Unreadable(f"{path}[{index}] is {describe_type(call)}, not a tool call")
+                raise UnreadableText(f"{path}[{index}] is {describe_type(call)}, not a tool call")
             self._call(call, f"{path}[{index}]")
 
     def _call(self, call: Mapping[str, Any], path: str, nested: bool = False) -> None:
@@ -259,7 +261,7 @@ class Reader:
         else:
             name = call[named]
         if name is None:
-            raise Unreadable(f"{path or 'the tool call'} has no name")
+            raise UnreadableText(f"{path or 'the tool call'} has no name")
         # Where nothing is called the arguments, everything but bookkeeping is.
         arguments = (
             call[key]
@@ -276,10 +278,10 @@ class Reader:
 
     def add_call(self, name: Any, arguments: Any, path: str, nested: bool = False) -> None:
         if not isinstance(name, str) or not name.strip():
-            raise Unreadable(f"{path or 'the tool call'} has no name")
+            raise UnreadableText(f"{path or 'the tool call'} has no name")
         where = f"{path}.arguments" if path else "arguments"
         arguments = self._arguments(arguments, where)
-        self.calls.append(ToolCall(name, arguments, path, nested))
+        self.calls.append(OutputToolCall(name, arguments, path, nested))
         self._walk(arguments, where, "", 0, in_call=True)
 
     def _arguments(self, arguments: Any, path: str) -> Mapping[str, Any]:
@@ -295,10 +297,10 @@ class Reader:
             try:
                 arguments = json_text.loads(arguments.encode("utf-8", "surrogatepass"))
             except json_text.JsonError as error:
-                raise Unreadable(f"{path} do not parse as JSON: {error}") from None
+                raise UnreadableText(f"{path} do not parse as JSON: {error}") from None
         arguments = opened(arguments)
         if not isinstance(arguments, Mapping):
-            raise Unreadable(f"{path} are {describe_type(arguments)}, expected an object")
+            raise UnreadableText(f"{path} are {describe_type(arguments)}, expected an object")
         return arguments
 
     # Values
@@ -306,8 +308,8 @@ class Reader:
     def _text(self, text: str, path: str, key: str, in_call: bool = False) -> None:
         self._characters += len(text)
         if self._characters > MAX_CHARACTERS:
-            raise Unreadable(f"the output is longer than {MAX_CHARACTERS} characters, too large to check")
-        self.texts.append(Text(path, key, text, in_call))
+            raise UnreadableText(f"the output is longer than {MAX_CHARACTERS} characters, too large to check")
+        self.texts.append(OutputText(path, key, text, in_call))
 
     def _walk(self, value: Any, path: str, key: str, depth: int, in_call: bool) -> None:
         kind = type(value)
@@ -328,7 +330,7 @@ class Reader:
             pass
         elif kind is float:
             if not math.isfinite(value):
-                raise Unreadable(f"{path or 'the value'} is {value}, which is not a number")
+                raise UnreadableText(f"{path or 'the value'} is {value}, which is not a number")
         else:
             self._foreign(value, path, key, depth, in_call)
 
@@ -351,7 +353,9 @@ class Reader:
         prefix = f"{path}." if path else ""
         for name, item in value.items():
             if not isinstance(name, str):
-                raise Unreadable(f"a key of {path or 'the output'} is {describe_type(name)}, not a string")
+                raise UnreadableText(
+                    f"a key of {path or 'the output'} is {describe_type(name)}, not a string"
+                )
             if not name.isidentifier():
                 self._text(name, f"{prefix}{name[:40]}", key, in_call)
             # Most values of a record are small numbers and flags, which hold nothing to look at.
@@ -362,19 +366,21 @@ class Reader:
 
     def _enter(self, members: int, depth: int) -> None:
         if depth > json_text.MAX_DEPTH:
-            raise Unreadable(f"the output is nested deeper than {json_text.MAX_DEPTH} levels")
+            raise UnreadableText(f"the output is nested deeper than {json_text.MAX_DEPTH} levels")
         self._nodes += members
         if self._nodes > MAX_NODES:
-            raise Unreadable(f"the output has more than {MAX_NODES} values, too many to check")
+            raise UnreadableText(f"the output has more than {MAX_NODES} values, too many to check")
 
     def _foreign(self, value: Any, path: str, key: str, depth: int, in_call: bool) -> None:
         if isinstance(value, Unrepresentable):
-            raise Unreadable(f"{path or 'the value'} is {value.why}")
+            raise UnreadableText(f"{path or 'the value'} is {value.why}")
         plain = opened(value)
         if plain is value and isinstance(value, str | int | float):
             plain = str(value)
         if type(plain) is type(value) and not isinstance(plain, Mapping):
-            raise Unreadable(f"{path or 'the output'} is a {type(value).__name__}, which can't be checked")
+            raise UnreadableText(
+                f"{path or 'the output'} is a {type(value).__name__}, which can't be checked"
+            )
         if isinstance(plain, Mapping) and type(plain) is not dict:
             plain = dict(plain)
         self._walk(plain, path, key, depth + 1, in_call)

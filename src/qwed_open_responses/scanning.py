@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed_open_responses import folding, injections, orders, personal_data, sql_fragments, suspicions
+from qwed.domain import folding
+from qwed_open_responses import injections, orders, personal_data, sql_fragments, suspicions
 from qwed_open_responses.libraries import library
-from qwed_open_responses.outputs import Output, Text
+from qwed_open_responses.outputs import Output, OutputText
 
 # A superset of what `qwed.domain.secrets` looks for; a test holds the two together.
 SECRET_SIGNALS: Final = {
@@ -52,30 +53,30 @@ SECRET_SIGNALS: Final = {
 _MANY: Final = 200
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
+class ScannedLine(msgspec.Struct, frozen=True, gc=False):
     """A reading of one text; `decoded` when it is what an encoding hides."""
 
-    text: Text
+    text: OutputText
     value: str
     decoded: bool = False
 
 
-class Scan(msgspec.Struct, frozen=True):
+class TextScan(msgspec.Struct, frozen=True):
     """`blob[starts[i]:]` begins with the name and value of `lines[i]`; `signals` occur in the blob."""
 
-    lines: list[Line]
+    lines: list[ScannedLine]
     starts: list[int]
     blob: str
     signals: frozenset[str]
 
-    def line_at(self, position: int) -> tuple[Line, int]:
+    def line_at(self, position: int) -> tuple[ScannedLine, int]:
         """The line that holds a place of the blob, and where that line begins."""
         index = bisect_right(self.starts, position) - 1
         return self.lines[index], self.starts[index]
 
     def find(
         self, name: str, shape: str, dense: re.Pattern[str] | None = None
-    ) -> Iterator[tuple[Line, int, Any]]:
+    ) -> Iterator[tuple[ScannedLine, int, Any]]:
         """If the signal occurs: every match of the shape that it announces, with its line and that line's
         beginning.
 
@@ -91,7 +92,7 @@ class Scan(msgspec.Struct, frozen=True):
                 return
             yield *self.line_at(match.start()), match
 
-    def lines_with(self, name: str) -> Iterator[tuple[Line, int]]:
+    def lines_with(self, name: str) -> Iterator[tuple[ScannedLine, int]]:
         """Each line in which the signal occurs, once, with its beginning."""
         if name not in self.signals:
             return
@@ -101,9 +102,9 @@ class Scan(msgspec.Struct, frozen=True):
                 yield line, start
 
 
-def scan(view: Output) -> Scan:
+def scan(view: Output) -> TextScan:
     """Use through `view.once(scan)`, so that the guards share it."""
-    lines = [Line(text, text.value) for text in view.texts]
+    lines = [ScannedLine(text, text.value) for text in view.texts]
     if all(is_word(line.value) for line in lines):
         return _joined(lines, frozenset())
     first = _scanned(lines)
@@ -119,16 +120,16 @@ def scan(view: Output) -> Scan:
     return _joined(folded, first.signals | _scanned(fresh).signals)
 
 
-def _folded(raw: Scan, is_ascii: bool) -> Iterator[Line]:
+def _folded(raw: TextScan, is_ascii: bool) -> Iterator[ScannedLine]:
     """Each line in its canonical form, then what is encoded in it."""
     for line in raw.lines:
         if is_ascii and not folding.is_disguised(line.value):
             yield line
             continue
         value = folding.canonical(line.value)
-        yield line if value == line.value else Line(line.text, value)
+        yield line if value == line.value else ScannedLine(line.text, value)
         for decoded in folding.decodings(value):
-            yield Line(line.text, decoded, decoded=True)
+            yield ScannedLine(line.text, decoded, decoded=True)
 
 
 def is_word(value: str) -> bool:
@@ -138,12 +139,12 @@ def is_word(value: str) -> bool:
     )
 
 
-def _scanned(lines: list[Line]) -> Scan:
+def _scanned(lines: list[ScannedLine]) -> TextScan:
     joined = _joined(lines, frozenset())
     return msgspec.structs.replace(joined, signals=_signals_in(joined.blob))
 
 
-def _joined(lines: list[Line], signals: frozenset[str]) -> Scan:
+def _joined(lines: list[ScannedLine], signals: frozenset[str]) -> TextScan:
     starts: list[int] = []
     parts: list[str] = []
     position = 0
@@ -154,7 +155,7 @@ def _joined(lines: list[Line], signals: frozenset[str]) -> Scan:
         parts.append(part)
         position += len(part) + 1
     blob = "\n".join(parts)
-    return Scan(lines, starts, blob, signals)
+    return TextScan(lines, starts, blob, signals)
 
 
 def _signals_in(blob: str) -> frozenset[str]:

@@ -21,15 +21,15 @@ _TRUTHS: Final = {
 }
 
 
-class Settings(msgspec.Struct, frozen=True):
+class GuardSettings(msgspec.Struct, frozen=True):
     strict: bool = True
     max_budget: Decimal = Decimal(100)
     log_level: str = "INFO"
 
 
-def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+def from_environment(environment: Mapping[str, str] = os.environ) -> GuardSettings:
     """Raises `ValueError` for a value that can't be read: a misspelled limit must not pass as none."""
-    return Settings(
+    return GuardSettings(
         strict=_truth("QWED_OR_STRICT", environment.get("QWED_OR_STRICT", "true")),
         max_budget=_amount("QWED_OR_MAX_BUDGET", environment.get("QWED_OR_MAX_BUDGET", "100.0")),
         log_level=_level("QWED_OR_LOG_LEVEL", environment.get("QWED_OR_LOG_LEVEL", "INFO")),

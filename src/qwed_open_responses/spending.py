@@ -12,7 +12,7 @@ _OUTPUT_TOKENS: Final = ("output_tokens", "completion_tokens", "candidates_token
 _COSTS: Final = ("cost_usd", "cost", "total_cost")
 
 
-class Charge(msgspec.Struct, frozen=True):
+class ToolCharge(msgspec.Struct, frozen=True):
     cost: Decimal
     tokens: int
 
@@ -21,7 +21,7 @@ class NotACharge(ValueError):
     """A cost or a token count that can't be added up; the message says which."""
 
 
-class Spending:
+class ToolSpending:
     """Reserves before it counts, under one lock: concurrent calls never exceed a limit together."""
 
     def __init__(self, max_cost: Decimal, max_tokens: int | None, max_calls: int | None) -> None:
@@ -31,7 +31,7 @@ class Spending:
         self.tokens = 0
         self.calls = 0
 
-    def reserve(self, charge: Charge) -> str | None:
+    def reserve(self, charge: ToolCharge) -> str | None:
         """Counts the call, or says which limit it would pass and counts nothing."""
         max_cost, max_tokens, max_calls = self._limits
         with self._lock:
@@ -51,15 +51,15 @@ class Spending:
             self.cost, self.tokens, self.calls = Decimal(0), 0, 0
 
 
-def charge_of(context: Mapping[str, Any], usage: Any, cost_per_call: Decimal) -> Charge:
+def charge_of(context: Mapping[str, Any], usage: Any, cost_per_call: Decimal) -> ToolCharge:
     """The cost the caller names, else the one the usage names, else the fixed cost of a call."""
     if not context and usage is None:
-        return Charge(cost_per_call, 0)
+        return ToolCharge(cost_per_call, 0)
     usage = context.get("usage", usage)
     usage = usage if isinstance(usage, Mapping) else {}
     named = context.get("cost_usd", _first(usage, _COSTS))
     cost = cost_per_call if named is None else amount("cost_usd", named)
-    return Charge(cost, _tokens(context.get("tokens"), usage))
+    return ToolCharge(cost, _tokens(context.get("tokens"), usage))
 
 
 def amount(name: str, value: Any) -> Decimal:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
-from qwed_open_responses.sql_grammar import PROBES, Reader
-from qwed_open_responses.sql_lexing import STOP, Token, tokens
+from qwed_open_responses.sql_grammar import PROBES, SqlReader
+from qwed_open_responses.sql_lexing import STOP, SqlToken, tokens
 from qwed_open_responses.sql_statements import is_statement_shaped
 
 MAX_LENGTH: Final = 1_000
@@ -87,7 +87,7 @@ def _leaves_literal(value: str, at: int, closer: str) -> bool:
     if _is_cut_off(read, value[:at]):
         return True
     for host in ("", closer if closer != "]" else ""):
-        reader = Reader(list(tokens(rest + host)) if host else read)
+        reader = SqlReader(list(tokens(rest + host)) if host else read)
         if reader.continuation() and _is_meant(reader.notes, bool(host), value[:at]):
             return True
         if _stacks(rest):
@@ -95,7 +95,7 @@ def _leaves_literal(value: str, at: int, closer: str) -> bool:
     return False
 
 
-def _is_cut_off(read: list[Token], before: str) -> bool:
+def _is_cut_off(read: list[SqlToken], before: str) -> bool:
     """`admin\x27--`: the literal ends, and a comment swallows the rest of the statement."""
     rest = [token for token in read if token.text not in (")", ";")]
     if len(rest) != 1 or rest[0].kind != STOP:
@@ -127,7 +127,7 @@ def _stacks(rest: str) -> bool:
 def _is_statement(text: str) -> bool:
     if is_statement_shaped(text):
         return True
-    reader = Reader(list(tokens(text)))
+    reader = SqlReader(list(tokens(text)))
     if not reader.take_word("select"):
         return False
     is_whole = reader.query() and (reader.is_done or reader.take_sign(";"))
@@ -139,7 +139,7 @@ def _follows_number(value: str) -> bool:
     if number is None:
         return False
     rest = value[number.end() :]
-    reader = Reader(list(tokens(rest)))
+    reader = SqlReader(list(tokens(rest)))
     if reader.continuation() and _is_meant_after_number(reader.notes):
         return True
     return _stacks(rest)
@@ -159,7 +159,7 @@ def _follows_name(value: str) -> bool:
     """Behind a name, or where a closing quote or bracket stood before the value."""
     for start in dict.fromkeys((0, match.end() if (match := _NAME.match(value)) else 0)):
         rest = value[start:]
-        reader = Reader(list(tokens(rest)))
+        reader = SqlReader(list(tokens(rest)))
         if reader.continuation() and _is_meant_after_name(reader.notes):
             return True
         if _stacks(rest):
@@ -181,7 +181,7 @@ def _is_meant_after_name(notes: set[str]) -> bool:
 
 def _is_expression(value: str) -> bool:
     """A value that is a query or calls what probes a database."""
-    reader = Reader(list(tokens(value)))
+    reader = SqlReader(list(tokens(value)))
     if not reader.expression():
         return False
     while reader.take_sign(",") and reader.expression():

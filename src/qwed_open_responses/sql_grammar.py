@@ -5,7 +5,7 @@ A recogniser: it answers how far the tokens read as SQL, and what they hold that
 
 from typing import Final
 
-from qwed_open_responses.sql_lexing import NAME, NUMBER, SIGN, STOP, STRING, WORD, Token
+from qwed_open_responses.sql_lexing import NAME, NUMBER, SIGN, STOP, STRING, WORD, SqlToken
 
 _COMPARISONS: Final = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "<=>"})
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "%", "|", "&", "^", "||"})
@@ -33,10 +33,10 @@ _CLAUSES: Final = frozenset(
 _MAX_DEPTH: Final = 24
 
 
-class Reader:
+class SqlReader:
     """Reads from a place onwards; `notes` is what was met on the way."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[SqlToken]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
@@ -45,7 +45,7 @@ class Reader:
     # Where the reader stands
 
     @property
-    def token(self) -> Token | None:
+    def token(self) -> SqlToken | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     @property
@@ -73,7 +73,7 @@ class Reader:
             return True
         return False
 
-    def take(self, kind: str) -> Token | None:
+    def take(self, kind: str) -> SqlToken | None:
         token = self.token
         if token is not None and token.kind == kind:
             self._at += 1

@@ -27,7 +27,7 @@ _TOKEN = lazy_pattern(
 MAX_TOKENS: Final = 400
 
 
-class Token(NamedTuple):
+class SqlToken(NamedTuple):
     kind: str
     text: str
     start: int
@@ -37,13 +37,13 @@ class Token(NamedTuple):
         return self.text.lower() if self.kind == WORD else ""
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[SqlToken]:
     for count, match in enumerate(_TOKEN.finditer(text)):
         if count > MAX_TOKENS:
             return
         kind = str(match.lastgroup)
         if kind == STOP:
-            yield Token(STOP, match.group(), match.start())
+            yield SqlToken(STOP, match.group(), match.start())
             return
         if kind != "space":
-            yield Token(kind, match.group(), match.start())
+            yield SqlToken(kind, match.group(), match.start())

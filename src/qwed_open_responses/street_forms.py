@@ -3,7 +3,7 @@
 from typing import Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed_open_responses.personal_checks import Check, Place, always
+from qwed_open_responses.personal_checks import Check, TextPlace, always
 
 # The street's kind ends its name: Lindenstraße, Keizersgracht, Storgatan.
 _ENDINGS: Final = (
@@ -24,7 +24,7 @@ _LONG_POSTCODE: Final = r"(?:[0-9]{5}-[0-9]{3}|[0-9]{4}-[0-9]{3}|[0-9]{2}-[0-9]{
 _HOUSE = lazy_pattern(r"(?:^|[\s,])[0-9]{1,4}[a-zA-Z]?(?: ?(?:bis|ter))?(?:[\s,]|$)")
 
 
-def _has_house_number(place: Place) -> bool:
+def _has_house_number(place: TextPlace) -> bool:
     """A street and a postcode without the number of a house are a region."""
     return _HOUSE.search(place.before[-8:] + " " + place.match) is not None
 

@@ -41,7 +41,7 @@ class Suspicion(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Argument(msgspec.Struct, frozen=True):
+class CallArgument(msgspec.Struct, frozen=True):
     """One string that a tool would receive. `language` is what the call says about a program in it."""
 
     slot: Slot
@@ -60,7 +60,7 @@ _JUDGES: Final[Mapping[Slot, Callable[[str], str | None]]] = {
 }
 
 
-def judge(argument: Argument) -> Iterator[Suspicion]:
+def judge(argument: CallArgument) -> Iterator[Suspicion]:
     """Why a slot that runs its text may not run this one."""
     slot, text = argument.slot, argument.value
     if len(text) > programs.MAX_PARSED and (slot in _JUDGES or slot is Slot.PERHAPS):
@@ -75,7 +75,7 @@ def judge(argument: Argument) -> Iterator[Suspicion]:
         yield Suspicion(_KINDS.get(slot, slot.value), argument.path, reason)
 
 
-def judge_again(argument: Argument) -> Iterator[Suspicion]:
+def judge_again(argument: CallArgument) -> Iterator[Suspicion]:
     """Why another reading of such a text (decoded, or without disguise) may not run either; a reading that
     does not parse is none."""
     reread = _REJUDGES.get(argument.slot)
@@ -136,7 +136,7 @@ _SEARCHES: Final[Mapping[Slot, tuple[_Search, ...]]] = {
 }
 
 
-def search(argument: Argument, signals: frozenset[str]) -> Iterator[Suspicion]:
+def search(argument: CallArgument, signals: frozenset[str]) -> Iterator[Suspicion]:
     """What is hostile in a text, whatever its slot. `signals` occur somewhere in the call."""
     slot, text = argument.slot, argument.value
     # "status": "shutdown" is a word, not a command.

@@ -15,10 +15,10 @@ import msgspec
 from qwed.domain.secrets import find_secrets
 from qwed_open_responses.guards.safety import injections_in, located_personal_data_in
 from qwed_open_responses.outputs import Output
-from qwed_open_responses.parts import Text
+from qwed_open_responses.parts import OutputText
 from qwed_open_responses.personal_slots import Places
-from qwed_open_responses.reading import Reader
-from qwed_open_responses.scanning import SECRET_SIGNALS, Scan, scan
+from qwed_open_responses.reading import OutputReader
+from qwed_open_responses.scanning import SECRET_SIGNALS, TextScan, scan
 
 MAX_CHARACTERS: Final = 8_000_000
 MAX_NODES: Final = 400_000
@@ -51,7 +51,7 @@ class Spot(msgspec.Struct, frozen=True):
     span: tuple[int, int] | None
 
 
-class Looked(msgspec.Struct, frozen=True):
+class ResultFindings(msgspec.Struct, frozen=True):
     """`problem` says why not everything could be looked at, or is None."""
 
     result: Mapping[str, Any]
@@ -71,21 +71,21 @@ class Looked(msgspec.Struct, frozen=True):
         return copy
 
 
-def look(result: Mapping[str, Any]) -> Looked:
+def look(result: Mapping[str, Any]) -> ResultFindings:
     """Never raises: what cannot be looked at is a problem."""
     try:
         places = list(_places(result))
-        reader = Reader()
+        reader = OutputReader()
         reader.texts = [
-            Text(str(number), name, value, False) for number, (_, name, value) in enumerate(places)
+            OutputText(str(number), name, value, False) for number, (_, name, value) in enumerate(places)
         ]
         scanned = scan(Output(None, reader))
         spots = tuple(dict.fromkeys(_spots(scanned, [path for path, _, _ in places])))
     except TooMuch as problem:
-        return Looked(result, (), str(problem))
+        return ResultFindings(result, (), str(problem))
     except RecursionError:
-        return Looked(result, (), "it is nested too deeply")
-    return Looked(result, spots)
+        return ResultFindings(result, (), "it is nested too deeply")
+    return ResultFindings(result, spots)
 
 
 # --- the texts of a result -----------------------------------------------------------------------
@@ -146,14 +146,14 @@ def _text_of(value: Any) -> str | None:
 # --- what is found in them -----------------------------------------------------------------------
 
 
-def _spots(scanned: Scan, paths: list[Path]) -> Iterator[Spot]:
+def _spots(scanned: TextScan, paths: list[Path]) -> Iterator[Spot]:
     for count, spot in enumerate(_all_spots(scanned, paths)):
         if count == MAX_FINDINGS:
             raise TooMuch(f"more than {MAX_FINDINGS} things are found in it")
         yield spot
 
 
-def _all_spots(scanned: Scan, paths: list[Path]) -> Iterator[Spot]:
+def _all_spots(scanned: TextScan, paths: list[Path]) -> Iterator[Spot]:
     if not scanned.signals.isdisjoint(SECRET_SIGNALS):
         for secret in find_secrets(scanned.blob):
             yield _spot(SECRETS, secret.kind, scanned, paths, secret.start, secret.end)
@@ -168,7 +168,7 @@ def _all_spots(scanned: Scan, paths: list[Path]) -> Iterator[Spot]:
             yield Spot(ORDERS, "instructions to the model", paths[int(finding.path)], None)
 
 
-def _spot(category: str, kind: str, scanned: Scan, paths: list[Path], start: int, end: int) -> Spot:
+def _spot(category: str, kind: str, scanned: TextScan, paths: list[Path], start: int, end: int) -> Spot:
     line, begin = scanned.line_at(start)
     begin += len(line.text.key) + 2 if line.text.key else 0
     span = (max(start - begin, 0), end - begin)

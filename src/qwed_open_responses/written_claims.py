@@ -17,7 +17,7 @@ import msgspec
 
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed_open_responses.calculations import Claim, number
+from qwed_open_responses.calculations import CalculationClaim, number
 
 MAX_ENGINE_CLAIMS: Final = 40
 MAX_LINE: Final = 400
@@ -54,16 +54,16 @@ _APPLY: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _SIGNS: Final = str.maketrans("×÷x−", "*/*-")
 _PUNCTUATION: Final = str.maketrans("", "", ",$€£ ")
 
-Holds = Callable[[Claim], bool]
+Holds = Callable[[CalculationClaim], bool]
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedCalculation(msgspec.Struct, frozen=True):
     """One calculation: `wrong` is empty where it holds."""
 
     wrong: str = ""
 
 
-class Budget:
+class EngineBudget:
     """How much the engine may still be asked about in this output."""
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class Budget:
         self._characters -= characters
 
 
-RIGHT: Final = Judged()
-TOO_MANY: Final = Judged("too many calculations to check")
+RIGHT: Final = JudgedCalculation()
+TOO_MANY: Final = JudgedCalculation("too many calculations to check")
 
 
-def judge_text(text: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
+def judge_text(text: str, holds: Holds, budget: EngineBudget) -> Iterator[JudgedCalculation]:
     """One for each calculation that the text states and that was decided."""
     if not _speaks_of_results(text):
         return
@@ -150,7 +150,7 @@ def _is_computed(left: str) -> bool:
     return any(map(str.isdigit, left)) and _OPERATION.search(left) is not None
 
 
-def _judge_line(line: str, holds: Holds, budget: Budget) -> Iterator[Judged]:
+def _judge_line(line: str, holds: Holds, budget: EngineBudget) -> Iterator[JudgedCalculation]:
     matches = list(_PLAIN.finditer(line))
     exact = [match for match in matches if _holds_exactly(*match.groups())]
     if exact and len(exact) == line.count("=") and _SPOKEN.search(line) is None:
@@ -182,17 +182,17 @@ def _holds_exactly(left: str, sign: str, right: str, stated: str) -> bool:
     return bool(_APPLY[sign.translate(_SIGNS)](first, second) == third)
 
 
-def _plain_claim(match: re.Match[str]) -> Claim | None:
+def _plain_claim(match: re.Match[str]) -> CalculationClaim | None:
     left, sign, right, stated = match.groups()
     numbers = [number(each.replace(" ", "")) for each in (left, right, stated)]
     if any(each is None for each in numbers):
         return None
     first, second, third = (each for each in numbers if each is not None)
     result = _APPLY[sign.translate(_SIGNS)](Fraction(first.value), second.value)
-    return Claim(f"{left} {sign} {right}", () if result is None else (result,), third, False)
+    return CalculationClaim(f"{left} {sign} {right}", () if result is None else (result,), third, False)
 
 
-def judge_by_engine(line: str, budget: Budget) -> Iterator[Judged]:
+def judge_by_engine(line: str, budget: EngineBudget) -> Iterator[JudgedCalculation]:
     if len(line) > MAX_LINE:
         return
     if not budget.take(len(line)):
@@ -203,7 +203,7 @@ def judge_by_engine(line: str, budget: Budget) -> Iterator[Judged]:
         yield RIGHT
     elif finding.failure is Failure.INCORRECT or finding.corrected is not None:
         budget.charge(_READ_AGAIN * len(line))
-        yield Judged(_said(line, finding))
+        yield JudgedCalculation(_said(line, finding))
 
 
 def _said(line: str, finding: Finding) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from qwed_sdk.conversations import ActionDenied, Permit
     from qwed_sdk.decorator import verified
     from qwed_sdk.errors import GatewayUnavailable, QWEDError, RateLimited, RequestRefused
+    from qwed_sdk.reported_values import user_says
     from qwed_sdk.results import Agent as Agent
     from qwed_sdk.results import Approval, Decision, ToolDecision
     from qwed_sdk.tool_gate import ToolGate, ToolRefused, tool_run
@@ -35,6 +36,7 @@ __all__ = [
     "ToolGate",
     "ToolRefused",
     "tool_run",
+    "user_says",
     "verified",
 ]
 
@@ -57,6 +59,7 @@ _HOMES = {
     "ToolGate": "qwed_sdk.tool_gate",
     "ToolRefused": "qwed_sdk.tool_gate",
     "tool_run": "qwed_sdk.tool_gate",
+    "user_says": "qwed_sdk.reported_values",
     "verified": "qwed_sdk.decorator",
 }
 

@@ -11,13 +11,14 @@ from qwed_sdk import calls
 from qwed_sdk.async_conversation import AsyncConversation
 from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.bodies import encode
-from qwed_sdk.calls import Answered, AnswerMismatch, Call
+from qwed_sdk.calls import AnswerMismatch, Call, HttpAnswer
 from qwed_sdk.connection import Tries, connect, environment
 from qwed_sdk.conversations import late_reports
 from qwed_sdk.errors import GatewayUnavailable, RequestRefused
 from qwed_sdk.events import EventReader
 from qwed_sdk.pools import AsyncPool, Verify
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer
+from qwed_sdk.reported_values import ProvenanceMode, reports_values
 from qwed_sdk.results import Agent, Approval, Decision, Event, Json, Result, ToolDecision
 from qwed_sdk.unsent import Unsent
 
@@ -29,7 +30,8 @@ class AsyncQWEDClient:
 
     `api_key` and `base_url` default to `QWED_API_KEY` and `QWED_BASE_URL`. A gateway that is down, slow or
     talks nonsense raises `GatewayUnavailable`. A call is sent up to `max_tries` times, each for `timeout`
-    seconds at most, and all of them within the time of all.
+    seconds at most, and all of them within the time of all. `provenance="off"` (or `QWED_PROVENANCE`) sends
+    neither results of tools nor messages of the user.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class AsyncQWEDClient:
         max_tries: int = 3,
         verify: Verify = True,
         transport: httpx2.AsyncBaseTransport | None = None,
+        provenance: ProvenanceMode | None = None,
     ) -> None:
         self._connection = connect(
             base_url, api_key, timeout=timeout, max_tries=max_tries, environ=environment()
@@ -48,6 +51,8 @@ class AsyncQWEDClient:
         self._pool = AsyncPool(self._connection, verify, transport)
         #: Outcomes that the gateway has not heard of yet.
         self.unsent = Unsent()
+        #: Whether outcomes carry what tools returned, and proposals what the user wrote.
+        self.tells_values = reports_values(provenance, environment())
         self.somewhere = Somewhere(self._connection.base_url)
 
     def __repr__(self) -> str:
@@ -175,8 +180,14 @@ class AsyncQWEDClient:
         result_hash: str | None = None,
         error: str | None = None,
         usage: Mapping[str, Json] | None = None,
+        result: Json = None,
+        messages: Sequence[Mapping[str, Json]] | None = None,
+        truncated: bool | None = None,
     ) -> Result:
-        given = {"outcome": outcome, "result_hash": result_hash, "error": error, "usage": usage}
+        """`result` is what the tool returned, `messages` what the user wrote since; `truncated` says that
+        not all of it is there."""
+        given: dict[str, Json] = {"outcome": outcome, "result_hash": result_hash, "error": error}
+        given |= {"usage": usage, "result": result, "messages": messages, "truncated": truncated}
         return await self.send(calls.report_outcome(agent_id, activity_id, given))
 
     # --- approvals -----------------------------------------------------------------------------
@@ -231,7 +242,7 @@ class AsyncQWEDClient:
         try:
             async with self._pool.stream("/events", headers) as response:
                 if response.status_code != 200:
-                    answered = Answered(response.status_code, response.headers, await response.aread())
+                    answered = HttpAnswer(response.status_code, response.headers, await response.aread())
                     calls.read_answer(call, answered)
                     raise GatewayUnavailable(f"the gateway answered {response.status_code} with no events")
                 calls.require_named(call, response.headers)

@@ -30,7 +30,7 @@ class AnswerMismatch(GatewayUnavailable):
         super().__init__(message, may_pass=True)
 
 
-class Answered(NamedTuple):
+class HttpAnswer(NamedTuple):
     """Names of headers are found in lower case."""
 
     status: int
@@ -156,7 +156,7 @@ def refusal(status: int, body: dict[str, Json]) -> GatewayUnavailable | RequestR
     return RateLimited(status, error) if status == 429 else RequestRefused(status, error)
 
 
-def read_answer(call: Call[R], answered: Answered) -> R:
+def read_answer(call: Call[R], answered: HttpAnswer) -> R:
     """What the call makes of an answer. How long to wait stands in a header, not in the body."""
     status, headers, raw = answered
     try:
@@ -169,7 +169,7 @@ def read_answer(call: Call[R], answered: Answered) -> R:
         raise
 
 
-def _require_own(call: Call[R], answered: Answered, body: Mapping[str, Json]) -> None:
+def _require_own(call: Call[R], answered: HttpAnswer, body: Mapping[str, Json]) -> None:
     """A refusal may come from something in between, which can't name the question; it approves nothing."""
     status, headers, raw = answered
     if is_for(call.key, status, raw, headers):

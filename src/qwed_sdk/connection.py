@@ -17,7 +17,7 @@ DEFAULT_BASE_URL: Final = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
-class Connection:
+class GatewayConnection:
     """`max_tries` counts the first one too. Tokens of registered agents are kept for their own requests."""
 
     base_url: str
@@ -46,7 +46,7 @@ class Connection:
 class Tries:
     """How often one call is sent, and until when: as long as all its tries together may take."""
 
-    def __init__(self, connection: Connection, call: Call[Json]) -> None:
+    def __init__(self, connection: GatewayConnection, call: Call[Json]) -> None:
         self._connection = connection
         self._call = call
         self._made = 0
@@ -72,7 +72,7 @@ class Tries:
 
 def connect(
     base_url: str | None, api_key: str | None, *, timeout: float, max_tries: int, environ: Mapping[str, str]
-) -> Connection:
+) -> GatewayConnection:
     address = (base_url or environ.get("QWED_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
     if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
         raise ValueError(f"base_url is an http or https address, not {address[:100]!r}")
@@ -81,7 +81,7 @@ def connect(
     key = environ.get("QWED_API_KEY") or None if api_key is None else api_key
     if key is not None and not key.strip():
         raise ValueError("api_key is empty: give a key, or leave it out to take QWED_API_KEY")
-    return Connection(address, key, timeout, max_tries)
+    return GatewayConnection(address, key, timeout, max_tries)
 
 
 def environment() -> Mapping[str, str]:

@@ -10,10 +10,11 @@ from typing import Final
 from qwed_sdk import calls
 from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.calls import Call
-from qwed_sdk.errors import QWEDError, RequestRefused
+from qwed_sdk.errors import QWEDError, RateLimited, RequestRefused
 from qwed_sdk.forks import PerProcess
 from qwed_sdk.procedures import Hold, Pause, Procedure, approval_answer
 from qwed_sdk.questions import new_key
+from qwed_sdk.reported_values import UserMessages, lesser_reports, without_result
 from qwed_sdk.results import Approval, Decision, Json, Result
 from qwed_sdk.unsent import Unsent
 
@@ -23,6 +24,8 @@ _COMMITTED: Final = ("APPROVED", "CORRECTED", "PENDING")
 _TRIES_FOR_A_STEP: Final = 5
 _MAX_ERROR_TEXT: Final = 2000
 _BESIDE_CONTEXT: Final = ("options", "usage", "execution_context")
+#: So many outcomes are kept with their results, which may be large; the others without.
+_KEPT_WHOLE: Final = 30
 
 logger = logging.getLogger("qwed_sdk")
 
@@ -62,7 +65,11 @@ class Permit:
         self.decision = decision
         self.action: Mapping[str, Json] = decision.get("corrected_action") or action
         self.outcome = "success"
+        #: What the tool returned, where its values are to be known later.
+        self.result: object = None
         self.usage: Mapping[str, Json] | None = None
+        #: What a tool that verifies permits asks for; None where the gateway issued none.
+        self.token: str | None = decision.get("permit")
 
 
 class Steps:
@@ -79,6 +86,11 @@ class Steps:
         self._lock = PerProcess(threading.Lock)
         self._next = 1
         self._unanswered: tuple[str, str] | None = None
+        self._user = UserMessages()
+
+    def hear(self, text: str) -> None:
+        """What the user wrote: the next proposal tells it."""
+        self._user.hear(text)
 
     def verification(self, action: Mapping[str, Json], details: Mapping[str, Json]) -> Procedure[Decision]:
         """In turn: no two of one conversation are under way at once."""
@@ -91,6 +103,10 @@ class Steps:
 
     def _verification(self, action: Mapping[str, Json], details: Mapping[str, Json]) -> Procedure[Decision]:
         context = {name: value for name, value in details.items() if name not in _BESIDE_CONTEXT}
+        heard = self._user.next()
+        if heard:
+            said = [{"role": "user", "content": text} for text in heard.values()]
+            context["messages"] = [*(context.get("messages") or ()), *said]
         for attempt in range(_TRIES_FOR_A_STEP):
             context |= {"conversation_id": self.conversation_id, "step_number": self._next}
             key = self._key(action, context)
@@ -104,6 +120,7 @@ class Steps:
                 details.get("execution_context") or (),
             )
             self._unanswered = None
+            self._user.settle(heard)
             if decision.may_act or decision.is_pending:
                 self._next += 1
             if decision.code != _REPLAYED:
@@ -223,14 +240,14 @@ def reporting(agent_id: str, permit: Permit, outcome: Mapping[str, Json], unsent
 
 
 def _delivery(report: Call[Result], unsent: Unsent) -> Procedure[bool]:
-    """Whether the gateway heard it."""
+    """Whether the gateway heard it. An outcome that is refused with its result is told without it."""
     try:
-        yield report
+        yield from _telling(report)
     except RequestRefused as error:
         if error.code != _REPORTED_ALREADY:
             logger.warning("an outcome was not taken (%s): %s", report.path, error)
     except QWEDError as error:
-        unsent.keep(report)
+        unsent.keep(report if len(unsent) < _KEPT_WHOLE else without_result(report))
         logger.warning("an outcome could not be reported, and is kept (%s): %s", report.path, error)
         return False
     except GeneratorExit:
@@ -238,6 +255,22 @@ def _delivery(report: Call[Result], unsent: Unsent) -> Procedure[bool]:
         unsent.keep(report)
         raise
     return True
+
+
+def _telling(report: Call[Result]) -> Procedure[None]:
+    for lesser in lesser_reports(report):
+        try:
+            yield report
+        except RateLimited:
+            raise
+        except RequestRefused as error:
+            if error.code == _REPORTED_ALREADY:
+                raise
+            logger.warning("an outcome was not taken with its result (%s): %s", report.path, error)
+        else:
+            return
+        report = lesser
+    yield report
 
 
 def late_reports(unsent: Unsent) -> Procedure[None]:

@@ -40,7 +40,7 @@ class _Line:
 _Idle: TypeAlias = dict[tuple[str, int], list[_Line]]
 
 
-class Answered(msgspec.Struct, frozen=True):
+class DirectAnswer(msgspec.Struct, frozen=True):
     """Names of headers are in lower case."""
 
     status: int
@@ -86,7 +86,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         request: bytes,
         connect_seconds: float | None,
         read_seconds: float | None,
-    ) -> Answered:
+    ) -> DirectAnswer:
         """The answer to one whole request. Raises `httpx2.HTTPError` only."""
         try:
             async with asyncio.timeout(read_seconds):
@@ -106,7 +106,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             line.writer.close()
         return None
 
-    async def _exchange(self, address: tuple[str, int], line: _Line, request: bytes) -> Answered:
+    async def _exchange(self, address: tuple[str, int], line: _Line, request: bytes) -> DirectAnswer:
         is_whole = False
         try:
             line.writer.write(request)
@@ -120,7 +120,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
                 idle.append(line)
             else:
                 line.writer.close()
-        return Answered(status, headers, body)
+        return DirectAnswer(status, headers, body)
 
     def drop(self) -> None:
         """Close what is idle; the next request opens a connection of its own."""
@@ -133,7 +133,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         self.drop()
 
 
-class Door:
+class DirectGateway:
     """One gateway, asked over a direct transport without httpx2's request and answer in between."""
 
     def __init__(self, transport: DirectTransport, base_url: str) -> None:
@@ -150,7 +150,7 @@ class Door:
 
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, seconds: float
-    ) -> Answered | None:
+    ) -> DirectAnswer | None:
         """None, and nothing is sent, where httpx2 has to write the request: something in it is not plain."""
         path = self._prefix + path
         if not (self._is_plain and _PLAIN_PATH.fullmatch(path) and all(map(_is_plain, headers.values()))):

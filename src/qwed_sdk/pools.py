@@ -12,9 +12,9 @@ from typing import Final, TypeAlias, TypeVar
 
 import httpx2
 
-from qwed_sdk.calls import Answered, Call
-from qwed_sdk.connection import Connection
-from qwed_sdk.direct_transport import DirectTransport, Door
+from qwed_sdk.calls import Call, HttpAnswer
+from qwed_sdk.connection import GatewayConnection
+from qwed_sdk.direct_transport import DirectGateway, DirectTransport
 from qwed_sdk.errors import GatewayUnavailable
 from qwed_sdk.forks import PerProcess
 from qwed_sdk.results import Json
@@ -47,7 +47,7 @@ class Pool:
     """Connections that threads share and forked children do not."""
 
     def __init__(
-        self, connection: Connection, verify: Verify, transport: httpx2.BaseTransport | None
+        self, connection: GatewayConnection, verify: Verify, transport: httpx2.BaseTransport | None
     ) -> None:
         self._connection = connection
         self._given = transport is not None
@@ -55,7 +55,7 @@ class Pool:
         self._given_up: PerProcess[list[httpx2.Client]] = PerProcess(list)
         self._mistrust = _Mistrust()
 
-    def ask(self, call: Call[Json], headers: Mapping[str, str], content: bytes | None) -> Answered:
+    def ask(self, call: Call[Json], headers: Mapping[str, str], content: bytes | None) -> HttpAnswer:
         """One try. Raises `GatewayUnavailable` where there was no answer."""
         http, seconds = self._own(), self._connection.seconds_for(call)
         try:
@@ -69,7 +69,7 @@ class Pool:
             )
         except httpx2.HTTPError as error:
             raise describe_trouble(error, self._connection.base_url, seconds) from error
-        return Answered(response.status_code, response.headers, response.content)
+        return HttpAnswer(response.status_code, response.headers, response.content)
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
@@ -100,13 +100,15 @@ class AsyncPool:
     """Connections of one event loop: those of a loop that has ended can't be used in the next."""
 
     def __init__(
-        self, connection: Connection, verify: Verify, transport: httpx2.AsyncBaseTransport | None
+        self, connection: GatewayConnection, verify: Verify, transport: httpx2.AsyncBaseTransport | None
     ) -> None:
         self._connection = connection
         self._verify = verify
         self._transport = transport
         self._given = transport is not None
-        self._door = Door(transport, connection.base_url) if isinstance(transport, DirectTransport) else None
+        self._door = (
+            DirectGateway(transport, connection.base_url) if isinstance(transport, DirectTransport) else None
+        )
         # Made at once, so that what is wrong with the settings is said at once.
         self._first: httpx2.AsyncClient | None = self._open()
         self._loops: PerProcess[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]]
@@ -115,14 +117,14 @@ class AsyncPool:
         self._given_up: PerProcess[list[httpx2.AsyncClient]] = PerProcess(list)
         self._mistrust = _Mistrust()
 
-    async def ask(self, call: Call[Json], headers: Mapping[str, str], content: bytes | None) -> Answered:
+    async def ask(self, call: Call[Json], headers: Mapping[str, str], content: bytes | None) -> HttpAnswer:
         """One try. Raises `GatewayUnavailable` where there was no answer."""
         http, seconds = self._own(), self._connection.seconds_for(call)
         try:
             if self._door is not None and not call.query:
                 direct = await self._door.ask(call.method, call.path, headers, content, seconds)
                 if direct is not None:
-                    return Answered(direct.status, direct.texts(), direct.body)
+                    return HttpAnswer(direct.status, direct.texts(), direct.body)
             response = await http.request(
                 call.method,
                 call.path,
@@ -133,7 +135,7 @@ class AsyncPool:
             )
         except httpx2.HTTPError as error:
             raise describe_trouble(error, self._connection.base_url, seconds) from error
-        return Answered(response.status_code, response.headers, response.content)
+        return HttpAnswer(response.status_code, response.headers, response.content)
 
     @asynccontextmanager
     async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[httpx2.Response]:
@@ -181,7 +183,7 @@ def _shared_transport() -> GatewayUnavailable:
 H = TypeVar("H", httpx2.Client, httpx2.AsyncClient)
 
 
-def _open(kind: Callable[..., H], connection: Connection, verify: Verify, transport: object) -> H:
+def _open(kind: Callable[..., H], connection: GatewayConnection, verify: Verify, transport: object) -> H:
     """A proxy of the environment is for what is far away."""
     url = httpx2.URL(connection.base_url)
     is_near = _is_loopback(url.host)

@@ -12,11 +12,13 @@ from typing import Final, TypeVar
 
 from qwed_sdk import calls
 from qwed_sdk.async_client import AsyncQWEDClient
+from qwed_sdk.carried_permits import carry, drop
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.conversations import (
     ActionDenied,
     Permit,
     action_hash_of,
+    late_reports,
     permission,
     redemption,
     reporting,
@@ -25,8 +27,9 @@ from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
 from qwed_sdk.gate_conversations import Conversations
 from qwed_sdk.pending_calls import PendingCalls
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer, ashielded
+from qwed_sdk.reported_values import said_here
 from qwed_sdk.results import Approval, Decision, Json
-from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, ToolCall, ToolMap, tool_call
+from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, ToolCall, ToolMap, action_of_call
 from qwed_sdk.tool_outcomes import outcome_members
 
 R = TypeVar("R")
@@ -60,6 +63,8 @@ class ToolPermit(Permit):
         #: What was asked for; `arguments` is what may run.
         self.proposed = call.arguments
         self.arguments = call.arguments_for(self.action)
+        # Frameworks run the tool in the context that asked, or in a copy of it.
+        carry(self.token)
 
 
 class PendingCall:
@@ -96,7 +101,8 @@ class ToolGate:
 
     `tool_map` gives the action types of tools; a tool it does not name goes by its own. `wait_seconds` is how
     long a PENDING call waits for a person; 0 refuses it at once. A yes that comes later counts: the same
-    call, asked for again, uses it.
+    call, asked for again, uses it. `permits` asks for a permit with every call; where the gateway's policy
+    asks for one, it comes by itself. The tool finds it with `current_permit`.
     """
 
     def __init__(
@@ -109,6 +115,7 @@ class ToolGate:
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
         user_intent: str | None = None,
         conversation_id: str | None = None,
+        permits: bool = False,
     ) -> None:
         self.agent_id = agent_id
         self.wait_seconds = wait_seconds
@@ -116,7 +123,9 @@ class ToolGate:
         if agent_token is not None:
             self._client.use_agent_token(agent_id, agent_token)
         self._tool_map: dict[str, str | ToolAs] = dict(tool_map or {})
-        self._details = {} if user_intent is None else {"user_intent": user_intent}
+        self._details: dict[str, Json] = {} if user_intent is None else {"user_intent": user_intent}
+        if permits:
+            self._details["options"] = {"permit": True}
         self._conversations = Conversations(agent_id, conversation_id)
         self._pending = PendingCalls()
 
@@ -180,6 +189,7 @@ class ToolGate:
         self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
     ) -> None:
         """What became of it. Never raises: the tool ran already."""
+        drop(permit.token)
         self._carry_out(self._reporting(permit, result, error))
 
     def _carry_out(self, procedure: Procedure[R]) -> R:
@@ -239,6 +249,7 @@ class ToolGate:
     async def areport(
         self, permit: ToolPermit, *, result: object = None, error: BaseException | None = None
     ) -> None:
+        drop(permit.token)
         # A cancelled task could not await it otherwise.
         await ashielded(self._acarry_out(self._reporting(permit, result, error)))
 
@@ -259,7 +270,7 @@ class ToolGate:
     ) -> PendingCall:
         """A call that waits, from the decision that a framework kept for it. Raises `ToolRefused`."""
         with _refusing(tool_name):
-            return PendingCall(tool_call(tool_name, arguments, self._tool_map), Decision(decision))
+            return PendingCall(action_of_call(tool_name, arguments, self._tool_map), Decision(decision))
 
     def _permission(
         self,
@@ -268,7 +279,7 @@ class ToolGate:
         conversation_id: str | None,
         holds_thread: bool,
     ) -> Procedure[ToolPermit]:
-        call = tool_call(tool_name, arguments, self._tool_map)
+        call = action_of_call(tool_name, arguments, self._tool_map)
         kept = self._pending.take(call.action)
         if kept is not None:
             permit = yield from self._late_permission(call, kept, self.wait_seconds, holds_thread)
@@ -321,7 +332,7 @@ class ToolGate:
     def _question(
         self, tool_name: str, arguments: Mapping[str, Json], conversation_id: str | None, is_resumed: bool
     ) -> Procedure[ToolPermit | PendingCall]:
-        call = tool_call(tool_name, arguments, self._tool_map)
+        call = action_of_call(tool_name, arguments, self._tool_map)
         decision = self._pending.take(call.action)
         if decision is None and is_resumed:
             decision = yield from self._search(call)
@@ -339,6 +350,10 @@ class ToolGate:
 
     def _decision(self, call: ToolCall, conversation_id: str | None) -> Procedure[Decision]:
         steps = self._conversations.steps(conversation_id or _current_run.get())
+        for text in said_here() if self._client.tells_values else ():
+            steps.hear(text)
+        # What a tool returned is to be known before the next call is judged.
+        yield from late_reports(self._client.unsent)
         return (yield from steps.verification(call.action, self._details))
 
     def _redemption(self, pending: PendingCall, approval: Approval) -> Procedure[ToolPermit]:
@@ -358,9 +373,8 @@ class ToolGate:
         return None
 
     def _reporting(self, permit: ToolPermit, result: object, error: BaseException | None) -> Procedure[None]:
-        yield from reporting(
-            self.agent_id, permit, outcome_members(permit, result, error), self._client.unsent
-        )
+        told = outcome_members(permit, result, error, tells_values=self._client.tells_values)
+        yield from reporting(self.agent_id, permit, told, self._client.unsent)
 
 
 @contextmanager

@@ -5,10 +5,11 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import inspect
 import math
 import pathlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from qwed_sdk.results import Json
@@ -98,8 +99,23 @@ class ToolCall:
             arguments[name] = value
 
 
-def tool_call(tool_name: str, arguments: Mapping[str, Json], tool_map: ToolMap) -> ToolCall:
-    """Raises `NotShowable`. A tool that the map does not name goes by its own name."""
+def action_of_call(
+    function: str | Callable[..., Json],
+    arguments: Mapping[str, Json],
+    tool_map: ToolMap,
+    *,
+    is_strict: bool = False,
+) -> ToolCall:
+    """What a call is to the gateway: for those who ask about it, and for those who run it with a permit. A
+    function's names and defaults are bound; a tool that the map does not name goes by its own name.
+
+    `is_strict`: only JSON values are taken, as they are. Raises `NotShowable`.
+    """
+    if callable(function):
+        tool_name, arguments = function.__name__, _with_defaults(function, arguments)
+    else:
+        tool_name = function
+    show = exact if is_strict else plain
     rule = tool_map.get(tool_name)
     if isinstance(rule, ToolAs):
         given = {field: getattr(rule, field) for field in FIELDS}
@@ -113,11 +129,20 @@ def tool_call(tool_name: str, arguments: Mapping[str, Json], tool_map: ToolMap) 
         if not isinstance(arguments.get(name), str):
             raise NotShowable(f"the argument {name!r} is the action's {field}, and no text")
         action[field] = arguments[name]
-    rest = {str(name): plain(value) for name, value in arguments.items() if name not in taken.values()}
+    rest = {str(name): show(value) for name, value in arguments.items() if name not in taken.values()}
     fixed = _fixed(rule.fixed, rest) if isinstance(rule, ToolAs) else {}
     if rest or fixed:
         action["parameters"] = {**rest, **fixed}
     return ToolCall(tool_name, arguments, action, taken, fixed)
+
+
+def _with_defaults(function: Callable[..., Json], arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+    try:
+        bound = inspect.signature(function).bind(**arguments)
+    except TypeError as error:
+        raise NotShowable(f"the arguments are not those of the function: {error}") from None
+    bound.apply_defaults()
+    return bound.arguments
 
 
 def _fixed(members: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
@@ -126,6 +151,22 @@ def _fixed(members: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, 
         if name in given and given[name] != value:
             raise NotShowable(f"the argument {name!r} says otherwise than what the tool has fixed")
     return fixed
+
+
+def exact(value: Any, depth: int = 0) -> Any:
+    """A JSON value as it is. Raises `NotShowable` for any other: its JSON form would be somebody's choice."""
+    kind = type(value)
+    if value is None or kind in (bool, int, str):
+        return value
+    if depth > MAX_DEPTH:
+        raise NotShowable("the arguments are nested too deep")
+    if kind in (float, decimal.Decimal) and math.isfinite(value):
+        return value
+    if kind is dict:
+        return {_key(key): exact(item, depth + 1) for key, item in value.items()}
+    if kind in (list, tuple):
+        return [exact(item, depth + 1) for item in value]
+    raise NotShowable(f"an argument of type {kind.__name__} is not JSON")
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -5,19 +5,26 @@ import json
 from typing import Final
 
 from qwed_sdk.conversations import Permit, described, outcome_of
+from qwed_sdk.reported_values import error_members, result_members
 from qwed_sdk.results import Json
 from qwed_sdk.tool_map import plain
 
 MAX_HASHED: Final = 1024 * 1024
 
 
-def outcome_members(permit: Permit, result: object, error: BaseException | None) -> dict[str, Json]:
+def outcome_members(
+    permit: Permit, result: object, error: BaseException | None, *, tells_values: bool
+) -> dict[str, Json]:
+    """`tells_values`: with what the tool returned, so that the gateway knows its values again."""
     if error is not None:
-        return {"outcome": outcome_of(error), "error": described(error)}
-    return {"outcome": permit.outcome, "result_hash": _hash_of(result)}
+        text = described(error)
+        said = error_members(error, text) if tells_values else {}
+        return {"outcome": outcome_of(error), "error": text, **said}
+    said = result_members(result) if tells_values else {}
+    return {"outcome": permit.outcome, "result_hash": hash_of_result(result), **said}
 
 
-def _hash_of(result: object) -> str | None:
+def hash_of_result(result: object) -> str | None:
     """Of a text, or of a value that is JSON; other results have no form to compare by."""
     try:
         text = result if isinstance(result, str) else json.dumps(plain(result), sort_keys=True)

@@ -5,7 +5,7 @@ import io
 import re
 from pathlib import Path
 
-from qwed.assurance.scores import Event
+from qwed.assurance.scores import ScoreEvent
 
 PAGE = (Path(__file__).parents[2] / "docs" / "assurance.md").read_text(encoding="utf-8")
 
@@ -21,4 +21,4 @@ def test_the_python_block_prints_what_stands_below_it():
 
 
 def test_every_event_has_a_row():
-    assert set(re.findall(r"^\| `([a-z_]+)` \|", PAGE, re.M)) == set(Event)
+    assert set(re.findall(r"^\| `([a-z_]+)` \|", PAGE, re.M)) == set(ScoreEvent)

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from qwed.guards.agent_state import Code
-from qwed.guards.workspace import ChangeKind, WorkspaceError
+from qwed.guards.agent_state import StateCode
+from qwed.guards.workspace import FileChangeKind, WorkspaceError
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -40,6 +40,6 @@ def test_the_example_of_the_workspace_guard_runs(tmp_path, monkeypatch, capsys):
 def test_every_code_kind_and_error_is_documented():
     states, workspaces = (DOCS / name for name in ("agent-state-guard.md", "workspace-guard.md"))
 
-    assert all(f"`{code}`" in states.read_text() for code in Code)
-    assert all(f"`{kind}`" in workspaces.read_text() for kind in ChangeKind)
+    assert all(f"`{code}`" in states.read_text() for code in StateCode)
+    assert all(f"`{kind}`" in workspaces.read_text() for kind in FileChangeKind)
     assert all(f"`{error.__name__}`" in workspaces.read_text() for error in WorkspaceError.__subclasses__())

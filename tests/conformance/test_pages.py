@@ -3,7 +3,8 @@
 The Python blocks of a page run in order in one fresh process; what they print is the `text` block after
 each. The `console` and `sh` blocks run in order in one shell beside a fresh gateway; what follows a
 command is what it prints, and a line of `…` stands for any lines. `yaml` blocks are policies, `json`
-blocks are JSON. An example that can't run says so: `<!-- not run: why -->` in the line above it.
+blocks are JSON; "Save this as `NAME`" above a block names the file that it becomes.
+An example that can't run says so: `<!-- not run: why -->` in the line above it.
 """
 
 import ast
@@ -47,7 +48,13 @@ FOLLOWED_ELSEWHERE = {
     },
 }
 #: Blocks that say that they can't run, by page.
-NOT_RUN = {"docs/evidence.md": 1, "docs/assurance.md": 2, "docs/how-to/protect-other-frameworks.md": 6}
+NOT_RUN = {
+    "docs/evidence.md": 1,
+    "docs/how-to/sign-in-with-your-organisation.md": 1,
+    "docs/assurance.md": 2,
+    "docs/how-to/protect-a-coding-agent.md": 4,
+    "docs/how-to/protect-other-frameworks.md": 6,
+}
 #: Pages whose gateway has the policy of the examples.
 OF_THE_SHOP = {"docs/sdk.md"}
 
@@ -57,6 +64,7 @@ FENCE = re.compile(
     re.S | re.M,
 )
 SHELL = ("console", "sh")
+SAVED_AS = re.compile(r"Save this as `([\w.-]+)`")
 INLINE_COMMAND = re.compile(r"`(qwed [a-z][^`]*)`")
 NAME = re.compile(r"`(qwed(?:_sdk|_open_responses|_new)?(?:\.\w+)+)")
 #: What differs from run to run, and what stands for it.
@@ -74,13 +82,21 @@ class Block(NamedTuple):
     kind: str
     body: str
     why_not: str | None
+    #: The file that the paragraph above it names: "Save this as `next.yaml`".
+    saved_as: str | None = None
 
 
 def blocks(page: str) -> list[Block]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return [
-        Block(found["kind"], textwrap.dedent(found["body"]), found["why"]) for found in FENCE.finditer(text)
+        Block(found["kind"], textwrap.dedent(found["body"]), found["why"], saved_as(text[: found.start()]))
+        for found in FENCE.finditer(text)
     ]
+
+
+def saved_as(before: str) -> str | None:
+    named = SAVED_AS.match(before.rstrip().rpartition("\n\n")[2])
+    return named[1] if named else None
 
 
 def runnable(page: str, *kinds: str) -> list[Block]:
@@ -102,9 +118,11 @@ def environment(folder: Path, base_url: str) -> dict[str, str]:
 
 
 def prepare(page: str, folder: Path) -> None:
-    """The policy that a page shows last is the one it then uses."""
-    for block in runnable(page, "yaml"):
-        (folder / "qwed.yaml").write_text(block.body, encoding="utf-8")
+    """A page that says "Save this as" means those policies and texts; else its last policy is `qwed.yaml`."""
+    shown = runnable(page, "yaml")
+    named = [block for block in runnable(page, "yaml", "text") if block.saved_as]
+    for block in named or shown:
+        (folder / (block.saved_as or "qwed.yaml")).write_text(block.body, encoding="utf-8")
 
 
 def settled(text: str) -> str:

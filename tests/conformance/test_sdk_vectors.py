@@ -10,7 +10,7 @@ from qwed.domain.actions import Action, action_hash
 from qwed_sdk import GatewayUnavailable, RequestRefused
 from qwed_sdk.calls import parse, read_decision
 from qwed_sdk.results import Decision
-from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, tool_call
+from qwed_sdk.tool_map import NotApplicable, NotShowable, ToolAs, action_of_call
 
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "sdk-contract.json").read_text()
@@ -24,7 +24,7 @@ def each(kind: str) -> Any:
 
 def mapped(vector: dict[str, Any]) -> Any:
     rules = {name: ToolAs(**rule) if isinstance(rule, dict) else rule for name, rule in vector["map"].items()}
-    return tool_call(vector["tool"], vector["arguments"], rules)
+    return action_of_call(vector["tool"], vector["arguments"], rules)
 
 
 @each("answers")

@@ -9,7 +9,7 @@ from tests.support.fakes import HOUR, MINUTE, SECOND
 from tests.support.records import an_agent, noted
 
 from qwed.domain.policy import DEFAULT_POLICY, Limits, Policy
-from qwed.domain.refusal_counts import Refused, due_before
+from qwed.domain.refusal_counts import CountedRefusal, due_before
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.waiting import run
 
@@ -22,7 +22,7 @@ def few(shelve):
 
 
 def refuse(shelf, agent, code="QWED-AGENT-CTX-001"):
-    return run(shelf.store.count_refusal(Refused(agent.agent_id, agent.principal_id, code, shelf.now)))
+    return run(shelf.store.count_refusal(CountedRefusal(agent.agent_id, agent.principal_id, code, shelf.now)))
 
 
 def due(shelf):
@@ -121,7 +121,7 @@ def test_what_is_counted_while_a_minute_is_stated_is_stated_too(few):
     agent = an_agent()
     for _ in range(4):
         refuse(few, agent)
-    late = Refused(agent.agent_id, agent.principal_id, "QWED-AGENT-CTX-001", few.now)
+    late = CountedRefusal(agent.agent_id, agent.principal_id, "QWED-AGENT-CTX-001", few.now)
     few.clock.advance(2 * MINUTE)
     (seen,) = due(few)
     run(few.store.count_refusal(late))

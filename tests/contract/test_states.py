@@ -37,12 +37,12 @@ from tests.support.states import (
 from qwed.domain.agents import AgentStatus
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.conduct import Conduct
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY, Policy, Retention
 from qwed.gateway.kernel.ports import StateDiffers, StoreUnavailable
 from qwed.gateway.kernel.records import Record, Redaction, Tombstone
 from qwed.gateway.kernel.waiting import run
-from qwed.ledger.audit import Kind, Tampering
+from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.states import KEYS, is_state, subject_of
 from qwed.stores.bodies import encode
 from qwed.stores.postgres import open_postgres, snapshot
@@ -107,7 +107,9 @@ def test_an_edit_of_any_column_of_a_row_in_a_file_is_named(file, table):
             assert isinstance(found, Tampering), (column, other)
             assert table in found.says
             # Under another name the row is somebody else's, and its own is missing.
-            expected = {Kind.INSERTED, Kind.REMOVED} if column in KEYS[table] else {Kind.EDITED}
+            expected = (
+                {AuditKind.INSERTED, AuditKind.REMOVED} if column in KEYS[table] else {AuditKind.EDITED}
+            )
             assert found.kind in expected, (column, found.says)
 
 
@@ -118,7 +120,7 @@ def test_a_row_in_a_file_that_is_put_back_to_an_older_state_is_named(file, table
     found = attacker.put(table, before[table])
 
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.ROLLED_BACK
+    assert found.kind is AuditKind.ROLLED_BACK
     assert f"{table} " in found.says and "older state" in found.says
 
 
@@ -131,7 +133,7 @@ def test_a_row_that_somebody_else_put_into_a_file_is_named(file, table, is_salte
     found = attacker.put(table, row if is_salted else {**row, "salt": None})
 
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.INSERTED
+    assert found.kind is AuditKind.INSERTED
     assert found.says.startswith(f"{table} ")
 
 
@@ -142,7 +144,7 @@ def test_a_row_that_somebody_else_deleted_from_a_file_is_named(file, table):
     found = attacker.delete(table)
 
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.REMOVED
+    assert found.kind is AuditKind.REMOVED
     assert found.says.startswith(f"{table} ") and "deleted" in found.says
 
 
@@ -158,7 +160,7 @@ def test_an_outcome_that_is_made_unknown_beside_the_gateway_is_named(tmp_path):
     found = attacker.verdict(("UPDATE outcomes SET result = 'unknown'", ()))
 
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.INSERTED
+    assert found.kind is AuditKind.INSERTED
 
 
 # --- a database server -------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ def test_an_edit_of_any_column_of_a_row_in_a_database_is_named(postgres, table):
     for column, found in zip(edits, attacker.verdicts(list(edits.values())), strict=True):
         assert found, column
         assert {one.table for one in found} == {table}, column
-        expected = {Kind.INSERTED, Kind.REMOVED} if column in KEYS[table] else {Kind.EDITED}
+        expected = {AuditKind.INSERTED, AuditKind.REMOVED} if column in KEYS[table] else {AuditKind.EDITED}
         assert {one.kind for one in found} == expected, column
 
 
@@ -199,7 +201,7 @@ def test_other_changes_of_a_row_in_a_database_are_told_apart(postgres, table):
 
     kinds = [[one.kind for one in found] for found in attacker.verdicts(attacks)]
 
-    assert kinds == [[Kind.INSERTED], [Kind.REMOVED], [Kind.ROLLED_BACK]][: len(attacks)]
+    assert kinds == [[AuditKind.INSERTED], [AuditKind.REMOVED], [AuditKind.ROLLED_BACK]][: len(attacks)]
 
 
 # --- every store -------------------------------------------------------------------------------------
@@ -244,8 +246,8 @@ def test_what_retention_takes_leaves_an_entry_and_is_no_difference(shelve, kind)
     agent = shelf.add(an_agent())
     closed = an_approval(agent, shelf.now, status=ApprovalStatus.DENIED, version=0)
     acted = an_activity(agent, shelf.now, fingerprint=b"f" * 32)
-    unknown = an_outcome(acted, Result.UNKNOWN)
-    settled = msgspec.structs.replace(unknown, result=Result.SUCCESS, settled_by="key:k", settled_ms=1)
+    unknown = an_outcome(acted, OutcomeResult.UNKNOWN)
+    settled = msgspec.structs.replace(unknown, result=OutcomeResult.SUCCESS, settled_by="key:k", settled_ms=1)
     shelf.commit(noted(agent, shelf.now, approval=closed))
     shelf.commit(Record(acted, outcome=unknown))
     shelf.commit(noted(agent, shelf.now, outcome=settled))
@@ -266,7 +268,7 @@ def test_what_is_erased_is_committed_anew_and_is_no_difference(shelf):
     agent = shelf.add(an_agent())
     acted = an_activity(agent, shelf.now, fingerprint=b"f" * 32)
     approval = an_approval(agent, shelf.now, intent="for Ada")
-    unknown = an_outcome(acted, Result.UNKNOWN, error="Ada was not there")
+    unknown = an_outcome(acted, OutcomeResult.UNKNOWN, error="Ada was not there")
     shelf.commit(Record(acted, outcome=unknown))
     shelf.commit(noted(agent, shelf.now, approval=approval))
     redaction = Redaction(
@@ -294,11 +296,11 @@ def test_a_store_in_memory_names_what_was_done_to_its_values(shelf):
     suspended = tables._agents[AGENT.agent_id]
     tables._agents[AGENT.agent_id] = msgspec.structs.replace(suspended, status=AgentStatus.ACTIVE)
     tables._keys[b"x" * 32] = a_key(b"x" * 32, None)
-    assert kinds() == [(Kind.EDITED, "agents"), (Kind.INSERTED, "keys")]
+    assert kinds() == [(AuditKind.EDITED, "agents"), (AuditKind.INSERTED, "keys")]
     tables._agents[AGENT.agent_id] = suspended
     del tables._keys[b"x" * 32]
     del tables._keys[KEY.key_hash]
-    assert kinds() == [(Kind.REMOVED, "keys")]
+    assert kinds() == [(AuditKind.REMOVED, "keys")]
 
 
 # --- one way to write ----------------------------------------------------------------------------------
@@ -332,7 +334,10 @@ def test_a_later_migration_changes_no_row_that_decides_and_adds_only_columns_wit
         re.I,
     )
 
-    assert [file.name for file in later if forbidden.search(file.read_text(encoding="utf-8"))] == []
+    # What a function does is done by whoever calls it.
+    bodies = re.compile(r"\$\$.*?\$\$", re.S)
+    texts = {file.name: bodies.sub("", file.read_text(encoding="utf-8")) for file in later}
+    assert [name for name, text in texts.items() if forbidden.search(text)] == []
 
 
 # --- taking over ---------------------------------------------------------------------------------------
@@ -411,10 +416,10 @@ def test_rows_of_a_database_of_the_version_before_are_taken_over_once(tmp_path):
     waiting = snapshot(url, tmp_path / "copy.db")
     store = open_postgres(url, DEFAULT_POLICY, FakeClock(), RING)
 
-    assert [one.kind for one in run(store.differences(TABLES))] == [Kind.INSERTED]
+    assert [one.kind for one in run(store.differences(TABLES))] == [AuditKind.INSERTED]
     store.close()
     found = verify_ledger(tmp_path / "copy.db", RING.known(), (), waiting)
-    assert isinstance(found, Tampering) and found.kind is Kind.INSERTED
+    assert isinstance(found, Tampering) and found.kind is AuditKind.INSERTED
 
 
 def test_an_older_gateway_can_not_write_a_row_without_its_entry():
@@ -454,7 +459,7 @@ def test_a_row_that_is_inserted_after_the_taking_over_is_not_taken_over(tmp_path
     found = verify_ledger(path, RING.known())
 
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.INSERTED
+    assert found.kind is AuditKind.INSERTED
 
 
 def test_a_file_of_the_version_before_is_not_called_valid_as_to_its_rows(tmp_path):
@@ -492,7 +497,11 @@ def test_an_inserted_key_an_edited_agent_and_an_answered_approval_are_refused(sh
     with pytest.raises(StateDiffers, match="approvals"):
         run(store.approval(approval.approval_id))
     kinds = {(one.table, one.kind) for one in store.integrity.differences}
-    assert kinds == {("keys", Kind.INSERTED), ("agents", Kind.EDITED), ("approvals", Kind.EDITED)}
+    assert kinds == {
+        ("keys", AuditKind.INSERTED),
+        ("agents", AuditKind.EDITED),
+        ("approvals", AuditKind.EDITED),
+    }
 
 
 def attacker_of(kind: str, folder: Path) -> SqliteAttacker | PostgresAttacker:
@@ -514,6 +523,6 @@ def test_a_write_never_makes_what_somebody_else_wrote_the_gateways_own(shelve, t
     with pytest.raises(StoreUnavailable):
         shelf.commit(noted(agent, shelf.now, approval=reminded))
 
-    assert [one.kind for one in run(shelf.store.differences(TABLES))] == [Kind.EDITED]
+    assert [one.kind for one in run(shelf.store.differences(TABLES))] == [AuditKind.EDITED]
     # Nor does it keep others from what is due for them.
     assert run(shelf.store.approvals_due(shelf.now, 10)) == [other]

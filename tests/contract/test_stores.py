@@ -34,14 +34,14 @@ from tests.support.records import (
 from tests.support.services import shared
 
 from qwed.domain.agents import AgentId, AgentStatus, Permissions, PrincipalId
-from qwed.domain.approvals import ApprovalStatus, Kind
+from qwed.domain.approvals import ApprovalKind, ApprovalStatus
 from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import Conduct, Denial, Standing
-from qwed.domain.deliveries import Claim, DeliveryState
+from qwed.domain.deliveries import DeliveryClaim, DeliveryState
 from qwed.domain.money import usd_of
 from qwed.domain.nodes import jti_of
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import (
     DEFAULT_POLICY,
     BudgetLimits,
@@ -116,6 +116,23 @@ class Shelf:
     def reopen(self) -> None:
         self.store.close()
         self.store = self._open()
+
+    def claim(self, agent, key=b"k" * 32):
+        return run(self.store.claim_key(agent.agent_id, key, self.now))
+
+    def remember(self, agent, status=200, body=b"{}", **more):
+        kept = Remembered(agent.agent_id, b"k" * 32, status, body, self.now + MINUTE)
+        mine = msgspec.structs.replace(kept, claim=self.claim(agent).token)
+        self.commit(noted(agent, self.now, remembered=mine, **more))
+        return kept
+
+    def recall(self, agent, key=b"k" * 32, after=0):
+        """What is kept under the key; the key is left as it was found."""
+        found = run(self.store.claim_key(agent.agent_id, key, self.now + after))
+        if isinstance(found, Remembered):
+            return found
+        run(self.store.give_up_key(found))
+        return None
 
     def add(self, agent):
         run(self.store.commit(noted(agent, self.now, agent=agent)))
@@ -543,7 +560,9 @@ def test_an_entry_is_found_with_what_happened_to_it(shelf):
     agent = shelf.add(an_agent())
     activity = an_activity(agent, shelf.now)
     shelf.commit(Record(activity))
-    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.FAILURE, error="it broke")))
+    shelf.commit(
+        noted(agent, shelf.now, outcome=an_outcome(activity, OutcomeResult.FAILURE, error="it broke"))
+    )
 
     ((entry, outcome),) = run(shelf.store.search(SearchQuery(None, decision="APPROVED"))).entries
 
@@ -736,7 +755,7 @@ def test_a_review_is_kept_however_many_approvals_are_open(shelve):
     shelf = shelve(Policy(approvals=msgspec.structs.replace(DEFAULT_POLICY.approvals, max_open=1)))
     agent = shelf.add(an_agent())
     _, waiting = pend(shelf, agent, 1)
-    review = msgspec.structs.replace(waiting, approval_id="apr_review", kind=Kind.REVIEW)
+    review = msgspec.structs.replace(waiting, approval_id="apr_review", kind=ApprovalKind.REVIEW)
 
     assert shelf.commit(noted(agent, shelf.now, approval=review)) is None
     assert run(shelf.store.approval("apr_review")) == review
@@ -785,7 +804,7 @@ def test_an_outcome_is_taken_once_however_many_report_it(shelf):
     activity = done(shelf, agent)
 
     def report(number):
-        result = (Result.SUCCESS, Result.FAILURE)[number % 2]
+        result = (OutcomeResult.SUCCESS, OutcomeResult.FAILURE)[number % 2]
         return shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, result)))
 
     answers = at_once(32, report)
@@ -793,19 +812,19 @@ def test_an_outcome_is_taken_once_however_many_report_it(shelf):
     assert Counter(map(code_of, answers)) == {None: 1, Code.OUTCOME_CONFLICT: 31}
     stored, outcome = run(shelf.store.activity(activity.activity_id))
     assert stored == activity
-    assert outcome.result in (Result.SUCCESS, Result.FAILURE)
+    assert outcome.result in (OutcomeResult.SUCCESS, OutcomeResult.FAILURE)
 
 
 def test_an_unknown_outcome_blocks_the_same_action_and_is_settled_once(shelf):
     agent = shelf.add(an_agent())
     activity = done(shelf, agent, "risky")
-    unknown = an_outcome(activity, Result.UNKNOWN)
+    unknown = an_outcome(activity, OutcomeResult.UNKNOWN)
     shelf.commit(noted(agent, shelf.now, outcome=unknown))
 
     blocked = shelf.admit(agent, an_attempt(1, "risky", "elsewhere"))
     assert blocked.details["pattern"] == "unsettled_outcome"
     assert isinstance(shelf.admit(agent, an_attempt(1, "other", "elsewhere")), Admission)
-    settled = msgspec.structs.replace(unknown, result=Result.SUCCESS, settled_by="key:k", settled_ms=1)
+    settled = msgspec.structs.replace(unknown, result=OutcomeResult.SUCCESS, settled_by="key:k", settled_ms=1)
     answers = at_once(8, lambda _: shelf.commit(noted(agent, shelf.now, outcome=settled)))
     assert Counter(map(code_of, answers)) == {None: 1, Code.OUTCOME_CONFLICT: 7}
     assert isinstance(shelf.admit(agent, an_attempt(1, "risky", "third")), Admission)
@@ -902,14 +921,13 @@ def test_an_activity_nobody_wrote_is_none(shelf):
 
 def test_an_answer_is_recalled_by_its_agent_until_it_expires(shelf):
     agent, other = shelf.add(an_agent()), shelf.add(an_agent())
-    kept = Remembered(agent.agent_id, b"k" * 32, 429, b'{"a":1}', shelf.now + MINUTE)
-    shelf.commit(noted(agent, shelf.now, remembered=kept))
+    kept = shelf.remember(agent, status=429, body=b'{"a":1}')
 
-    assert run(shelf.store.recall(agent.agent_id, b"k" * 32, shelf.now)) == kept
-    assert run(shelf.store.recall(other.agent_id, b"k" * 32, shelf.now)) is None
-    assert run(shelf.store.recall(agent.agent_id, b"x" * 32, shelf.now)) is None
-    assert run(shelf.store.recall(agent.agent_id, b"k" * 32, shelf.now + MINUTE - 1)) == kept
-    assert run(shelf.store.recall(agent.agent_id, b"k" * 32, shelf.now + MINUTE)) is None
+    assert shelf.recall(agent) == kept
+    assert shelf.recall(other) is None
+    assert shelf.recall(agent, b"x" * 32) is None
+    assert shelf.recall(agent, after=MINUTE - 1) == kept
+    assert shelf.recall(agent, after=MINUTE) is None
 
 
 # --- forgetting what is not in use ---------------------------------------------------------------------
@@ -957,7 +975,7 @@ def test_unsettled_outcomes_approvals_and_keys_survive_being_pushed_out(shelve):
     agent, key = shelf.add(an_agent()), a_key()
     shelf.commit(noted(agent, shelf.now, key=key))
     activity = done(shelf, agent, "risky")
-    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.UNKNOWN)))
+    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, OutcomeResult.UNKNOWN)))
     pend(shelf, agent, 0)
     shelf.commit(noted(agent, shelf.now, key=msgspec.structs.replace(key, revoked_ms=5)))
     for number in range(10):
@@ -991,14 +1009,13 @@ def test_a_restart_keeps_everything_that_was_acknowledged(shelve, tmp_path):
     shelf.take(agent, an_attempt(1, "same", charge=Charge(CENT.cost, 7)))
     shelf.take(agent, an_attempt(2, "same"))
     risky = done(shelf, agent, "risky", "r")
-    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(risky, Result.UNKNOWN)))
+    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(risky, OutcomeResult.UNKNOWN)))
     approval = pend(shelf, agent, 0)[1]
     key, dead = a_key(), a_key(b"d" * 32, revoked_ms=3)
     for each in (key, dead):
         shelf.commit(noted(agent, shelf.now, key=each))
-    kept = Remembered(agent.agent_id, b"k" * 32, 200, b"{}", shelf.now + MINUTE)
     hook = Webhook("hook_1", None, "https://x.example", ("decision",), "s", 5)
-    shelf.commit(noted(agent, shelf.now, remembered=kept, webhook=hook))
+    kept = shelf.remember(agent, webhook=hook)
     before = shelf.page(agent, limit=100)
     spent = shelf.spent(agent)
     figures = (spent.requests, spent.hour_total, spent.cost, spent.tokens_all)
@@ -1020,7 +1037,7 @@ def test_a_restart_keeps_everything_that_was_acknowledged(shelve, tmp_path):
     assert code_of(pend(shelf, agent, 1)[0]) is Code.BUDGET_REQUESTS
     assert run(shelf.store.api_key(key.key_hash)) == key
     assert run(shelf.store.api_key(dead.key_hash)) is None
-    assert run(shelf.store.recall(agent.agent_id, b"k" * 32, shelf.now)) == kept
+    assert shelf.recall(agent) == kept
     assert run(shelf.store.webhooks(None)) == [hook]
 
 
@@ -1273,12 +1290,9 @@ def test_a_redaction_replaces_texts_and_leaves_entry_and_counters(shelf):
     approval = an_approval(agent, shelf.now, status=ApprovalStatus.DENIED, intent="Ada's")
     shelf.commit(msgspec.structs.replace(record, approval=approval), admission)
     acted = record.activity
-    outcome = an_outcome(acted, Result.FAILURE, error="Ada was not there")
+    outcome = an_outcome(acted, OutcomeResult.FAILURE, error="Ada was not there")
     shelf.commit(noted(agent, shelf.now, outcome=outcome))
-    kept = Remembered(
-        agent.agent_id, b"k" * 32, 200, f'{{"activity_id":"{acted.activity_id}"}}'.encode(), shelf.now + 1
-    )
-    shelf.commit(noted(agent, shelf.now, remembered=kept))
+    shelf.remember(agent, body=f'{{"activity_id":"{acted.activity_id}"}}'.encode())
     redaction = Redaction(
         agent.agent_id,
         (Tombstone(acted.activity_id, "calculate", None, b'{"redacted":true}'),),
@@ -1294,7 +1308,7 @@ def test_a_redaction_replaces_texts_and_leaves_entry_and_counters(shelf):
     assert (found.cost_nano, found.decision, found.at_ms) == (acted.cost_nano, acted.decision, acted.at_ms)
     assert told == redaction.outcomes[0]
     assert run(shelf.store.approval(approval.approval_id)).intent is None
-    assert run(shelf.store.recall(agent.agent_id, kept.key_hash, shelf.now)) is None
+    assert shelf.recall(agent) is None
     assert b'{"redacted":true}' in [payload for payload, _ in shelf.page(agent).entries]
     assert shelf.spent(agent).cost == acted.cost_nano
 
@@ -1302,8 +1316,8 @@ def test_a_redaction_replaces_texts_and_leaves_entry_and_counters(shelf):
 # --- deliveries and what nobody answers ----------------------------------------------------------------
 
 
-def a_claim(shelf, limit: int = 100, per_webhook: int = 100, **in_flight: int) -> Claim:
-    return Claim(shelf.now, shelf.now + MINUTE, limit, per_webhook, in_flight)
+def a_claim(shelf, limit: int = 100, per_webhook: int = 100, **in_flight: int) -> DeliveryClaim:
+    return DeliveryClaim(shelf.now, shelf.now + MINUTE, limit, per_webhook, in_flight)
 
 
 def test_a_delivery_is_written_with_its_record_and_read_back_as_it_was(shelf):
@@ -1600,11 +1614,11 @@ def test_an_unknown_outcome_is_known_until_it_is_settled(shelf):
     agent = shelf.add(an_agent())
     activity = an_activity(agent, shelf.now, fingerprint=fingerprint_of("pay"))
     shelf.commit(Record(activity))
-    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.UNKNOWN)))
+    shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, OutcomeResult.UNKNOWN)))
 
     assert run(shelf.store.is_unsettled(agent.agent_id, activity.fingerprint))
     assert not run(shelf.store.is_unsettled(agent.agent_id, fingerprint_of("else")))
-    settled = an_outcome(activity, Result.FAILURE, settled_by="key:k", settled_ms=shelf.now)
+    settled = an_outcome(activity, OutcomeResult.FAILURE, settled_by="key:k", settled_ms=shelf.now)
     shelf.commit(noted(agent, shelf.now, outcome=settled))
     assert not run(shelf.store.is_unsettled(agent.agent_id, activity.fingerprint))
 
@@ -1741,3 +1755,20 @@ def test_a_session_that_was_ended_stays_ended_after_a_restart(shelf):
     shelf.reopen()
 
     assert run(shelf.store.is_session_ended(b"a" * 16))
+
+
+def test_what_a_persons_session_stands_on_is_the_newest_that_was_kept(shelf):
+    run(shelf.store.keep_sign_in(b"a" * 16, b"first", shelf.now + HOUR))
+    run(shelf.store.keep_sign_in(b"a" * 16, b"second", shelf.now + HOUR))
+
+    assert run(shelf.store.sign_in(b"a" * 16)) == b"second"
+    assert run(shelf.store.sign_in(b"b" * 16)) is None
+
+
+def test_nothing_is_kept_of_a_persons_session_once_it_was_ended(shelf):
+    run(shelf.store.keep_sign_in(b"a" * 16, b"first", shelf.now + HOUR))
+    run(shelf.store.end_session(b"a" * 16, shelf.now + HOUR))
+
+    assert run(shelf.store.sign_in(b"a" * 16)) is None
+    run(shelf.store.keep_sign_in(b"a" * 16, b"late", shelf.now + HOUR))
+    assert run(shelf.store.sign_in(b"a" * 16)) is None

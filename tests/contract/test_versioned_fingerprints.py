@@ -13,7 +13,7 @@ from tests.support.records import (
 
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.fingerprints import is_older
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import LoopLimits, Policy
 from qwed.gateway.kernel.records import Crossing
 from qwed.gateway.kernel.waiting import run
@@ -81,7 +81,7 @@ def test_a_cycle_that_began_under_the_first_version_is_noticed(shelf, agent):
 @pytest.mark.parametrize("version", [older_of, fingerprint_of])
 def test_an_unknown_outcome_blocks_the_action_under_the_version_it_was_written_in(shelf, agent, version):
     activity = an_activity(agent, shelf.now, fingerprint=version("x"))
-    run(shelf.store.commit(noted(agent, shelf.now, outcome=an_outcome(activity, Result.UNKNOWN))))
+    run(shelf.store.commit(noted(agent, shelf.now, outcome=an_outcome(activity, OutcomeResult.UNKNOWN))))
     assert pattern_of(admit(shelf, agent, attempt(1, "x", "new"))) == (Code.LOOP_REPEAT, "unsettled_outcome")
     assert not isinstance(admit(shelf, agent, attempt(1, "y", "other")), Refusal)
 

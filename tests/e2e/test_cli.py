@@ -112,7 +112,7 @@ def test_a_wrong_command_line_is_code_2_and_points_to_help(call, arguments):
         (("serv",), "did you mean 'serve'?"),
         (("agents", "lst"), "did you mean 'list'?"),
         (("verify", "maths", "2+2"), "did you mean 'math'?"),
-        (("verify", "zzz", "2+2"), "the engines are math, logic, fact, sql, code, tool_control"),
+        (("verify", "zzz", "2+2"), "the engines are math, logic, fact, sql, code, workspace, tool_control"),
     ],
 )
 def test_what_was_nearly_typed_right_is_named(call, arguments, meant):
@@ -121,7 +121,8 @@ def test_what_was_nearly_typed_right_is_named(call, arguments, meant):
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "serve"])
 def test_no_sentence_of_the_help_is_cut_short(call, command):
-    assert "..." not in call(command, "--help").out.replace("[ARGS]...", "")
+    usage = re.compile(r"\[(ARGS|COMMAND)\]\.\.\.")
+    assert "..." not in usage.sub("", call(command, "--help").out)
 
 
 def test_agents_are_listed_shown_suspended_and_reactivated_in_a_store(call, database):
@@ -634,7 +635,7 @@ def demoted(tmp_path):
             budget={"max_requests_per_day": 1},
             permissions={"allowed_engines": ["math"]},
         )
-        for step in range(1, 5):
+        for step in range(1, 12):
             context = {"conversation_id": "c", "step_number": step}
             gateway.verify_action(agent["agent_id"], {"type": "calculate", "query": f"1+{step}"}, context)
     return path, agent["agent_id"]

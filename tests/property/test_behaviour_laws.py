@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.assurance.behaviour import Monitor, Rule
+from qwed.assurance.behaviour import BehaviourRule, Monitor
 from qwed.assurance.specs import read_spec
 from qwed.ect.claims import Claims
 
@@ -49,5 +49,5 @@ def test_the_rate_is_that_of_counting_every_window(limit, arrivals):
         claims = Claims(AGENT, ("v",), iat, iat + 600, str(uuid.UUID(int=number)), "act", ())
         found = [violation.rule for violation in monitor.check(claims, received)]
 
-        expected = [Rule.MAX_ACTIONS_PER_MINUTE] if windows_passed(iats, receives, limit) else []
+        expected = [BehaviourRule.MAX_ACTIONS_PER_MINUTE] if windows_passed(iats, receives, limit) else []
         assert found == expected

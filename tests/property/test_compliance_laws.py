@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.fakes import DAY, NOON, FakeClock
 from tests.support.records import RING, an_activity, an_agent, an_outcome
 
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.kernel.records import Record, ReportScope
 from qwed.gateway.kernel.waiting import run
@@ -45,7 +45,8 @@ ENTRIES = st.lists(
             "cost": st.integers(-(10**9), 2**62),
             "tokens": st.integers(0, 10**9),
             "redacted": st.booleans(),
-            "outcome": st.none() | st.tuples(st.sampled_from(Result), st.sampled_from(["agent:a", "key:k"])),
+            "outcome": st.none()
+            | st.tuples(st.sampled_from(OutcomeResult), st.sampled_from(["agent:a", "key:k"])),
         }
     ),
     max_size=25,

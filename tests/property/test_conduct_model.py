@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.support.fakes import DAY, FakeClock
+from tests.support.fakes import DAY, SECOND, FakeClock
 from tests.support.world import SIGNER, World, calculate
 
 from qwed.domain.findings import Failure, Finding, Status
@@ -21,25 +21,29 @@ POLICY = Policy(approvals=ApprovalRules(max_open=100_000))
 
 
 def level_after(start: int, deeds: list[tuple[str, int]]) -> tuple[int, list[str]]:
-    """The level, and every rule that was applied, in its order."""
+    """The level, and every rule that was applied, in its order. Each deed comes with its time."""
     level, causes = start, []
     window: list[bool] = []
     blocked: dict[int, int] = {}
     refused: dict[int, int] = {}
+    #: When the agent was first told on that day that its daily limit is reached.
+    told_at: dict[int, int] = {}
 
     def lose(levels: int, cause: str) -> None:
         nonlocal level
         level = max(0, level - levels)
         causes.append(cause)
 
-    for deed, day in deeds:
+    for deed, at_ms in deeds:
+        day = at_ms // DAY
         if deed in ("forbidden", "foreign", "forged"):
             lose(2, "security_violation")
         if deed == "blocked":
             blocked[day] = blocked.get(day, 0) + 1
             if blocked[day] % 2 == 0:
                 lose(2, "security_violation")
-        if deed == "exhausted":
+        # What arrived before the agent was told, or at that moment, is no abuse.
+        if deed == "exhausted" and at_ms > told_at.setdefault(day, at_ms):
             refused[day] = refused.get(day, 0) + 1
             if refused[day] == 3:
                 lose(1, "budget_abuse")
@@ -93,7 +97,7 @@ class ConductMachine(RuleBasedStateMachine):
         return self.world.verify(self.agent, action, step + 1, f"c{conversation}", **more)
 
     def note(self, deed: str, times: int = 1) -> None:
-        self.deeds += [(deed, self.clock.now // DAY)] * times
+        self.deeds += [(deed, self.clock.now)] * times
 
     @rule(times=st.integers(1, 30))
     def allowed(self, times) -> None:
@@ -118,11 +122,13 @@ class ConductMachine(RuleBasedStateMachine):
         self.world.call("POST", path, json={"parameters": {}})
         self.note("blocked")
 
-    @rule()
-    def exhausted(self) -> None:
-        answer = self.act(calculate(f"{self.steps}"), usage={"cost_usd": 5000})
-        assert answer["decision"] == "BUDGET_EXCEEDED"
-        self.note("exhausted")
+    @rule(times=st.integers(1, 3), pause=st.sampled_from([0, 1, SECOND]))
+    def exhausted(self, times, pause) -> None:
+        for _ in range(times):
+            answer = self.act(calculate(f"{self.steps}"), usage={"cost_usd": 5000})
+            assert answer["decision"] == "BUDGET_EXCEEDED"
+            self.note("exhausted")
+            self.clock.advance(pause)
 
     @rule()
     def foreign_token(self) -> None:
@@ -152,6 +158,8 @@ class ConductMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.world.close()
+        # When the agent was told, the record knows to the second.
+        self.clock.advance(SECOND + 1)
         self.world = self.open()
 
     @invariant()

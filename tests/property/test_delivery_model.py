@@ -10,7 +10,7 @@ from tests.support.fakes import FakeClock
 from tests.support.records import a_delivery, an_agent, noted
 from tests.support.world import SIGNER
 
-from qwed.domain.deliveries import Claim, Delivery, DeliveryState, Failure, settled
+from qwed.domain.deliveries import Delivery, DeliveryClaim, DeliveryFailure, DeliveryState, settled
 from qwed.domain.policy import DEFAULT_POLICY, NotificationRules
 from qwed.gateway.kernel.waiting import run
 from qwed.stores import open_memory, open_sqlite
@@ -46,7 +46,9 @@ class Outbox(RuleBasedStateMachine):
         counts: dict[str, int] = {}
         for delivery in self.held:
             counts[delivery.webhook_id] = counts.get(delivery.webhook_id, 0) + 1
-        for delivery in run(self.store.claim_deliveries(Claim(now, now + LEASE_MS, limit, 2, counts))):
+        for delivery in run(
+            self.store.claim_deliveries(DeliveryClaim(now, now + LEASE_MS, limit, 2, counts))
+        ):
             assert delivery.delivery_id not in self.ended
             self.tries[delivery.delivery_id] = self.tries.get(delivery.delivery_id, 0) + 1
             assert delivery.attempts == self.tries[delivery.delivery_id]
@@ -58,7 +60,7 @@ class Outbox(RuleBasedStateMachine):
         if not self.held:
             return
         delivery = self.held.pop(0)
-        after = settled(delivery, None if arrives else Failure("no"), self.clock.now, RULES, 0.5)
+        after = settled(delivery, None if arrives else DeliveryFailure("no"), self.clock.now, RULES, 0.5)
         run(self.store.settle_delivery(after))
         is_newest = delivery.attempts == self.tries[delivery.delivery_id]
         if after.state is not DeliveryState.PENDING and (is_newest or arrives):

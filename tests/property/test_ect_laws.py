@@ -16,10 +16,10 @@ from qwed.ect import (
     BrokenDag,
     KeyRing,
     Level,
-    Node,
     Reason,
-    Refused,
+    RefusedToken,
     TokenMemory,
+    TokenNode,
     TrustedKeys,
     Verifier,
     ancestors,
@@ -182,7 +182,7 @@ def has_cycle(graph, nodes):
 @settings(max_examples=300)
 @given(graphs, st.lists(st.integers(0, 8), max_size=3, unique=True), st.integers(0, 12))
 def test_ancestors_are_those_of_the_definition(graph, start, bound):
-    nodes = {ident(n): Node(ident(n), NOW, tuple(map(ident, parents))) for n, parents in graph.items()}
+    nodes = {ident(n): TokenNode(ident(n), NOW, tuple(map(ident, parents))) for n, parents in graph.items()}
     answer = ancestors(map(ident, start), nodes.get, bound)
     expected = reference_ancestors(graph, start)
 
@@ -202,10 +202,10 @@ def test_ancestors_are_those_of_the_definition(graph, start, bound):
 )
 def test_a_token_joins_only_a_complete_acyclic_past_and_gets_its_weakest_level(graph, start, levels):
     nodes = {
-        ident(n): Node(ident(n), NOW, tuple(map(ident, parents)), None, levels[n])
+        ident(n): TokenNode(ident(n), NOW, tuple(map(ident, parents)), None, levels[n])
         for n, parents in graph.items()
     }
-    child = Node(ident(8), NOW, tuple(ident(n) for n in start if n != 8))
+    child = TokenNode(ident(8), NOW, tuple(ident(n) for n in start if n != 8))
     past = reference_ancestors(graph, [n for n in start if n != 8])
     fits = past <= set(graph) and not has_cycle(graph, past) and 8 not in past
 
@@ -230,7 +230,7 @@ def test_an_id_belongs_to_the_first_token_that_was_accepted_under_it(presented):
         if number in model:
             expected = model[number] == variant
             is_late = later >= 600 and not expected
-            assert isinstance(answer, Accepted if expected else Refused)
+            assert isinstance(answer, Accepted if expected else RefusedToken)
             assert expected or answer.reason in (
                 (Reason.EXPIRED, Reason.TOO_OLD) if is_late else (Reason.REPLAY,)
             )
@@ -273,7 +273,7 @@ def test_whatever_the_claims_are_the_verifier_answers(changes, is_signed):
     payload = json.dumps(content | {"par": []} | changes).encode()
     token = RING.active.compact(RING.kid, "exec+jwt", payload) if is_signed else base64url.encode(payload)
 
-    assert isinstance(verifier.verify(token, NOW), Accepted | Refused)
+    assert isinstance(verifier.verify(token, NOW), Accepted | RefusedToken)
 
 
 @given(st.text(max_size=200))
@@ -281,7 +281,7 @@ def test_whatever_the_text_is_the_verifier_refuses(text):
     memory = TokenMemory()
     verifier = Verifier(["urn:x"], TrustedKeys.of_ring(RING), memory, memory, minimum=Level.L1)
 
-    assert isinstance(verifier.verify(text, NOW), Refused)
+    assert isinstance(verifier.verify(text, NOW), RefusedToken)
 
 
 @given(st.lists(st.lists(st.text("ab", max_size=2), max_size=5), max_size=5))

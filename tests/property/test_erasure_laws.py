@@ -10,7 +10,7 @@ from tests.support.fakes import FakeClock
 from tests.support.records import RING, an_activity, an_agent, an_approval, an_outcome, noted
 
 from qwed.domain.approvals import ApprovalStatus
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.kernel.records import Record, Redaction, Tombstone
 from qwed.gateway.kernel.waiting import run
@@ -37,7 +37,7 @@ def story(agent, number, row):
     )
     # Ids in no order, so that the trees of the file are split and joined at random.
     approval = an_approval(agent, at_ms, status=ApprovalStatus.DENIED, intent=text)
-    return activity, approval, an_outcome(activity, Result.FAILURE, error=text)
+    return activity, approval, an_outcome(activity, OutcomeResult.FAILURE, error=text)
 
 
 def blank(agent, stories):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
 from qwed.engines.fact import FactEngine
-from qwed.engines.fact.quantities import Quantity, Relation, compare
+from qwed.engines.fact.quantities import OpenQuantity, Relation, compare
 from qwed.engines.fact.sentences import split_sentences
 
 _ENGINE = FactEngine()
@@ -67,8 +67,8 @@ def test_spans_are_compared_as_sets_of_numbers(
     high: Fraction | None,
     open_ends: list[bool],
 ) -> None:
-    claim = Quantity(claim_low, claim_high, low_excluded=open_ends[0], high_excluded=open_ends[1])
-    source = Quantity(low, high, low_excluded=open_ends[2], high_excluded=open_ends[3])
+    claim = OpenQuantity(claim_low, claim_high, low_excluded=open_ends[0], high_excluded=open_ends[1])
+    source = OpenQuantity(low, high, low_excluded=open_ends[2], high_excluded=open_ends[3])
     # Halves reach between the whole bounds, and far points stand for the open ends.
     points = [Fraction(step, 2) for step in range(-44, 45)]
     in_claim = {point for point in points if _holds(claim, point)}
@@ -81,7 +81,7 @@ def test_spans_are_compared_as_sets_of_numbers(
         assert not in_source & in_claim
 
 
-def _holds(quantity: Quantity, point: Fraction) -> bool:
+def _holds(quantity: OpenQuantity, point: Fraction) -> bool:
     above = (
         quantity.low is None or point > quantity.low or (point == quantity.low and not quantity.low_excluded)
     )

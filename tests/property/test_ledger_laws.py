@@ -6,14 +6,14 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.ledger.audit import Audited, Kind, Tampering, audit
+from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint
-from qwed.ledger.entries import Entry, Head, append, commit_to, entry_hash
+from qwed.ledger.entries import Head, LedgerEntry, append, commit_to, entry_hash
 from qwed.ledger.merkle import (
     EMPTY_ROOT,
-    Edge,
     NodeMemory,
     Tree,
+    TreeEdge,
     leaf_hash,
     verify_consistency,
     verify_inclusion,
@@ -32,7 +32,7 @@ def build(size=SIZE):
 
 
 def checkpoint(entries, size=None):
-    edge = Edge()
+    edge = TreeEdge()
     for entry in entries[:size]:
         edge.append(entry.hash)
     head = entries[:size][-1].hash if edge.size else bytes(32)
@@ -90,7 +90,7 @@ def test_every_edit_of_every_field_is_found_and_named(position, change):
         return
     entries = [*ENTRIES[:position], edited, *ENTRIES[position + 1 :]]
 
-    assert found(entries) == (Kind.EDITED, position + 1)
+    assert found(entries) == (AuditKind.EDITED, position + 1)
 
 
 @given(positions, st.sampled_from(["subject", "commitment", "hash"]))
@@ -101,7 +101,7 @@ def test_a_single_flipped_bit_is_found_and_named(position, name):
     changed = raw.decode() if isinstance(value, str) else bytes(raw)
     edited = msgspec.structs.replace(ENTRIES[position], **{name: changed})
 
-    assert found([*ENTRIES[:position], edited, *ENTRIES[position + 1 :]]) == (Kind.EDITED, position + 1)
+    assert found([*ENTRIES[:position], edited, *ENTRIES[position + 1 :]]) == (AuditKind.EDITED, position + 1)
 
 
 def test_bytes_that_pass_from_one_field_to_the_next_are_found():
@@ -110,7 +110,7 @@ def test_bytes_that_pass_from_one_field_to_the_next_are_found():
         entry, commitment=entry.commitment + entry.subject[:1].encode(), subject=entry.subject[1:]
     )
 
-    assert found([*ENTRIES[:3], moved, *ENTRIES[4:]]) == (Kind.EDITED, 4)
+    assert found([*ENTRIES[:3], moved, *ENTRIES[4:]]) == (AuditKind.EDITED, 4)
 
 
 @given(st.integers(0, SIZE - 3), st.sampled_from(["at_ms", "subject", "commitment"]))
@@ -118,7 +118,7 @@ def test_an_edited_entry_with_its_hash_made_to_fit_is_named_not_the_next_one(pos
     value = {"at_ms": 5, "subject": "other", "commitment": bytes(32)}[name]
     entries = [*ENTRIES[:position], rehash(ENTRIES[position], **{name: value}), *ENTRIES[position + 1 :]]
 
-    assert found(entries, known=[]) == (Kind.EDITED, position + 1)
+    assert found(entries, known=[]) == (AuditKind.EDITED, position + 1)
 
 
 @given(positions, st.integers(1, SIZE))
@@ -127,7 +127,7 @@ def test_removed_entries_are_named(position, count):
     kind, seq = found(entries)
 
     assert seq == position + 1
-    assert kind is (Kind.REMOVED if position + count < SIZE else Kind.TRUNCATED)
+    assert kind is (AuditKind.REMOVED if position + count < SIZE else AuditKind.TRUNCATED)
 
 
 @given(positions, positions)
@@ -135,9 +135,9 @@ def test_a_repeated_entry_is_named_where_it_was_inserted(source, target):
     entries = [*ENTRIES[:target], ENTRIES[source], *ENTRIES[target:]]
 
     if source == target or source == target - 1:
-        assert found(entries) == (Kind.INSERTED, source + 2)
+        assert found(entries) == (AuditKind.INSERTED, source + 2)
     else:
-        assert found(entries) == (Kind.INSERTED, target + 1)
+        assert found(entries) == (AuditKind.INSERTED, target + 1)
 
 
 @given(positions, st.integers(0, 2 * SIZE), st.booleans())
@@ -150,12 +150,12 @@ def test_a_made_up_entry_is_named_where_it_was_inserted(target, seq, is_hashed):
 
     if is_hashed and seq == target + 1 == SIZE:
         # The checkpoint stands right behind it.
-        assert (kind, named) == (Kind.REWRITTEN, 1)
+        assert (kind, named) == (AuditKind.REWRITTEN, 1)
     elif is_hashed and seq == target + 1:
         # It follows perfectly; the entry it displaced is the one that no longer does.
-        assert (kind, named) == (Kind.INSERTED, target + 2)
+        assert (kind, named) == (AuditKind.INSERTED, target + 2)
     else:
-        assert (kind, named) == (Kind.INSERTED, target + 1)
+        assert (kind, named) == (AuditKind.INSERTED, target + 1)
 
 
 @given(positions, positions)
@@ -166,7 +166,7 @@ def test_two_swapped_entries_are_named(one, other):
     entries = list(ENTRIES)
     entries[first], entries[second] = entries[second], entries[first]
 
-    assert found(entries) == (Kind.REORDERED, first + 1)
+    assert found(entries) == (AuditKind.REORDERED, first + 1)
 
 
 @given(positions, st.integers(0, SIZE - 2))
@@ -176,12 +176,12 @@ def test_a_moved_entry_is_named(source, target):
     if entries == ENTRIES:
         return
 
-    assert found(entries) == (Kind.REORDERED, min(source, target) + 1)
+    assert found(entries) == (AuditKind.REORDERED, min(source, target) + 1)
 
 
 @given(st.integers(0, SIZE - 1))
 def test_an_end_that_is_missing_is_found_by_a_checkpoint(size):
-    assert found(ENTRIES[:size]) == (Kind.TRUNCATED, size + 1)
+    assert found(ENTRIES[:size]) == (AuditKind.TRUNCATED, size + 1)
     assert isinstance(audit(ENTRIES[:size]), Audited)
 
 
@@ -205,7 +205,7 @@ def test_an_end_rewritten_with_all_its_hashes_is_found_between_two_checkpoints(p
     first_different = next(
         seq for seq, pair in enumerate(zip(rebuilt, ENTRIES, strict=False), 1) if pair[0] != pair[1]
     )
-    assert answer.kind is Kind.REWRITTEN
+    assert answer.kind is AuditKind.REWRITTEN
     assert answer.seq <= first_different <= answer.last
 
 
@@ -327,9 +327,9 @@ def test_a_tree_reopened_from_its_nodes_goes_on_as_if_it_had_never_stopped(size)
         second.append(leaf)
 
     assert second.root() == TREE.root()
-    assert Edge(size, first._edge.hashes).root() == reference_root(LEAVES[:size])
+    assert TreeEdge(size, first._edge.hashes).root() == reference_root(LEAVES[:size])
 
 
 def test_entries_are_values():
-    assert isinstance(ENTRIES[0], Entry)
+    assert isinstance(ENTRIES[0], LedgerEntry)
     assert build() == ENTRIES

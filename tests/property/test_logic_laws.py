@@ -12,7 +12,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.engines.logic import LogicEngine, critical_points
 from qwed.engines.logic.evaluate import World, evaluate
-from qwed.engines.logic.outcomes import Satisfiable, Unknown, Unsatisfiable
+from qwed.engines.logic.outcomes import Satisfiable, UnknownOutcome, Unsatisfiable
 from qwed.engines.logic.reading import read_action
 from qwed.engines.logic.sexpr import read, write
 from qwed.engines.logic.smt import Solver
@@ -226,7 +226,7 @@ def test_entailment_is_monotone(seed):
 
 
 def test_a_solver_that_gives_up_is_never_a_yes_or_a_no(monkeypatch):
-    monkeypatch.setattr(Solver, "decide", lambda *_: Unknown("resources", "gave up"))
+    monkeypatch.setattr(Solver, "decide", lambda *_: UnknownOutcome("resources", "gave up"))
 
     for question in ("satisfiable", "unsatisfiable", "valid", "entailed", "consistent"):
         assert ask("x * y = 12", question=question).status is Status.UNCERTAIN

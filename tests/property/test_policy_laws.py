@@ -96,7 +96,7 @@ def test_every_registered_type_has_an_engine_a_price_and_a_risk_or_an_engine_tha
     for name, rule in policy.actions.items():
         assert policy.engine_of(name) in ENGINE_NAMES
         assert policy.price_of(name) >= 0
-        assert policy.risk_of(name) is not None or rule.engine in ("sql", "code")
+        assert policy.risk_of(name) is not None or rule.engine in ("sql", "code", "workspace")
     assert not policy.safe_tools & policy.dangerous_tools
 
 

@@ -17,10 +17,10 @@ from tests.support.records import RING, an_activity, an_agent
 from qwed.domain.agents import PrincipalId
 from qwed.ect import KeyRing, generate, issue, parse
 from qwed.gateway.kernel.records import ReceivedEct, Record
-from qwed.ledger.audit import Audited, Kind, Tampering, audit
+from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.chain import BrokenChain
 from qwed.ledger.checkpoints import read_checkpoint
-from qwed.ledger.entries import Entry, entry_hash
+from qwed.ledger.entries import LedgerEntry, entry_hash
 from qwed.stores.sqlite import SqliteTables
 from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
@@ -144,7 +144,7 @@ def test_a_removed_entry_is_found_and_named(store, how):
 
     assert isinstance(found, Tampering)
     # Before a checkpoint it is missing at the end of what was signed.
-    assert found.kind in (Kind.REMOVED, Kind.TRUNCATED)
+    assert found.kind in (AuditKind.REMOVED, AuditKind.TRUNCATED)
     assert (found.seq, found.last) == (victim, victim)
 
 
@@ -230,7 +230,7 @@ def test_an_old_state_brought_back_is_found_by_whoever_kept_a_later_checkpoint(s
 
     assert isinstance(alone, Followed)  # from inside the file alone nobody could tell
     assert isinstance(with_knowledge, Tampering)
-    assert (with_knowledge.kind, with_knowledge.seq) == (Kind.TRUNCATED, to + 1)
+    assert (with_knowledge.kind, with_knowledge.seq) == (AuditKind.TRUNCATED, to + 1)
 
 
 @settings(deadline=None, max_examples=25)
@@ -326,7 +326,7 @@ def test_a_store_whose_end_was_changed_is_not_opened(store, tmp_path):
 
 def test_the_streaming_audit_and_the_store_agree(store):
     connection = sqlite3.connect(store)
-    entries = [Entry(*row) for row in connection.execute("SELECT * FROM ledger ORDER BY seq")]
+    entries = [LedgerEntry(*row) for row in connection.execute("SELECT * FROM ledger ORDER BY seq")]
     connection.close()
 
     found, whole = audit(entries), verify_ledger(store, KEYS)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import trust_model
 
-from qwed.assurance import Event, ScoreRules, TrustTable
+from qwed.assurance import ScoreEvent, ScoreRules, TrustTable
 from qwed.assurance.assertions import body_of
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import Level
@@ -226,7 +226,7 @@ def test_a_forged_hop_count_has_no_effect(hops, names_the_original, score):
     assert table.score(PEERS[0], START) == max(Decimal("0.1"), max(heard) * Decimal("0.5"))
 
 
-@given(st.sampled_from([event for event in Event if not event.is_positive]), st.integers(1, 40))
+@given(st.sampled_from([event for event in ScoreEvent if not event.is_positive]), st.integers(1, 40))
 def test_the_floor_revokes_exactly_once(event, count):
     table = TrustTable(OBSERVER)
     changes = [table.apply(PEERS[0], event, at=START) for _ in range(count)]

@@ -46,6 +46,9 @@ class ToldProver:
     def warm(self) -> None:
         pass
 
+    def retire(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -67,6 +67,8 @@ class PostgresServer:
     def start(self) -> "PostgresServer":
         if not self.data.exists():
             self._create()
+            # Making a cluster takes seconds, in which somebody else may take a port that was free.
+            self.port = free_port()
         flush = (
             {} if self._durable else {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
         )

@@ -12,7 +12,8 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey, Scope
 from qwed.domain.deliveries import Delivery
 from qwed.domain.money import NanoUsd, nano_of
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Outcome, OutcomeResult
+from qwed.domain.permits import IssuedPermit
 from qwed.domain.policy import BudgetLimits
 from qwed.domain.risk import Risk
 from qwed.domain.times import day_of
@@ -162,7 +163,21 @@ def an_approval(agent: Agent, at_ms: int, ttl_ms: int = 900_000, **changes: Any)
     return Approval(**values)
 
 
-def an_outcome(activity: Activity, result: Result = Result.SUCCESS, **changes: Any) -> Outcome:
+def a_permit(jti: str = "pmt_1", agent_id: str = "agent_1", **changed: Any) -> IssuedPermit:
+    given = {
+        "activity_id": f"act_{jti}",
+        "agent_id": AgentId(agent_id),
+        "principal_id": PrincipalId("acme"),
+        "audience": "payments",
+        "action_type": "send_money",
+        "action_hash": "a" * 64,
+        "issued_ms": 0,
+        "expires_ms": 120_000,
+    }
+    return IssuedPermit(jti=jti, **{**given, **changed})
+
+
+def an_outcome(activity: Activity, result: OutcomeResult = OutcomeResult.SUCCESS, **changes: Any) -> Outcome:
     values = {
         "activity_id": activity.activity_id,
         "agent_id": activity.agent_id,

@@ -57,7 +57,7 @@ class Server:
         if "QWED gateway" not in self.output:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(10)
-            self.process.kill()
+            self.kill()
             raise RuntimeError(f"the server did not start: {self.log()[-2000:]}")
         self.base_url = next(line for line in self.output.splitlines() if "QWED gateway" in line).split()[-1]
         return self

@@ -16,13 +16,16 @@ from tests.support.records import RING, a_key, a_webhook, an_activity, an_agent,
 from qwed.domain.agents import AgentStatus, PrincipalId
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.conduct import Conduct
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
+from qwed.domain.policy_changes import ChangeKind, PolicyChange, Stop, StopScope
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.workflows import Completion, Workflow
 from qwed.gateway.kernel.records import Record
 from qwed.ledger.audit import Tampering
-from qwed.ledger.states import KEYS, Difference
+from qwed.ledger.record_keys import follow_ring
+from qwed.ledger.states import KEYS, StateDifference
+from qwed.stores.postgres.sealing import open_sealer
 from qwed.stores.postgres.states import compare, select_rows, stored_table
 from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
@@ -33,9 +36,9 @@ AGENT = an_agent("agent_00000000000000aa")
 KEY = a_key()
 APPROVAL = an_approval(AGENT, AT_MS)
 ACTION = an_activity(AGENT, AT_MS, fingerprint=b"f" * 32)
-UNKNOWN = an_outcome(ACTION, Result.UNKNOWN)
+UNKNOWN = an_outcome(ACTION, OutcomeResult.UNKNOWN)
 #: Written once and never again.
-FINAL = ("trust_changes", "workflows", "workflow_nodes")
+FINAL = ("trust_changes", "workflows", "workflow_nodes", "policy_changes")
 
 
 def records() -> list[Record]:
@@ -51,6 +54,7 @@ def records() -> list[Record]:
         TrustLevel.SUPERVISED,
         AgentStatus.ACTIVE,
     )
+    stop = Stop(StopScope.TOOL, "send_money", "test", "key:k", AT_MS)
     first = Record(
         ACTION,
         agent=AGENT,
@@ -62,6 +66,9 @@ def records() -> list[Record]:
         webhook=a_webhook(),
         workflow=Workflow(WORKFLOW, PrincipalId("acme"), "token", AT_MS, AT_MS + 1_000),
         completions=(Completion(WORKFLOW, "node", ACTION.activity_id),),
+        policy_change=PolicyChange(
+            1, ChangeKind.STOP, AT_MS, "key:k", "test", policy_at=0, version="v", stops=(stop,)
+        ),
     )
     second = Record(
         an_activity(AGENT, AT_MS + 1),
@@ -76,7 +83,9 @@ def records() -> list[Record]:
     )
     fourth = Record(
         an_activity(AGENT, AT_MS + 3),
-        outcome=msgspec.structs.replace(UNKNOWN, result=Result.FAILURE, settled_by="key:k", settled_ms=AT_MS),
+        outcome=msgspec.structs.replace(
+            UNKNOWN, result=OutcomeResult.FAILURE, settled_by="key:k", settled_ms=AT_MS
+        ),
     )
     return [first, second, third, fourth]
 
@@ -84,7 +93,7 @@ def records() -> list[Record]:
 def altered(value: Any) -> Any:
     """Another value of the same kind."""
     if isinstance(value, bytes):
-        return value[:-1] + bytes([value[-1] ^ 1])
+        return value[:-1] + bytes([value[-1] ^ 1]) if value else b"x"
     if isinstance(value, str):
         return value + "x"
     if isinstance(value, bool):
@@ -155,10 +164,10 @@ class PostgresAttacker:
 
         return asyncio.run(read())
 
-    def verdicts(self, attacks: list[tuple[str, tuple[Any, ...]]]) -> Iterator[list[Difference]]:
+    def verdicts(self, attacks: list[tuple[str, tuple[Any, ...]]]) -> Iterator[list[StateDifference]]:
         return iter(asyncio.run(self._verdicts(attacks)))
 
-    async def _verdicts(self, attacks: list[tuple[str, tuple[Any, ...]]]) -> list[list[Difference]]:
+    async def _verdicts(self, attacks: list[tuple[str, tuple[Any, ...]]]) -> list[list[StateDifference]]:
         connection = await asyncpg.connect(self._url)
         try:
             # Whoever may write to the database may also switch off what stands in the way.
@@ -167,12 +176,13 @@ class PostgresAttacker:
         finally:
             await connection.close()
 
-    async def _verdict(self, connection: Any, sql: str, values: tuple[Any, ...]) -> list[Difference]:
+    async def _verdict(self, connection: Any, sql: str, values: tuple[Any, ...]) -> list[StateDifference]:
         transaction = connection.transaction()
         await transaction.start()
         try:
             await connection.execute(sql, *values)
-            return await compare(connection, tuple(KEYS))
+            sealer = await open_sealer(connection, follow_ring(RING), "w0")
+            return await compare(connection, tuple(KEYS), sealer)
         finally:
             await transaction.rollback()
 

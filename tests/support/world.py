@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ class World:
         self._app = create_app(self.services, log=self._events)
         self._address = address
         self._runner = asyncio.Runner()
+        # A world that a test forgets must not leave its sockets to the next test.
+        weakref.finalize(self, self._runner.close)
 
     def close(self) -> None:
         self._runner.close()

@@ -35,6 +35,17 @@ def test_a_target_is_a_ratio_in_either_direction_of_better():
     assert "Targets met: 1 of 2" in shown
 
 
+def test_what_is_missed_stands_first_and_the_furthest_from_its_target_at_the_top():
+    figures = figure("a", 80.0, "µs", 40.0), figure("b", 1.0, "µs", 2.0), figure("c", 10.0, "µs/s", 100.0)
+
+    shown = page(report(*figures), peers(), [])
+
+    missed = shown.split("## Missed")[1].split("##")[0]
+    assert missed.index("| gateway | c | 10 |") < missed.index("| gateway | a | 80 |")
+    assert "| b |" not in missed
+    assert shown.index("## Missed") < shown.index("## Beside what one would pick instead")
+
+
 def test_a_peer_that_could_not_be_measured_is_named_with_its_reason():
     shown = page(report(), peers(other={"problem": "can't be installed: no network"}), [])
 

@@ -17,9 +17,10 @@ from tests.support.server import qwed
 from qwed.cli.serve import serve
 from qwed.ect.keys import is_private
 from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 from qwed.policy import load_policy
 from qwed.settings import SETTINGS, read_settings
 
@@ -273,8 +274,9 @@ def test_the_unit_reloads_by_replacing_workers():
 
 def existing_metrics():
     metrics = Metrics("1", "p")
-    metrics.watch(Gate())
+    metrics.watch(RequestGate())
     metrics.watch_rows(Integrity())
+    metrics.watch_ledger(LedgerWatch())
     metrics.waiting = 1
     metrics.decision("APPROVED", "")
     metrics.request("/x", 200, 0.1)

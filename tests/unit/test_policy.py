@@ -26,8 +26,12 @@ from qwed.domain.risk import Risk
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.tools import EmailRules, FileRules, PaymentRules, ToolRules, UrlRules
 from qwed.engines.tools.rules import CheckerKind
-from qwed.policy import Mistake, PolicyError, engine_rules, explain, load_policy, sections
+from qwed.policy import PolicyError, PolicyMistake, engine_rules, explain, load_policy, sections
+from qwed.policy.broker import BROKER
 from qwed.policy.engines import CHECK_KINDS, RULES
+from qwed.policy.people import PEOPLE
+from qwed.policy.provenance import SECTION
+from qwed.policy.rules import RULE, TEAM
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,10 +111,11 @@ def test_every_number_of_a_section_reaches_its_field():
     policy = load(
         """
 loops: {max_steps: 1, max_repeats: 2, window: 30, no_progress: 4, cycle_max_period: 6, cycle_rounds: 7,
-        cycle_rounds_without_hashes: 8, cross_conversation: 9}
+        cycle_rounds_without_hashes: 8, cross_conversation: 9, same_state_only: true,
+        agents: {agent_1: {max_steps: 5}}}
 limits: {max_body_bytes: 2048, max_depth: 10, engine_seconds: 0.5, engine_queue: 3, write_queue: 4,
          lease_seconds: 5, failed_auth: {limit: 7},
-         refusals_per_hour: 6}
+         refusals_per_hour: 6, stop_when_ledger_lags: true}
 budgets: {max_daily_cost_usd: null, max_per_request_cost_usd: "0.5", max_requests_per_hour: 0,
           max_requests_per_day: 2, max_tokens_per_request: 3, max_daily_tokens: 4}
 approvals: {ttl_seconds: 10, max_open: 2, approvers: 3, remind_after_seconds: 4, escalate_after_seconds: 5,
@@ -122,8 +127,9 @@ trust: {denied_cells: pending}
 """
     )
 
-    assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9)
-    limits = (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0), 6)
+    assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9, True)
+    assert msgspec.structs.astuple(policy.loops_of("agent_1")) == (5, 2, 30, 4, 6, 7, 8, 9, True)
+    limits = (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0), 6, True)
     assert msgspec.structs.astuple(policy.limits) == limits
     assert msgspec.structs.astuple(policy.budgets) == (None, Decimal("0.5"), 0, 2, 3, 4)
     assert msgspec.structs.astuple(policy.approvals) == (10, 2, 3, None, 4, 5, "chief", Separate.ALWAYS)
@@ -470,7 +476,7 @@ def test_mistakes_are_data_too():
         load("a: 1\nloops: {window: 0}")
 
     assert caught.value.source == "qwed.yaml"
-    assert caught.value.mistakes[1] == Mistake(
+    assert caught.value.mistakes[1] == PolicyMistake(
         2, "loops.window", "expected a whole number from 1 to 1000, not 0"
     )
 
@@ -618,7 +624,7 @@ def test_every_key_of_the_file_is_documented_and_no_other():
         "The top level": list(sections.FILE),
         "actions": list(sections.ACTION),
         "tools": [*sections.TOOL, "require_context"],
-        "loops": list(sections.LOOPS),
+        "loops": [*sections.LOOPS, "agents"],
         "limits": list(sections.LIMITS),
         "budgets": list(sections.BUDGETS),
         "principals": [*sections.CEILINGS, "named"],
@@ -626,7 +632,14 @@ def test_every_key_of_the_file_is_documented_and_no_other():
         "trust": ["denied_cells"],
         "notifications": list(sections.NOTIFICATIONS),
         "retention": list(sections.RETENTION),
+        "policy": ["change"],
         "assurance": list(sections.ASSURANCE),
+        "rules": list(RULE),
+        "provenance": list(SECTION),
+        "teams": list(TEAM),
+        "people": list(PEOPLE),
+        "permits": list(sections.PERMITS),
+        "broker": list(BROKER),
         **{name: list(rules) for name, rules in RULES.items()},
     }
 
@@ -641,7 +654,7 @@ def test_the_documented_defaults_are_the_ones_in_force():
     rows = documented()
     for section in ("loops", "limits", "budgets", "principals", "approvals", "notifications", "retention"):
         for key, default in rows[section].items():
-            if key not in ("named", "failed_auth"):
+            if key not in ("named", "failed_auth", "agents"):
                 assert default == written(getattr(getattr(DEFAULT_POLICY, section), key)), (section, key)
     for section, rules in RULES.items():
         for key, rule in rules.items():
@@ -652,3 +665,51 @@ def test_the_documented_defaults_are_the_ones_in_force():
 
 def test_seconds_may_be_exactly_the_least():
     assert load("limits: {engine_seconds: 0.05}").limits.engine_seconds == 0.05
+
+
+PEOPLE_FILE = """
+teams:
+  pay: {principals: [acme]}
+  many: {principals: [one, two]}
+people:
+  recheck_seconds: 60
+  groups:
+    admins: {roles: [operator]}
+    finance: {team: pay, roles: [finance], scopes: [read, approve]}
+    onlookers: {principal: acme}
+"""
+
+
+def test_groups_give_roles_scopes_and_the_principal_of_a_team():
+    people = load_policy(PEOPLE_FILE, "policy").people
+
+    assert people.recheck_seconds == 60
+    finance = people.rights_of(["finance", "unknown"])
+    assert (finance.principal, finance.roles, finance.scopes) == ("acme", ("finance",), ("read", "approve"))
+    assert people.rights_of(["onlookers"]).scopes == ("read",)
+    assert people.rights_of(["admins", "onlookers"]).principal is None
+
+
+def test_people_are_part_of_the_version_once_the_file_has_them():
+    policy = load_policy(PEOPLE_FILE, "policy")
+
+    assert policy.version != load_policy(PEOPLE_FILE.replace("60", "61"), "policy").version
+    assert Policy.from_wire(policy.to_wire()) == policy
+    assert "people" not in DEFAULT_POLICY.to_wire()
+
+
+@pytest.mark.parametrize(
+    ("group", "why"),
+    [
+        ("{roles: [finance]}", "needs principal or team, or the role operator"),
+        ("{principal: acme, team: pay}", "needs principal or team, or the role operator"),
+        ("{principal: acme, roles: [operator]}", "an operator belongs to no principal and no team"),
+        ("{team: many}", "which has to have one principal"),
+        ("{team: nobody}", "which has to have one principal"),
+        ("{principal: acme, scopes: [everything]}", "scope"),
+        ("{principal: acme, may: [read]}", "may"),
+    ],
+)
+def test_a_group_that_means_nothing_is_a_mistake_of_the_policy(group: str, why: str):
+    with pytest.raises(PolicyError, match=why):
+        load_policy(PEOPLE_FILE.replace("{principal: acme}", group), "policy")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.assurance.scores import Event
+from qwed.assurance.scores import ScoreEvent
 from qwed.ect.claims import Claims
 
 ERROR: Final = "atd:error"
@@ -53,21 +53,21 @@ class Accusation(msgspec.Struct, frozen=True, gc=False):
     """`task` is the accused's own token, or the observer's request that was to be answered."""
 
     peer: str
-    event: Event
+    event: ScoreEvent
     task: str
 
 
-def event_of(claims: Claims, observer: str) -> Event:
+def event_of(claims: Claims, observer: str) -> ScoreEvent:
     """The most specific row of the table holds."""
     if claims.exec_act == ROLLBACK_REQUEST:
-        return Event.ROLLBACK_TRIGGERED
+        return ScoreEvent.ROLLBACK_TRIGGERED
     kind = claims.ext.get(ERROR_TYPE)
     if kind == "constraint_violation":
-        return Event.POLICY_VIOLATION
+        return ScoreEvent.POLICY_VIOLATION
     # That nothing came is known only to whoever waited.
     if kind == "timeout" and claims.iss == observer:
-        return Event.TASK_TIMEOUT
-    return Event.TASK_FAILURE
+        return ScoreEvent.TASK_TIMEOUT
+    return ScoreEvent.TASK_FAILURE
 
 
 def accusations(

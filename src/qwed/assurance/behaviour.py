@@ -41,7 +41,7 @@ OF_ANY_AGENT: Final = frozenset({CHECKPOINT, ERROR, ROLLBACK_REQUEST, TRUST_ASSE
 OF_AUTHORITIES: Final = frozenset({COMPLIANCE_CHECK, SPEC_UPDATE, HITL_DECISION})
 
 
-class Rule(enum.StrEnum):
+class BehaviourRule(enum.StrEnum):
     ALLOWED_ACTIONS = "allowed_actions"
     MAX_ACTIONS_PER_MINUTE = "max_actions_per_minute"
     REQUIRE_CHECKPOINT_BEFORE = "require_checkpoint_before"
@@ -49,7 +49,7 @@ class Rule(enum.StrEnum):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    rule: Rule
+    rule: BehaviourRule
     jti: str
     detail: str
 
@@ -84,21 +84,24 @@ class Monitor:
             for rule, detail in self._violations(claims, received_ms)
         )
 
-    def _violations(self, claims: Claims, received_ms: int) -> Iterator[tuple[Rule, str]]:
+    def _violations(self, claims: Claims, received_ms: int) -> Iterator[tuple[BehaviourRule, str]]:
         action = claims.exec_act
         if action == CHECKPOINT:
             self._checkpoint(claims)
         is_work = action not in OF_ANY_AGENT and not (action in OF_AUTHORITIES and self._is_authority)
         if is_work and action not in self._allowed:
-            yield Rule.ALLOWED_ACTIONS, f"{action!r} is not among the allowed actions"
+            yield BehaviourRule.ALLOWED_ACTIONS, f"{action!r} is not among the allowed actions"
         if is_work and self._rate is not None and (passed := self._rate.passed(claims.iat, received_ms)):
-            yield Rule.MAX_ACTIONS_PER_MINUTE, f"more than {self._rate.limit} in a minute by {passed}"
+            yield (
+                BehaviourRule.MAX_ACTIONS_PER_MINUTE,
+                f"more than {self._rate.limit} in a minute by {passed}",
+            )
         if action in self._gated and not self._has_checkpoint(claims):
-            yield Rule.REQUIRE_CHECKPOINT_BEFORE, f"no checkpoint of its own before {action!r}"
+            yield BehaviourRule.REQUIRE_CHECKPOINT_BEFORE, f"no checkpoint of its own before {action!r}"
         if self._forbidden is not None:
             for target in _targets(claims.ext):
                 if not isinstance(target, str) or self._forbidden.fullmatch(target):
-                    yield Rule.FORBIDDEN_TARGETS, f"{target!r} is forbidden, or no text"
+                    yield BehaviourRule.FORBIDDEN_TARGETS, f"{target!r} is forbidden, or no text"
 
     def _checkpoint(self, claims: Claims) -> None:
         self._checkpoints[claims.wid] = claims.jti, claims.iat

@@ -17,7 +17,7 @@ HOUR_SECONDS: Final = 3_600
 OBSERVERS_BYTES: Final = 512
 
 
-class Status(enum.StrEnum):
+class ComplianceStatus(enum.StrEnum):
     PASSING = "passing"
     FAILING = "failing"
     #: Nothing was seen, so nothing can be said.
@@ -27,7 +27,7 @@ class Status(enum.StrEnum):
 class ComplianceCheck(msgspec.Struct, frozen=True):
     """`par` and `ext` of an `apae:compliance_check`."""
 
-    status: Status
+    status: ComplianceStatus
     par: tuple[str, ...]
     ext: dict[str, Any]
 
@@ -68,7 +68,13 @@ class Watch:
         violations, self._open = self._open, []
         is_seen, self._is_seen = self._is_seen, False
         start, self._since = self._since, now
-        status = Status.FAILING if violations else Status.PASSING if is_seen else Status.UNKNOWN
+        status = (
+            ComplianceStatus.FAILING
+            if violations
+            else ComplianceStatus.PASSING
+            if is_seen
+            else ComplianceStatus.UNKNOWN
+        )
         common = {
             "apae.subject": self.spec.agent_id,
             "apae.compliance_status": status.value,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.assurance.scores import Confidence, Event
+from qwed.assurance.scores import Confidence, ScoreEvent
 from qwed.domain.policy import plain_amount
 
 #: All that somebody below a threshold is told.
@@ -20,11 +20,11 @@ class Thresholds(msgspec.Struct, frozen=True):
     min_confidence: Confidence | None = None
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class ScoreMove(msgspec.Struct, frozen=True, gc=False):
     """One move of one score, and the token behind it. `revokes`: this move took it below the floor."""
 
     peer: str
-    event: Event
+    event: ScoreEvent
     evidence: str | None
     before: Decimal
     after: Decimal
@@ -42,7 +42,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         }
 
 
-class Statement(msgspec.Struct, frozen=True):
+class TrustStatement(msgspec.Struct, frozen=True):
     """An assertion to be signed: `par` is what it passes on, and it may not outlive `until`."""
 
     par: tuple[str, ...]
@@ -58,7 +58,7 @@ class BestWord(msgspec.Struct, frozen=True):
     worth: Decimal
 
 
-class Explanation(msgspec.Struct, frozen=True):
+class ScoreExplanation(msgspec.Struct, frozen=True):
     """`stored` is the score after the last change, `own` what time made of it, `score` what counts."""
 
     observer: str
@@ -71,7 +71,7 @@ class Explanation(msgspec.Struct, frozen=True):
     is_revoked: bool
     pending: int
     word: BestWord | None
-    changes: tuple[Change, ...]
+    changes: tuple[ScoreMove, ...]
 
     def to_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {

@@ -6,7 +6,7 @@ from decimal import Decimal
 import msgspec
 
 from qwed.assurance.explanations import Thresholds
-from qwed.assurance.profiles import Mechanism, Setting, problems, settle, warnings
+from qwed.assurance.profiles import Mechanism, MechanismSetting, problems, settle, warnings
 from qwed.assurance.scores import Confidence, ScoreRules
 from qwed.domain.policy import AssuranceRules, Policy, Profile
 from qwed.domain.trust import TrustLevel
@@ -16,7 +16,7 @@ class InForce(msgspec.Struct, frozen=True):
     """One profile as this deployment gives it."""
 
     profile: Profile
-    settings: tuple[Setting, ...]
+    settings: tuple[MechanismSetting, ...]
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -51,46 +51,46 @@ class Gates(enum.StrEnum):
     MANDATORY = "mandatory"
 
 
-class Cell(msgspec.Struct, frozen=True):
+class ProfileCell(msgspec.Struct, frozen=True):
     """One cell of the table: what it says, and how strictly that is meant."""
 
     says: str
     need: Need
 
 
-def _plain(need: Need) -> Cell:
-    return Cell(need.value, need)
+def _plain(need: Need) -> ProfileCell:
+    return ProfileCell(need.value, need)
 
 
 _OFF, _OPTIONAL, _RECOMMENDED, _REQUIRED = map(_plain, Need)
 
-TABLE: Final[Mapping[Profile, Mapping[Mechanism, Cell]]] = {
+TABLE: Final[Mapping[Profile, Mapping[Mechanism, ProfileCell]]] = {
     Profile.RELAXED: {
-        Mechanism.ECT_LEVEL: Cell(Level.L1.name, Need.REQUIRED),
+        Mechanism.ECT_LEVEL: ProfileCell(Level.L1.name, Need.REQUIRED),
         Mechanism.TRUST_SCORING: _OPTIONAL,
         Mechanism.TRUST_THRESHOLDS: _OPTIONAL,
-        Mechanism.BEHAVIOUR: Cell(Behaviour.OFF, Need.OFF),
-        Mechanism.HITL: Cell(Gates.OPTIONAL, Need.OPTIONAL),
+        Mechanism.BEHAVIOUR: ProfileCell(Behaviour.OFF, Need.OFF),
+        Mechanism.HITL: ProfileCell(Gates.OPTIONAL, Need.OPTIONAL),
         Mechanism.PROVENANCE: _OFF,
         Mechanism.CHECKPOINTS: _RECOMMENDED,
         Mechanism.LEDGER: _OPTIONAL,
     },
     Profile.STANDARD: {
-        Mechanism.ECT_LEVEL: Cell(Level.L2.name, Need.REQUIRED),
+        Mechanism.ECT_LEVEL: ProfileCell(Level.L2.name, Need.REQUIRED),
         Mechanism.TRUST_SCORING: _RECOMMENDED,
         Mechanism.TRUST_THRESHOLDS: _RECOMMENDED,
-        Mechanism.BEHAVIOUR: Cell(Behaviour.PERIODIC, Need.REQUIRED),
-        Mechanism.HITL: Cell(Gates.CRITICAL_PATHS, Need.REQUIRED),
+        Mechanism.BEHAVIOUR: ProfileCell(Behaviour.PERIODIC, Need.REQUIRED),
+        Mechanism.HITL: ProfileCell(Gates.CRITICAL_PATHS, Need.REQUIRED),
         Mechanism.PROVENANCE: _OPTIONAL,
         Mechanism.CHECKPOINTS: _REQUIRED,
         Mechanism.LEDGER: _OPTIONAL,
     },
     Profile.REGULATED: {
-        Mechanism.ECT_LEVEL: Cell(Level.L3.name, Need.REQUIRED),
+        Mechanism.ECT_LEVEL: ProfileCell(Level.L3.name, Need.REQUIRED),
         Mechanism.TRUST_SCORING: _REQUIRED,
         Mechanism.TRUST_THRESHOLDS: _REQUIRED,
-        Mechanism.BEHAVIOUR: Cell(Behaviour.CONTINUOUS, Need.REQUIRED),
-        Mechanism.HITL: Cell(Gates.MANDATORY, Need.REQUIRED),
+        Mechanism.BEHAVIOUR: ProfileCell(Behaviour.CONTINUOUS, Need.REQUIRED),
+        Mechanism.HITL: ProfileCell(Gates.MANDATORY, Need.REQUIRED),
         Mechanism.PROVENANCE: _REQUIRED,
         Mechanism.CHECKPOINTS: _REQUIRED,
         Mechanism.LEDGER: _REQUIRED,
@@ -103,7 +103,7 @@ class UnknownProfile(ValueError):
     """A profile nobody knows is denied, never taken for a weaker one."""
 
 
-class Source(enum.StrEnum):
+class SettingSource(enum.StrEnum):
     DEPLOYMENT = "deployment"
     WORKFLOW = "workflow"
     NODE = "node"
@@ -113,7 +113,7 @@ class Effective(msgspec.Struct, frozen=True):
     """The strictest profile, and who asked for it."""
 
     profile: Profile
-    source: Source
+    source: SettingSource
 
 
 def profile_named(name: object) -> Profile:
@@ -125,18 +125,18 @@ def profile_named(name: object) -> Profile:
 
 def effective(deployment: Profile, workflow: Profile | None = None, node: Profile | None = None) -> Effective:
     """A workflow or a node can raise the profile, never lower it."""
-    strictest = Effective(deployment, Source.DEPLOYMENT)
-    for profile, source in ((workflow, Source.WORKFLOW), (node, Source.NODE)):
+    strictest = Effective(deployment, SettingSource.DEPLOYMENT)
+    for profile, source in ((workflow, SettingSource.WORKFLOW), (node, SettingSource.NODE)):
         if profile is not None and _STRICTNESS.index(profile) > _STRICTNESS.index(strictest.profile):
             strictest = Effective(profile, source)
     return strictest
 
 
-class Setting(msgspec.Struct, frozen=True):
+class MechanismSetting(msgspec.Struct, frozen=True):
     """One mechanism as it is in force. `problem` stops the start, `warning` is logged."""
 
     mechanism: Mechanism
-    cell: Cell
+    cell: ProfileCell
     is_on: bool
     why: str
     problem: str | None = None
@@ -145,7 +145,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 def settle(
     profile: Profile, switches: Mapping[Mechanism, bool], available: Mapping[Mechanism, str | None]
-) -> tuple[Setting, ...]:
+) -> tuple[MechanismSetting, ...]:
     """What is in force under a profile. `switches` are an operator's own choices; `available` says of a
     mechanism what it lacks (None: nothing)."""
     return tuple(
@@ -155,8 +155,8 @@ def settle(
 
 
 def _setting(
-    profile: Profile, mechanism: Mechanism, cell: Cell, switch: bool | None, lacks: str | None
-) -> Setting:
+    profile: Profile, mechanism: Mechanism, cell: ProfileCell, switch: bool | None, lacks: str | None
+) -> MechanismSetting:
     is_on = cell.need.is_on_by_default if switch is None else switch
     why = f"{cell.need} in {profile}" if switch is None else f"turned {'on' if switch else 'off'}"
     problem = warning = None
@@ -166,14 +166,14 @@ def _setting(
         problem = f"{mechanism} is {cell.need} in {profile} and cannot work: {lacks}"
     elif cell.need is Need.RECOMMENDED and not is_on:
         warning = f"{mechanism} is recommended in {profile} and turned off"
-    return Setting(mechanism, cell, is_on, why, problem, warning)
+    return MechanismSetting(mechanism, cell, is_on, why, problem, warning)
 
 
-def problems(settings: Iterable[Setting]) -> tuple[str, ...]:
+def problems(settings: Iterable[MechanismSetting]) -> tuple[str, ...]:
     return tuple(setting.problem for setting in settings if setting.problem is not None)
 
 
-def warnings(settings: Iterable[Setting]) -> tuple[str, ...]:
+def warnings(settings: Iterable[MechanismSetting]) -> tuple[str, ...]:
     return tuple(setting.warning for setting in settings if setting.warning is not None)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.ect.claims import Claims
-from qwed.ect.dag import MAX_ANCESTORS, Ancestors, Node, ancestors
+from qwed.ect.dag import MAX_ANCESTORS, Ancestors, TokenNode, ancestors
 from qwed.ect.tokens import Level, hash_bytes
 
 SOURCE: Final = "apae.data_source"
@@ -33,7 +33,7 @@ class Lineage(msgspec.Struct, frozen=True, omit_defaults=True):
     unreadable: tuple[str, ...] = ()
 
 
-class Work(Node, frozen=True, gc=False, kw_only=True):
+class Work(TokenNode, frozen=True, gc=False, kw_only=True):
     """A node of the graph, with who did what. `outcome` is None where nobody reported one."""
 
     iss: str
@@ -103,7 +103,7 @@ class Toucher(msgspec.Struct, frozen=True):
     actions: tuple[str, ...]
 
 
-class Step(msgspec.Struct, frozen=True):
+class ProvenanceStep(msgspec.Struct, frozen=True):
     jti: str
     agent: str
     action: str
@@ -168,10 +168,10 @@ def who(jti: str, find: FindWork, bound: int = MAX_ANCESTORS) -> tuple[Toucher, 
     return tuple(sorted(touchers, key=lambda toucher: toucher.first))
 
 
-def transformed(jti: str, find: FindWork, bound: int = MAX_ANCESTORS) -> tuple[Step, ...]:
+def transformed(jti: str, find: FindWork, bound: int = MAX_ANCESTORS) -> tuple[ProvenanceStep, ...]:
     """Every step that says something about its data, in the order of the graph."""
     return tuple(
-        Step(work.jti, work.iss, work.exec_act, work.iat, work.lineage)
+        ProvenanceStep(work.jti, work.iss, work.exec_act, work.iat, work.lineage)
         for work in chain(jti, find, bound)[0]
         if work.lineage != _NO_LINEAGE
     )

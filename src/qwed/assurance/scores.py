@@ -21,7 +21,7 @@ ZERO_TRUST: Final = Decimal("0.1")
 _EXACT: Final = Context(prec=PLACES, Emin=-1, rounding=ROUND_DOWN, traps=[])
 
 
-class Event(enum.StrEnum):
+class ScoreEvent(enum.StrEnum):
     TASK_SUCCESS = "task_success"
     TASK_PARTIAL = "task_partial"
     TASK_FAILURE = "task_failure"
@@ -35,8 +35,8 @@ class Event(enum.StrEnum):
         return self in _POSITIVE
 
 
-_POSITIVE: Final = frozenset({Event.TASK_SUCCESS, Event.TASK_PARTIAL})
-_DOUBLE: Final = frozenset({Event.POLICY_VIOLATION, Event.ATTESTATION_INVALID})
+_POSITIVE: Final = frozenset({ScoreEvent.TASK_SUCCESS, ScoreEvent.TASK_PARTIAL})
+_DOUBLE: Final = frozenset({ScoreEvent.POLICY_VIOLATION, ScoreEvent.ATTESTATION_INVALID})
 
 
 class InvalidScore(ValueError):
@@ -82,20 +82,20 @@ class ScoreRules(msgspec.Struct, frozen=True, dict=True):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is not negative, {getattr(self, name)} is")
         self.__dict__["_gains"] = {
-            Event.TASK_SUCCESS: self.alpha,
-            Event.TASK_PARTIAL: _EXACT.multiply(self.alpha, HALF),
+            ScoreEvent.TASK_SUCCESS: self.alpha,
+            ScoreEvent.TASK_PARTIAL: _EXACT.multiply(self.alpha, HALF),
         }
         square = _EXACT.multiply(self.beta, self.beta)
         self.__dict__["_factors"] = {
-            event: square if event in _DOUBLE else self.beta for event in Event if not event.is_positive
+            event: square if event in _DOUBLE else self.beta for event in ScoreEvent if not event.is_positive
         }
 
-    def after(self, score: Decimal, event: Event) -> Decimal:
-        gains: Mapping[Event, Decimal] = self.__dict__["_gains"]
+    def after(self, score: Decimal, event: ScoreEvent) -> Decimal:
+        gains: Mapping[ScoreEvent, Decimal] = self.__dict__["_gains"]
         gain = gains.get(event)
         if gain is not None:
             return min(ONE, _EXACT.add(score, gain))
-        factors: Mapping[Event, Decimal] = self.__dict__["_factors"]
+        factors: Mapping[ScoreEvent, Decimal] = self.__dict__["_factors"]
         return _EXACT.multiply(score, factors[event])
 
     def decayed(self, score: Decimal, idle_seconds: int) -> Decimal:

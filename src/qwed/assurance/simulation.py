@@ -26,7 +26,7 @@ _START: Final = 1_800_000_000
 _FLAW_RATES: Final = {"honest": 0.005, "flaky": 0.15}
 
 
-class Kind(enum.StrEnum):
+class SimulatedKind(enum.StrEnum):
     HONEST = "honest"
     FLAKY = "flaky"
     #: Works well until it is given something that matters, and abuses that.
@@ -54,7 +54,7 @@ class Scenario(msgspec.Struct, frozen=True):
 class Fate(msgspec.Struct, frozen=True):
     """One population, told in averages per agent. None where it never happened to any of them."""
 
-    kind: Kind
+    kind: SimulatedKind
     names: int
     good_tasks: float
     gained: float
@@ -65,15 +65,15 @@ class Fate(msgspec.Struct, frozen=True):
     revoked_share: float
 
 
-class Result(msgspec.Struct, frozen=True):
+class SimulationResult(msgspec.Struct, frozen=True):
     fates: tuple[Fate, ...]
     #: Per population, at the end of each day: the mean score, and what was gained by abuse so far.
-    scores: Mapping[Kind, tuple[float, ...]]
-    gains: Mapping[Kind, tuple[float, ...]]
+    scores: Mapping[SimulatedKind, tuple[float, ...]]
+    gains: Mapping[SimulatedKind, tuple[float, ...]]
 
 
 class _Agent(msgspec.Struct):
-    kind: Kind
+    kind: SimulatedKind
     number: int
     name: str
     names: int = 1
@@ -88,7 +88,7 @@ class _Agent(msgspec.Struct):
     was_revoked: bool = False
 
 
-def simulate(scenario: Scenario) -> Result:
+def simulate(scenario: Scenario) -> SimulationResult:
     return _World(scenario).run()
 
 
@@ -101,26 +101,26 @@ class _World:
         self._table = TrustTable(OBSERVER, scenario.rules, clock=lambda: self._now)
         self._agents = [
             _Agent(kind, number, f"spiffe://simulation.example/{kind}/{number}")
-            for kind in Kind
+            for kind in SimulatedKind
             for number in range(scenario.agents)
         ]
         self._serial = 0
 
-    def run(self) -> Result:
-        scores: dict[Kind, list[float]] = {kind: [] for kind in Kind}
-        gains: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+    def run(self) -> SimulationResult:
+        scores: dict[SimulatedKind, list[float]] = {kind: [] for kind in SimulatedKind}
+        gains: dict[SimulatedKind, list[float]] = {kind: [] for kind in SimulatedKind}
         for day in range(self._scenario.weeks * 7):
             for agent, at in self._day(_START + day * DAY_SECONDS):
                 self._now = at
                 self._offer(agent)
             self._now = _START + (day + 1) * DAY_SECONDS - 1
             self._praise()
-            for kind in Kind:
+            for kind in SimulatedKind:
                 own = [agent for agent in self._agents if agent.kind is kind]
                 scores[kind].append(statistics.fmean(float(self._table.score(a.name)) for a in own))
                 gains[kind].append(statistics.fmean(agent.gained for agent in own))
-        return Result(
-            tuple(self._fate(kind) for kind in Kind),
+        return SimulationResult(
+            tuple(self._fate(kind) for kind in SimulatedKind),
             {kind: tuple(values) for kind, values in scores.items()},
             {kind: tuple(values) for kind, values in gains.items()},
         )
@@ -132,7 +132,7 @@ class _World:
 
     def _offer(self, agent: _Agent) -> None:
         """One task: given if the agent is trusted enough for it."""
-        if agent.kind is Kind.SYBIL and self._table.is_revoked(agent.name):
+        if agent.kind is SimulatedKind.SYBIL and self._table.is_revoked(agent.name):
             agent.names += 1
             agent.name = f"spiffe://simulation.example/sybil/{agent.number}-{agent.names}"
         is_sensitive = self._chance.random() < self._scenario.sensitive_share
@@ -169,11 +169,13 @@ class _World:
 
     @staticmethod
     def _abuses(agent: _Agent, is_sensitive: bool) -> bool:
-        return agent.kind is Kind.SYBIL or (is_sensitive and agent.kind in (Kind.SLEEPER, Kind.COLLUDING))
+        return agent.kind is SimulatedKind.SYBIL or (
+            is_sensitive and agent.kind in (SimulatedKind.SLEEPER, SimulatedKind.COLLUDING)
+        )
 
     def _praise(self) -> None:
         """Whoever is in league says the best of the next one."""
-        for kind in (Kind.COLLUDING, Kind.SYBIL):
+        for kind in (SimulatedKind.COLLUDING, SimulatedKind.SYBIL):
             ring = [agent for agent in self._agents if agent.kind is kind]
             for agent, other in zip(ring, ring[1:] + ring[:1], strict=True):
                 if agent is not other:
@@ -194,7 +196,7 @@ class _World:
         self._table.observe(claims, at=self._now)
         return claims
 
-    def _fate(self, kind: Kind) -> Fate:
+    def _fate(self, kind: SimulatedKind) -> Fate:
         own = [agent for agent in self._agents if agent.kind is kind]
 
         def mean(read: Callable[[_Agent], float]) -> float:

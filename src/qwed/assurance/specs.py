@@ -33,7 +33,7 @@ class Frequency(enum.StrEnum):
     PERIODIC = "periodic"
 
 
-class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SpecConstraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_actions_per_minute: int | None = None
     forbidden_targets: tuple[str, ...] = ()
     require_checkpoint_before: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class BehaviourSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     spec_version: str
     agent_id: str
     allowed_actions: tuple[str, ...]
-    constraints: Constraints = Constraints()
+    constraints: SpecConstraints = SpecConstraints()
     verification_frequency: Frequency = Frequency.CONTINUOUS
 
     @property

@@ -32,8 +32,8 @@ from qwed.assurance.assertions import (
     body_of,
     read_assertion,
 )
-from qwed.assurance.explanations import BestWord, Change, Explanation, Statement, Thresholds
-from qwed.assurance.scores import Confidence, Event, ScoreRules, as_score
+from qwed.assurance.explanations import BestWord, ScoreExplanation, ScoreMove, Thresholds, TrustStatement
+from qwed.assurance.scores import Confidence, ScoreEvent, ScoreRules, as_score
 from qwed.assurance.trust_memory import InProcess, Task, TrustMemory
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import Level
@@ -44,10 +44,10 @@ RESULT: Final = "apae.result"
 #: What a gateway's own token says it decided; only what was let through can be answered.
 DECISION: Final = "qwed.decision"
 _LETS_ACT: Final = ("APPROVED", "CORRECTED")
-_RESULTS: Final = {"success": Event.TASK_SUCCESS, "partial": Event.TASK_PARTIAL}
+_RESULTS: Final = {"success": ScoreEvent.TASK_SUCCESS, "partial": ScoreEvent.TASK_PARTIAL}
 #: Beside events, which count once per task (the two ways to succeed are one): evidence counts once, and a
 #: spoilt task succeeds no more.
-_SUCCESS: Final = Event.TASK_SUCCESS.value
+_SUCCESS: Final = ScoreEvent.TASK_SUCCESS.value
 _EVIDENCE: Final = "evidence"
 _SPOILT: Final = "spoilt"
 
@@ -60,7 +60,7 @@ class _Pending(msgspec.Struct, frozen=True, gc=False):
     """A success on probation: it counts at `due`, unless the task is found wanting before."""
 
     due: int
-    event: Event
+    event: ScoreEvent
     evidence: str
     task: str
 
@@ -68,7 +68,7 @@ class _Pending(msgspec.Struct, frozen=True, gc=False):
 class _Peer(msgspec.Struct):
     score: Decimal
     at: int
-    changes: deque[Change]
+    changes: deque[ScoreMove]
     interactions: int = 0
     is_revoked: bool = False
     #: By the time they are due.
@@ -89,7 +89,7 @@ class TrustTable:
         verifiers: Collection[str] = (),
         directory: Directory | None = None,
         clock: Callable[[], int] = _system_seconds,
-        journal: Callable[[Change], None] | None = None,
+        journal: Callable[[ScoreMove], None] | None = None,
         memory: TrustMemory | None = None,
         kept_changes: int | None = None,
     ) -> None:
@@ -131,11 +131,11 @@ class TrustTable:
         wanted = thresholds.min_confidence
         return is_trusted and (wanted is None or self.confidence(peer, at) >= wanted)
 
-    def explain(self, peer: str, now: int | None = None) -> Explanation:
+    def explain(self, peer: str, now: int | None = None) -> ScoreExplanation:
         at = self._at(now)
         known = self._peers.get(peer)
         own, interactions = self._own(peer, at)
-        return Explanation(
+        return ScoreExplanation(
             observer=self.observer,
             peer=peer,
             score=self.score(peer, at),
@@ -176,17 +176,17 @@ class TrustTable:
 
     # Saying
 
-    def assertion(self, peer: str, now: int | None = None) -> Statement | None:
+    def assertion(self, peer: str, now: int | None = None) -> TrustStatement | None:
         """What we can say to others: our own experience, else the best word that may be passed on."""
         at = self._at(now)
         own, interactions = self._own(peer, at)
         if interactions:
-            return Statement((), body_of(peer, own, interactions))
+            return TrustStatement((), body_of(peer, own, interactions))
         best = self._best_word(peer, at)
         heard = self._heard[best.jti] if best else None
         if best is None or heard is None or heard.hops + 1 > self.rules.max_hops:
             return None
-        return Statement(
+        return TrustStatement(
             (heard.jti,), body_of(peer, best.worth, heard.interactions, heard.hops + 1), heard.exp
         )
 
@@ -200,17 +200,17 @@ class TrustTable:
     def apply(
         self,
         peer: str,
-        event: Event | str,
+        event: ScoreEvent | str,
         *,
         evidence: str | None = None,
         task: str | None = None,
         at: int | None = None,
-    ) -> Change | None:
+    ) -> ScoreMove | None:
         """The observer's own finding, at once. None where the evidence or the task counted already.
 
         Raises `ValueError` for an event that does not exist.
         """
-        kind = Event(event)
+        kind = ScoreEvent(event)
         moment = self._advance(self._at(at))
         known = self._peer(peer)
         self._settle(peer, known, moment)
@@ -218,7 +218,7 @@ class TrustTable:
             return None
         return self._count(peer, known, kind, evidence, task, moment)
 
-    def observe(self, claims: Claims, *, at: int, level: Level = Level.L2) -> tuple[Change, ...]:
+    def observe(self, claims: Claims, *, at: int, level: Level = Level.L2) -> tuple[ScoreMove, ...]:
         """A verified token, received at that time: what it changed. Unsigned ones change nothing."""
         if level < Level.L2 or self._memory.seen(claims.jti) is not None:
             return ()
@@ -234,7 +234,9 @@ class TrustTable:
             return tuple(self._work(claims, moment))
         return ()
 
-    def report(self, peer: str, event: Event, task: str, evidence: str, *, at: int) -> tuple[Change, ...]:
+    def report(
+        self, peer: str, event: ScoreEvent, task: str, evidence: str, *, at: int
+    ) -> tuple[ScoreMove, ...]:
         """What somebody entitled to say so reports of a task of the observer's: a success settles first."""
         moment = self._advance(at)
         known = self._peer(peer)
@@ -249,16 +251,16 @@ class TrustTable:
             changes += self._settle(peer, known, moment)
         return tuple(changes)
 
-    def observe_invalid(self, delivered_by: str | None, token_hash: str, *, at: int) -> Change | None:
+    def observe_invalid(self, delivered_by: str | None, token_hash: str, *, at: int) -> ScoreMove | None:
         """A signature that is wrong is charged to whoever delivered it, if that is known, never to `iss`."""
         if delivered_by is None or delivered_by == self.observer:
             return None
-        return self.apply(delivered_by, Event.ATTESTATION_INVALID, evidence=token_hash, at=at)
+        return self.apply(delivered_by, ScoreEvent.ATTESTATION_INVALID, evidence=token_hash, at=at)
 
-    def settle(self, now: int | None = None) -> tuple[Change, ...]:
+    def settle(self, now: int | None = None) -> tuple[ScoreMove, ...]:
         """Write down what has settled by now."""
         moment = self._advance(self._at(now))
-        settled: list[Change] = []
+        settled: list[ScoreMove] = []
         while self._due and self._due[0][0] <= moment:
             _, peer = self._due.popleft()
             known = self._peers[peer]
@@ -274,7 +276,7 @@ class TrustTable:
         known.is_revoked = False
         return True
 
-    def _work(self, claims: Claims, at: int) -> Iterator[Change]:
+    def _work(self, claims: Claims, at: int) -> Iterator[ScoreMove]:
         if claims.iss == self.observer:
             if claims.ext.get(DECISION, "APPROVED") in _LETS_ACT:
                 self._memory.keep_task(claims.jti, Task(at))
@@ -303,7 +305,7 @@ class TrustTable:
                 return jti, task
         return None
 
-    def _await(self, peer: str, known: _Peer, event: Event, evidence: str, task: str) -> None:
+    def _await(self, peer: str, known: _Peer, event: ScoreEvent, evidence: str, task: str) -> None:
         due = self._latest + self.rules.settle_seconds
         known.pending.append(_Pending(due, event, evidence, task))
         self._due.append((due, peer))
@@ -311,7 +313,7 @@ class TrustTable:
     def _is_spoilt(self, peer: str, task: str) -> bool:
         return self._memory.has_counted((peer, _SPOILT, task))
 
-    def _accuse(self, claims: Claims, at: int) -> Iterator[Change]:
+    def _accuse(self, claims: Claims, at: int) -> Iterator[ScoreMove]:
         for accusation in accusations(claims, self.observer, self._verifiers, self._memory.seen):
             if accusation.peer == self.observer or not self._holds(accusation, at):
                 continue
@@ -324,7 +326,7 @@ class TrustTable:
                 if change is not None:
                     yield change
 
-    def _punish(self, claims: Claims, at: int) -> Iterator[Change]:
+    def _punish(self, claims: Claims, at: int) -> Iterator[ScoreMove]:
         """Each token that a verifier found in violation costs once, however many checks report it."""
         if claims.iss != self.observer and claims.iss not in self._verifiers:
             return
@@ -334,20 +336,20 @@ class TrustTable:
                 continue
             known = self._peer(work.iss)
             yield from self._settle(work.iss, known, at)
-            change = self._count(work.iss, known, Event.POLICY_VIOLATION, claims.jti, offender, at)
+            change = self._count(work.iss, known, ScoreEvent.POLICY_VIOLATION, claims.jti, offender, at)
             if change is not None:
                 yield change
 
     def _holds(self, accusation: Accusation, at: int) -> bool:
         """A time-out holds only for a task of the observer's that is overdue and unanswered."""
-        if accusation.event is not Event.TASK_TIMEOUT:
+        if accusation.event is not ScoreEvent.TASK_TIMEOUT:
             return True
         task = self._memory.task(accusation.task)
         return task is not None and task.answered_by is None and at - task.at >= self.rules.timeout_seconds
 
     def _count(
-        self, peer: str, known: _Peer, event: Event, evidence: str | None, task: str | None, at: int
-    ) -> Change | None:
+        self, peer: str, known: _Peer, event: ScoreEvent, evidence: str | None, task: str | None, at: int
+    ) -> ScoreMove | None:
         """Each (task, event) once; the two ways to succeed are one; a negative spoils the task."""
         memory = self._memory
         if task is not None:
@@ -363,7 +365,7 @@ class TrustTable:
             memory.count((peer, _EVIDENCE, evidence))
         return self._write(peer, known, event, evidence, at)
 
-    def _settle(self, peer: str, known: _Peer, now: int) -> list[Change]:
+    def _settle(self, peer: str, known: _Peer, now: int) -> list[ScoreMove]:
         settled = []
         while known.pending and known.pending[0].due <= now:
             item = known.pending.popleft()
@@ -372,13 +374,13 @@ class TrustTable:
                 settled.append(change)
         return settled
 
-    def _write(self, peer: str, known: _Peer, event: Event, evidence: str | None, at: int) -> Change:
+    def _write(self, peer: str, known: _Peer, event: ScoreEvent, evidence: str | None, at: int) -> ScoreMove:
         before = self.rules.decayed(known.score, at - known.at)
         known.score, known.at = self.rules.after(before, event), at
         known.interactions += 1
         revokes = known.score < self.rules.floor and not known.is_revoked and not event.is_positive
         known.is_revoked = known.is_revoked or revokes
-        change = Change(peer, event, evidence, before, known.score, at, revokes)
+        change = ScoreMove(peer, event, evidence, before, known.score, at, revokes)
         known.changes.append(change)
         if self._journal is not None:
             self._journal(change)
@@ -419,7 +421,7 @@ class TrustTable:
     def _peer(self, peer: str) -> _Peer:
         known = self._peers.get(peer)
         if known is None:
-            changes: deque[Change] = deque(maxlen=self._kept_changes)
+            changes: deque[ScoreMove] = deque(maxlen=self._kept_changes)
             known = self._peers[peer] = _Peer(self.rules.initial, self._latest, changes)
         return known
 

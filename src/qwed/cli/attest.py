@@ -4,7 +4,8 @@ import time
 
 import click
 
-from qwed.cli.ect import CannotRun, read_jwks, token_text
+from qwed.cli.ect import read_jwks, token_text
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect import InvalidToken

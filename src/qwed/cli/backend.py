@@ -47,6 +47,7 @@ class Backend(Protocol):
     def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]: ...
     def replay_trust(self) -> dict[str, Any]: ...
     def provenance(self, jti: str, question: str) -> dict[str, Any]: ...
+    def origins(self, conversation_id: str, value: str) -> dict[str, Any]: ...
     def keys(self) -> dict[str, Any]: ...
     def create_key(self, **key: Any) -> dict[str, Any]: ...
     def revoke_key(self, key_id: str) -> dict[str, Any]: ...
@@ -60,6 +61,22 @@ class Backend(Protocol):
     def get_approval(self, approval_id: str) -> dict[str, Any]: ...
     def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
     def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
+    def policy(self) -> dict[str, Any]: ...
+    def apply_policy(self, text: str, reason: str) -> dict[str, Any]: ...
+    def reload_policy(self, reason: str) -> dict[str, Any]: ...
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]: ...
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]: ...
+    def policy_version(self, version: int) -> dict[str, Any]: ...
+    def backtest_policy(
+        self,
+        text: str,
+        *,
+        since: str | None,
+        agent_id: str | None,
+        progress: Callable[[int, int], None],
+    ) -> dict[str, Any]: ...
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]: ...
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]: ...
     def verify_action(
         self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]: ...
@@ -155,6 +172,9 @@ class HttpBackend:
     def provenance(self, jti: str, question: str) -> dict[str, Any]:
         return self._call("GET", f"/provenance/{quote(jti, safe='')}/{question}")
 
+    def origins(self, conversation_id: str, value: str) -> dict[str, Any]:
+        return self._call("POST", "/origins", json={"conversation_id": conversation_id, "value": value})
+
     def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
         body = {"to_level": to_level, "reason": reason}
         return self._call("POST", f"/agents/{agent_id}/trust", json=body)
@@ -191,6 +211,50 @@ class HttpBackend:
 
     def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
         return self._call("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry")
+
+    def policy(self) -> dict[str, Any]:
+        return self._call("GET", "/policy")
+
+    def apply_policy(self, text: str, reason: str) -> dict[str, Any]:
+        return self._call("PUT", "/policy", json={"text": text, "reason": reason})
+
+    def reload_policy(self, reason: str) -> dict[str, Any]:
+        return self._call("POST", "/policy/reload", json={"reason": reason})
+
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]:
+        return self._call("POST", "/policy/rollback", json={"version": version, "reason": reason})
+
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
+        query = {"limit": limit} | ({"before": before} if before else {})
+        return self._call("GET", "/policy/history", params=query)
+
+    def policy_version(self, version: int) -> dict[str, Any]:
+        return self._call("GET", f"/policy/versions/{version}")
+
+    def backtest_policy(
+        self,
+        text: str,
+        *,
+        since: str | None,
+        agent_id: str | None,
+        progress: Callable[[int, int], None],
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {"text": text, "since": since, "agent_id": agent_id}
+        report, after = {}, 0
+        while after is not None:
+            report = self._call(
+                "POST", "/policy/backtest", json={**body, "after": after}, timeout=REPORT_SECONDS
+            )
+            after, total = report.pop("next"), report.pop("total")
+            progress(total if after is None else after, total)
+        report.pop("policy_version")
+        return report
+
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+        return self._call("POST", "/stop", json={"scope": scope, "name": name, "reason": reason})
+
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+        return self._call("POST", "/resume", json={"scope": scope, "name": name, "reason": reason})
 
     def verify_action(
         self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None

@@ -29,7 +29,7 @@ _MARKS = {OK: ("✓", "green"), WARNING: ("!", "yellow"), WRONG: ("✗", "red")}
 _LIBRARIES = ("sqlglot", "z3-solver", "sympy", "google-re2", "tree-sitter", "jsonschema-rs", "cryptography")
 
 
-class Finding(msgspec.Struct, frozen=True):
+class DoctorFinding(msgspec.Struct, frozen=True):
     check: str
     state: str
     says: str
@@ -45,7 +45,7 @@ def doctor(trust_startup: bool, database: str | None, as_json: bool) -> int:
     try:
         settings = read_settings(options={"database": database})
     except SettingsError as error:
-        findings = [Finding("settings", WRONG, str(error), "correct or unset the variable")]
+        findings = [DoctorFinding("settings", WRONG, str(error), "correct or unset the variable")]
     else:
         if trust_startup:
             _trust(settings)
@@ -57,7 +57,7 @@ def doctor(trust_startup: bool, database: str | None, as_json: bool) -> int:
     return 1 if any(finding.state == WRONG for finding in findings) else 0
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[DoctorFinding]) -> None:
     click.echo(f"QWED {__version__}")
     for finding in findings:
         mark, colour = _MARKS[finding.state]
@@ -73,16 +73,16 @@ def _trust(settings: Settings) -> None:
     click.echo(f"accepted {len(found) - len(refused)} start-up hook(s) in {file}", err=True)
 
 
-def _python(settings: Settings) -> Iterator[Finding]:
-    yield Finding("python", OK, ".".join(map(str, sys.version_info[:3])))
+def _python(settings: Settings) -> Iterator[DoctorFinding]:
+    yield DoctorFinding("python", OK, ".".join(map(str, sys.version_info[:3])))
 
 
-def _sqlite(settings: Settings) -> Iterator[Finding]:
+def _sqlite(settings: Settings) -> Iterator[DoctorFinding]:
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info >= (3, 51, 3):
-        yield Finding("sqlite", OK, version)
+        yield DoctorFinding("sqlite", OK, version)
     else:
-        yield Finding(
+        yield DoctorFinding(
             "sqlite",
             WARNING,
             f"{version} has the WAL-reset race that 3.51.3 fixed; one gateway process avoids it",
@@ -90,13 +90,15 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _libraries(settings: Settings) -> Iterator[Finding]:
+def _libraries(settings: Settings) -> Iterator[DoctorFinding]:
     missing = [name for name in _LIBRARIES if not _is_installed(name)]
     if missing:
         fix = "pip install 'qwed-gateway[server]'"
-        yield Finding("libraries", WRONG, f"missing {', '.join(missing)}: their engines prove nothing", fix)
+        yield DoctorFinding(
+            "libraries", WRONG, f"missing {', '.join(missing)}: their engines prove nothing", fix
+        )
     else:
-        yield Finding("libraries", OK, "all engines can be loaded")
+        yield DoctorFinding("libraries", OK, "all engines can be loaded")
 
 
 def _is_installed(name: str) -> bool:
@@ -107,19 +109,19 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def _installation(settings: Settings) -> Iterator[Finding]:
+def _installation(settings: Settings) -> Iterator[DoctorFinding]:
     folder = Path(qwed.__file__).parents[1]
     replaced = _replaced_files()
     if intrusion := describe_intrusion(folder):
-        yield Finding("installation", WRONG, intrusion.removesuffix(f": {REMEDY}"), REMEDY)
+        yield DoctorFinding("installation", WRONG, intrusion.removesuffix(f": {REMEDY}"), REMEDY)
     elif not replaced:
-        yield Finding("installation", OK, f"{DISTRIBUTION} {__version__} in {folder}")
+        yield DoctorFinding("installation", OK, f"{DISTRIBUTION} {__version__} in {folder}")
     if replaced:
         some = ", ".join(replaced[:3]) + (f" and {len(replaced) - 3} more" if len(replaced) > 3 else "")
-        yield Finding("installation", WRONG, f"not as it was installed: {some}", REMEDY)
+        yield DoctorFinding("installation", WRONG, f"not as it was installed: {some}", REMEDY)
     for owner in _owners_of_the_command() - {DISTRIBUTION}:
         says = f"the command qwed belongs to {owner}; python -m qwed is always ours"
-        yield Finding("installation", WRONG, says, REMEDY)
+        yield DoctorFinding("installation", WRONG, says, REMEDY)
 
 
 def _replaced_files() -> list[str]:
@@ -146,16 +148,18 @@ def _owners_of_the_command() -> set[str]:
     return {point.dist.name for point in found if point.dist is not None}
 
 
-def _startup(settings: Settings) -> Iterator[Finding]:
+def _startup(settings: Settings) -> Iterator[DoctorFinding]:
     try:
         found = StartupHookGuard(accepted=load_accepted(settings.startup_trust_file)).inspect()
     except (RuntimeError, OSError, ValueError) as error:
-        yield Finding("start-up hooks", WRONG, str(error), "remove the file it names, or make it yours alone")
+        yield DoctorFinding(
+            "start-up hooks", WRONG, str(error), "remove the file it names, or make it yours alone"
+        )
         return
     if not found:
-        yield Finding("start-up hooks", OK, "each one is explained")
+        yield DoctorFinding("start-up hooks", OK, "each one is explained")
     for hook in found:
-        yield Finding(
+        yield DoctorFinding(
             "start-up hooks",
             WRONG,
             f"{hook.path}: {hook.why}",
@@ -163,32 +167,46 @@ def _startup(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _policy(settings: Settings) -> Iterator[Finding]:
+def _policy(settings: Settings) -> Iterator[DoctorFinding]:
     from qwed.bootstrap import read_policy  # noqa: PLC0415 - loads the engines' rules
 
     path = policy_path(settings)
     try:
         policy = read_policy(path)
     except (OSError, ValueError) as error:
-        yield Finding("policy", WRONG, str(error), "correct the file; see 'qwed policy check'")
+        yield DoctorFinding("policy", WRONG, str(error), "correct the file; see 'qwed policy check'")
     else:
-        yield Finding("policy", OK, f"{path or 'built-in'}, {policy.version[:19]}…")
+        yield DoctorFinding("policy", OK, f"{path or 'built-in'}, {policy.version[:19]}…")
 
 
-def _database_server(url: PostgresUrl) -> Iterator[Finding]:
+def _database_server(url: PostgresUrl) -> Iterator[DoctorFinding]:
     from qwed.stores.postgres.schema import schema_version  # noqa: PLC0415 - an extra
 
     try:
         version = asyncio.run(schema_version(url.reveal()))
     except DatabaseUnusable as error:
-        yield Finding("store", WRONG, f"{url}: {error}", "start the server, or correct --database")
+        yield DoctorFinding("store", WRONG, f"{url}: {error}", "start the server, or correct --database")
     else:
-        yield Finding("store", OK, f"{url}, schema version {version}")
+        yield DoctorFinding("store", OK, f"{url}, schema version {version}")
+        yield from _record_keys(url)
 
 
-def _store(settings: Settings) -> Iterator[Finding]:
+def _record_keys(url: PostgresUrl) -> Iterator[DoctorFinding]:
+    """Which keys have to stay where they are."""
+    from qwed.stores.postgres.sealing import named_keys  # noqa: PLC0415 - an extra
+
+    try:
+        named = asyncio.run(named_keys(url.reveal()))
+    except DatabaseUnusable as error:
+        yield DoctorFinding("record keys", WARNING, str(error), "start a gateway on it once")
+    else:
+        told = ", ".join(f"{name} ({rows} rows)" for name, rows in named.items())
+        yield DoctorFinding("record keys", OK, told or "no row names one yet")
+
+
+def _store(settings: Settings) -> Iterator[DoctorFinding]:
     if settings.database == MEMORY:
-        yield Finding("store", WARNING, "in memory: everything is forgotten at the end", "use a file")
+        yield DoctorFinding("store", WARNING, "in memory: everything is forgotten at the end", "use a file")
         return
     if isinstance(settings.database, PostgresUrl):
         yield from _database_server(settings.database)
@@ -196,18 +214,18 @@ def _store(settings: Settings) -> Iterator[Finding]:
     path = Path(settings.database)
     folder = path.absolute().parent
     if not folder.is_dir():
-        yield Finding("store", WRONG, f"there is no directory {folder}", f"mkdir -p {folder}")
+        yield DoctorFinding("store", WRONG, f"there is no directory {folder}", f"mkdir -p {folder}")
     elif not os.access(folder, os.W_OK):
-        yield Finding(
+        yield DoctorFinding(
             "store", WRONG, f"{folder} can't be written", "change its owner or use another --database"
         )
     elif not path.exists():
-        yield Finding("store", OK, f"{path} is made at the first start")
+        yield DoctorFinding("store", OK, f"{path} is made at the first start")
     else:
         yield from _existing_store(path, settings)
 
 
-def _existing_store(path: Path, settings: Settings) -> Iterator[Finding]:
+def _existing_store(path: Path, settings: Settings) -> Iterator[DoctorFinding]:
     from qwed.cli.ledger import deployment_keys  # noqa: PLC0415
     from qwed.ledger.audit import Tampering  # noqa: PLC0415
     from qwed.stores.sqlite.ledger import verify_ledger  # noqa: PLC0415
@@ -215,34 +233,38 @@ def _existing_store(path: Path, settings: Settings) -> Iterator[Finding]:
     try:
         found = verify_ledger(path, deployment_keys(settings, path))
     except click.ClickException as error:
-        yield Finding("ledger", WRONG, error.message, "restore the signing key from a backup")
+        yield DoctorFinding("ledger", WRONG, error.message, "restore the signing key from a backup")
     except sqlite3.Error as error:
-        yield Finding("store", WRONG, f"{path} can't be read as a store: {error}", "use another --database")
+        yield DoctorFinding(
+            "store", WRONG, f"{path} can't be read as a store: {error}", "use another --database"
+        )
     else:
         if isinstance(found, Tampering):
             remedy = "restore the store from a backup; keep this one as evidence"
-            yield Finding("ledger", WRONG, found.says, remedy)
+            yield DoctorFinding("ledger", WRONG, found.says, remedy)
         else:
-            yield Finding("store", OK, f"{path}, {found.audited.head.seq} ledger entries, chain valid")
+            yield DoctorFinding("store", OK, f"{path}, {found.audited.head.seq} ledger entries, chain valid")
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
-        yield Finding("store", WARNING, f"others can read {path} (mode {mode:03o})", f"chmod 600 {path}")
+        yield DoctorFinding(
+            "store", WARNING, f"others can read {path} (mode {mode:03o})", f"chmod 600 {path}"
+        )
 
 
-def _gateway(settings: Settings) -> Iterator[Finding]:
+def _gateway(settings: Settings) -> Iterator[DoctorFinding]:
     address = settings.base_url or f"http://{settings.host}:{settings.port}"
     try:
         answer: Any = httpx2.get(f"{address}/ready", timeout=3).json()
     except (httpx2.HTTPError, ValueError):
-        yield Finding("gateway", WARNING, f"none answers at {address}", "start one: qwed serve")
+        yield DoctorFinding("gateway", WARNING, f"none answers at {address}", "start one: qwed serve")
         return
     if isinstance(answer, dict) and answer.get("ready"):
-        yield Finding("gateway", OK, f"ready at {address}")
+        yield DoctorFinding("gateway", OK, f"ready at {address}")
     else:
-        yield Finding("gateway", WRONG, f"not ready at {address}: {answer}", "see its log")
+        yield DoctorFinding("gateway", WRONG, f"not ready at {address}: {answer}", "see its log")
 
 
-_CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Settings], Iterator[DoctorFinding]], ...] = (
     _python,
     _installation,
     _sqlite,

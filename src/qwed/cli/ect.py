@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.domain.json_text import JsonError, loads
@@ -17,7 +18,7 @@ from qwed.ect import (
     KeyRing,
     KeyUnusable,
     Level,
-    Refused,
+    RefusedToken,
     TokenMemory,
     TrustedKeys,
     Unavailable,
@@ -31,12 +32,6 @@ from qwed.ect.jwk import InvalidKey
 from qwed.settings import environment
 
 _LEVELS = click.Choice([level.name for level in Level])
-
-
-class CannotRun(click.ClickException):
-    """Neither accepted nor refused: the command could not be carried out."""
-
-    exit_code = 2
 
 
 @click.group(cls=CommandGroup)
@@ -103,7 +98,7 @@ def verify(
     return _finish(verifier.verify(token_text(token), now, alongside=parents), as_json)
 
 
-def _finish(answer: Accepted | Refused | Unavailable, as_json: bool) -> int:
+def _finish(answer: Accepted | RefusedToken | Unavailable, as_json: bool) -> int:
     if isinstance(answer, Accepted):
         said: dict[str, Any] = {
             "accepted": True,
@@ -112,7 +107,7 @@ def _finish(answer: Accepted | Refused | Unavailable, as_json: bool) -> int:
             "claims": answer.ect.claims,
         }
         line = f"ACCEPTED  {answer.level.name}  {answer.ect.claims.exec_act!r}  {answer.ect.claims.jti}"
-    elif isinstance(answer, Refused):
+    elif isinstance(answer, RefusedToken):
         said = {"accepted": False, "reason": answer.reason.value, "says": answer.says}
         line = f"REFUSED  {answer.reason.value}: {answer.says}"
     else:

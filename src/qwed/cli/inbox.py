@@ -29,7 +29,7 @@ _VERBS: Final = {"a": "approve", "d": "deny"}
 COLUMN_WIDTHS: Final = {"": 1, "expires in": 10, "risk": 8, "agent": 22}
 
 
-class Order(msgspec.Struct, frozen=True):
+class InboxAnswer(msgspec.Struct, frozen=True):
     """What a person decided, of which approval: the one they saw, whatever arrived meanwhile."""
 
     verb: str
@@ -41,7 +41,7 @@ class Inbox(msgspec.Struct, frozen=True):
 
     waiting: tuple[Approval, ...] = ()
     chosen: str | None = None
-    asking: Order | None = None
+    asking: InboxAnswer | None = None
     said: str = ""
     has_more: bool = False
     is_over: bool = False
@@ -65,7 +65,7 @@ def refreshed(inbox: Inbox, found: Mapping[str, Any]) -> Inbox:
     )
 
 
-def pressed(inbox: Inbox, key: str) -> tuple[Inbox, Order | None]:
+def pressed(inbox: Inbox, key: str) -> tuple[Inbox, InboxAnswer | None]:
     if inbox.asking is not None:
         order = inbox.asking if key == "y" else None
         said = "" if order else "nothing was decided"
@@ -75,7 +75,7 @@ def pressed(inbox: Inbox, key: str) -> tuple[Inbox, Order | None]:
     if key in _UP or key in _DOWN:
         return _moved(inbox, 1 if key in _DOWN else -1), None
     if key in _VERBS and inbox.chosen is not None:
-        return msgspec.structs.replace(inbox, asking=Order(_VERBS[key], inbox.chosen), said=""), None
+        return msgspec.structs.replace(inbox, asking=InboxAnswer(_VERBS[key], inbox.chosen), said=""), None
     return inbox, None
 
 

@@ -1,5 +1,7 @@
 """`qwed keys`: API keys."""
 
+from typing import Any
+
 import click
 
 from qwed.cli.groups import CommandGroup
@@ -15,11 +17,15 @@ def keys() -> None:
 @keys.command()
 @click.option("--principal", "principal_id", metavar="ID", help="Whose agents the key is for.")
 @click.option(
-    "--scope", "scopes", multiple=True, help="verify, register, read, approve or trust; repeatable."
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="verify, register, read, approve, trust, permits or metrics; repeatable.",
 )
 @click.option("--role", "roles", multiple=True, help="Such as operator:security; repeatable.")
 @click.option("--operator", is_flag=True, help="A key that may do everything.")
 @click.option("--label", help="What it is for.")
+@click.option("--expires-in-days", type=click.IntRange(1, 3650), help="When it stops working.")
 @with_backend
 def create(
     backend: Backend,
@@ -28,6 +34,7 @@ def create(
     roles: tuple[str, ...],
     operator: bool,
     label: str | None,
+    expires_in_days: int | None,
     as_json: bool,
 ) -> None:
     """Create a key; it is shown once.
@@ -39,7 +46,9 @@ def create(
         roles = ("operator", *roles)
     elif principal_id is None:
         raise click.UsageError("say whose key it is with --principal ID, or make it an --operator key")
-    wanted = {"scopes": scopes} if scopes else {}
+    wanted: dict[str, Any] = {"scopes": scopes} if scopes else {}
+    if expires_in_days is not None:
+        wanted["expires_in_seconds"] = expires_in_days * 86_400
     created = backend.create_key(principal_id=principal_id, roles=roles, label=label, **wanted)
     if as_json:
         print_json(created)

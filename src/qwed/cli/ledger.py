@@ -10,9 +10,11 @@ from typing import Any, BinaryIO
 import click
 
 from qwed.bootstrap import signing_key_path
-from qwed.cli.ect import CannotRun, read_jwks, token_text
+from qwed.cli.ect import read_jwks, token_text
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
+from qwed.cli.ocsf import write_ocsf
 from qwed.cli.replay import replay_ledger
 from qwed.cli.shared import print_json
 from qwed.domain.times import iso
@@ -23,11 +25,11 @@ from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ect.signatures import keys_of
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.ledger import export as exports
-from qwed.ledger.audit import Kind, Tampering
+from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
 from qwed.settings import PostgresUrl, Settings
-from qwed.stores.sqlite.counters import Counted, verify_counters
+from qwed.stores.sqlite.counters import CounterAudit, verify_counters
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
 
 _JWKS = click.option("--jwks", metavar="FILE", help="The gateway's /.well-known/jwks.json [the key file].")
@@ -74,7 +76,7 @@ def verify(
     except sqlite3.Error as error:
         raise CannotRun(f"{path} can't be read: {error}") from None
     if counted.differences:
-        return _told_broken("; ".join(counted.differences), as_json, kind=Kind.EDITED)
+        return _told_broken("; ".join(counted.differences), as_json, kind=AuditKind.EDITED)
     head = found.audited.head
     if as_json:
         print_json(
@@ -246,7 +248,7 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 
 
-def _told_counters(counted: Counted) -> Iterator[str]:
+def _told_counters(counted: CounterAudit) -> Iterator[str]:
     yield f"{counted.checked} counters (budgets, rates, steps) follow from the activities"
     if counted.not_checked:
         yield f"{counted.not_checked} counters not checked: the activities they follow from are gone"
@@ -335,3 +337,4 @@ class _Reading:
 
 
 ledger.add_command(replay_ledger)
+ledger.add_command(write_ocsf)

@@ -16,11 +16,11 @@ from qwed.cli.tables import print_table
 from qwed.settings import Settings, environment, read_settings
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.direct_transport import DirectTransport
-from qwed_sdk.mcp.catalogue import Listed, Standing, TooManyTools, examine
+from qwed_sdk.mcp.catalogue import Listed, ToolStanding, TooManyTools, examine
 from qwed_sdk.mcp.channels import NoPipes
-from qwed_sdk.mcp.client_files import Unreadable, open_file, safe_name
+from qwed_sdk.mcp.client_files import UnreadableConfig, open_file, safe_name
 from qwed_sdk.mcp.pins import Pin, Pins, PinsUnusable
-from qwed_sdk.mcp.results import CATEGORIES, Do, Policy
+from qwed_sdk.mcp.results import CATEGORIES, Do, ResultPolicy
 from qwed_sdk.mcp.sessions import CannotList, ProxySettings, Upstream, list_tools, serve_session, serve_stdio
 from qwed_sdk.tool_map import ToolAs
 
@@ -150,15 +150,15 @@ def pin(accept_changes: bool, accepted: tuple[str, ...], as_json: bool, **upstre
     except OSError as error:
         raise click.ClickException(f"the server cannot be started: {error.strerror or error}") from None
     _print_tools(server.name, found, as_json=as_json)
-    return 1 if any(tool.standing is not Standing.PINNED for tool in found) else 0
+    return 1 if any(tool.standing is not ToolStanding.PINNED for tool in found) else 0
 
 
 def _pin(tool: Listed, accept_changes: bool, accepted: tuple[str, ...]) -> Pin | None:
-    if tool.standing is Standing.NEW:
+    if tool.standing is ToolStanding.NEW:
         return Pin(tool.sha256)
-    if tool.standing is Standing.CHANGED and accept_changes:
+    if tool.standing is ToolStanding.CHANGED and accept_changes:
         return Pin(tool.sha256)
-    if tool.name in accepted and tool.standing is not Standing.MALFORMED:
+    if tool.name in accepted and tool.standing is not ToolStanding.MALFORMED:
         return Pin(tool.sha256, accepted=True)
     return None
 
@@ -285,7 +285,7 @@ def _servers_in(path: str, upstream: Mapping[str, Any]) -> list[Upstream]:
         raise click.UsageError("--servers takes the place of --url and of a command")
     try:
         entries = [entry for entry in open_file(Path(path)).entries() if not entry.is_proxied]
-    except Unreadable as problem:
+    except UnreadableConfig as problem:
         raise click.ClickException(str(problem)) from None
     names = [safe_name(entry.name) for entry in entries]
     if not entries or len(set(names)) < len(names):
@@ -315,7 +315,7 @@ def _map_in(path: str | None) -> Mapping[str, str | ToolAs]:
         raise click.UsageError(f"--tool-map: {path}: {error}") from None
 
 
-def _result_policy(rules: tuple[str, ...]) -> Policy | None:
+def _result_policy(rules: tuple[str, ...]) -> ResultPolicy | None:
     read = dict(_result_rule(text) for text in rules)
     if not read:
         return None
@@ -326,7 +326,7 @@ def _result_policy(rules: tuple[str, ...]) -> Policy | None:
         look({"content": "ready?"})
     except ModuleNotFoundError as missing:
         raise click.ClickException(f"--results: {missing}") from None
-    return Policy(look, read)
+    return ResultPolicy(look, read)
 
 
 def _result_rule(text: str) -> tuple[str, Do]:

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from qwed.domain.secrets import mask
-from qwed_sdk.mcp.client_files import ClientFile, Unreadable, open_file, proxied
+from qwed_sdk.mcp.client_files import ClientFile, UnreadableConfig, open_file, proxied
 
 #: Beside the file: as it was, and what it was written as.
 BACKUP: Final = ".before-qwed"
@@ -57,7 +57,7 @@ def take_over(path: Path, options: tuple[str, ...], env: dict[str, str], *, writ
     try:
         file = open_file(path)
         text = file.rewritten(lambda entry: proxied(entry, _program(), options, env))
-    except Unreadable as problem:
+    except UnreadableConfig as problem:
         raise click.ClickException(str(problem)) from None
     if text == file.text or all(entry.is_proxied for entry in file.entries()):
         click.echo(f"{path}: every server is behind the proxy already")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qwed.bootstrap import signing_key_path
+from qwed.bootstrap import record_keys, signing_key_path
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
@@ -17,6 +17,8 @@ from qwed.stores import DatabaseInUse, DatabaseUnusable
 from qwed.stores.sqlite import own_file
 from qwed.stores.sqlite.ledger import verify_ledger
 
+TELL_SECONDS = 2.0
+
 
 @click.command()
 @click.option("--database", metavar="PATH", help="The SQLite file [qwed.db]; no gateway may own it.")
@@ -25,7 +27,8 @@ from qwed.stores.sqlite.ledger import verify_ledger
 def migrate(database: str | None, to: str, as_json: bool) -> int:
     """Move a SQLite store to PostgreSQL: everything is kept, and the ledger is verified there.
 
-    The file stays as it is. The signing key is copied to qwed.key in QWED_DATA_DIR.
+    The file stays as it is and is verified first. The signing key goes to qwed.key in QWED_DATA_DIR. What
+    was interrupted goes on where it stopped when it is run again; until it is done, no gateway starts there.
     """
     settings = read_settings(options={"database": database})
     file, target = settings.database, _target(to)
@@ -58,26 +61,40 @@ def _target(text: str) -> PostgresUrl:
 
 def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int]:
     from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
-    from qwed.stores.postgres.moving import move  # noqa: PLC0415
+    from qwed.stores.postgres.moving import Move, move  # noqa: PLC0415
 
     key = _copied_key(signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir))
     ring = read_ring(key, node_issuer(settings.node_name))
+    keys = record_keys(settings.record_key, key, ring)
     # What is committed anew there has to be right here: nobody's edit becomes the gateway's own.
     if isinstance(found := verify_ledger(file, ring.known()), Tampering):
         raise DatabaseUnusable(f"the file does not verify, and is not moved: {found.says}")
-    counts = move(file, target.reveal(), ring, time.time_ns() // 1_000_000)
+    now_ms = time.time_ns() // 1_000_000
+    counts = move(Move(file, target.reveal(), ring, now_ms, keys, _Told()))
     with tempfile.TemporaryDirectory(prefix="qwed-ledger-") as folder:
         copy = Path(folder) / "ledger.db"
-        waiting = snapshot(target.reveal(), copy)
+        waiting = snapshot(target.reveal(), copy, keys)
         found = verify_ledger(copy, ring.known(), (), waiting)
     if isinstance(found, Tampering):
         raise DatabaseUnusable(f"what arrived does not verify: {found.says}")
     return counts
 
 
+class _Told:
+    """How far it has come, on the standard error, now and then."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + TELL_SECONDS
+
+    def __call__(self, table: str, rows: int, total: int) -> None:
+        if time.monotonic() > self._next:
+            self._next = time.monotonic() + TELL_SECONDS
+            click.echo(f"{table}: {rows} of {max(rows, total)} rows", err=True)
+
+
 def _copied_key(source: Path, target: Path) -> Path:
     """The key goes along: the ledger's signatures are its own."""
-    for suffix in ("", ".retired"):
+    for suffix in ("", ".retired", ".records"):
         old, new = source.with_name(source.name + suffix), target.with_name(target.name + suffix)
         if old.exists() and not new.exists():
             shutil.copy2(old, new)

@@ -86,5 +86,28 @@ def graph(backend: Backend, jti: str, as_dot: bool, as_json: bool) -> None:
         print_table(f"{len(found['edges'])} edges between", ["token", "agent", "action", "level"], rows)
 
 
+@provenance.command()
+@click.argument("conversation")
+@click.argument("value")
+@with_backend
+def value(backend: Backend, conversation: str, value: str, as_json: bool) -> int:
+    """Who said VALUE in CONVERSATION: the user, a tool's result, or nobody.
+
+    Exit codes: 0 somebody said it, 1 nobody did, or nothing was reported.
+    """
+    found = backend.origins(conversation, value)
+    traced = [origin for agent in found["agents"] for origin in agent["origins"]]
+    if as_json:
+        print_json(found)
+    else:
+        for agent in found["agents"]:
+            click.echo(f"{printable(agent['agent_id'])}: {agent['provenance']}")
+            for origin in agent["origins"]:
+                click.echo(f"  {origin['origin']}  {printable(origin['says'])}")
+        if not found["agents"]:
+            click.echo("no conversation of that name is on record")
+    return 0 if any(origin["origin"] != "unsaid" for origin in traced) else 1
+
+
 def _said(lineage: dict[str, Any]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in lineage.items())

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from qwed.cli.ect import CannotRun
+from qwed.cli.errors import CannotRun
 from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
 from qwed.cli.shared import print_json
 from qwed.gateway.decide.replay import NotReplayable, Replayed, replay

@@ -2,6 +2,7 @@
 
 import functools
 import ipaddress
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -12,11 +13,14 @@ import click
 
 from qwed import __version__
 from qwed.domain.bounds import Proxies
+from qwed.domain.times import iso
 from qwed.gateway.kernel.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
-from qwed.settings import Settings, environment, read_settings
+from qwed.settings import PostgresUrl, Settings, environment, read_settings
 
 if TYPE_CHECKING:
+    from qwed.http.logs import EventLog
+    from qwed.http.signin.provider import Registration
     from qwed.http.workers import Inherited
 
 DEFAULT_POLICY_FILE = Path("qwed.yaml")
@@ -33,6 +37,14 @@ DEFAULT_POLICY_FILE = Path("qwed.yaml")
 @click.option("--redis", metavar="URL", help="redis://…: limits and events shared by all gateways.")
 @click.option("--workers", metavar="N", help="Processes; more than one need PostgreSQL [1].")
 @click.option("--config", metavar="FILE", help="Policy file [qwed.yaml, if there is one].")
+@click.option("--shadow", metavar="FILE", help="A second policy: what it would say is recorded, no more.")
+@click.option(
+    "--observe",
+    is_flag=True,
+    default=None,
+    help="Record every decision, and let none stop an action: for the first days before a running fleet.",
+)
+@click.option("--until", metavar="DATE", help="With --observe: from then on decisions are enforced.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain in PEM; TLS 1.3 only.")
 @click.option("--tls-key", metavar="FILE", help="Private key of the certificate.")
 @click.option(
@@ -42,14 +54,16 @@ DEFAULT_POLICY_FILE = Path("qwed.yaml")
     help="A proxy in front ends TLS, and adds each caller's address to X-Forwarded-For.",
 )
 @click.option("--inherit", hidden=True, help="What a worker gets from its parent.")
-def serve(behind_proxy: bool | None, inherit: str | None, **options: str | None) -> int:
+def serve(behind_proxy: bool | None, observe: bool | None, inherit: str | None, **options: str | None) -> int:
     """Start the gateway.
 
-    The first start prints an operator key, once. Ctrl-C finishes what was accepted, then stops; with
-    workers, SIGHUP replaces them one after the other.
+    The first start prints an operator key, once. Ctrl-C finishes what was accepted, then stops. SIGHUP puts
+    the policy file in force; workers are then replaced one after the other.
     """
-    flag = None if behind_proxy is None else "true"
-    settings = read_settings(options={**options, "behind_proxy": flag})
+    flags = {"behind_proxy": behind_proxy, "observe": observe}
+    settings = read_settings(
+        options={**options, **{name: None if flag is None else "true" for name, flag in flags.items()}}
+    )
     if inherit is None:
         for warning in settings.warnings:
             click.echo(f"Warning: {warning}", err=True)
@@ -91,26 +105,61 @@ def _supervise(settings: Settings) -> int:
     services = _built(settings)
     try:
         key = _first_key(settings, services)
+        _start_policy(settings, services)
     finally:
         bootstrap.close(services)
     command = [sys.executable, "-m", "qwed", *sys.argv[1:]]
     try:
         slots = open_slots(settings.host, settings.port, settings.workers)
         port = slots[0][0].getsockname()[1]
-        Supervisor(command, slots).run(lambda: _announce(settings, port, key))
+        supervisor = Supervisor(command, slots, lambda: _reload(settings))
+        supervisor.run(lambda: _announce(settings, port, key))
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
     return 0
 
 
-def _built(settings: Settings) -> Services:
+def _built(settings: Settings, *, is_worker: bool = False) -> Services:
     from qwed import bootstrap  # noqa: PLC0415
     from qwed.stores import DatabaseInUse  # noqa: PLC0415
 
     try:
-        return bootstrap.build_from_settings(settings, policy_path(settings))
+        return bootstrap.build_from_settings(settings, policy_path(settings), is_worker=is_worker)
     except (DatabaseInUse, bootstrap.CannotStart) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _start_policy(settings: Settings, services: Services) -> Services:
+    from qwed import bootstrap  # noqa: PLC0415
+
+    try:
+        is_shared = isinstance(settings.database, PostgresUrl)
+        services, warning = bootstrap.start_policy(services, is_shared=is_shared)
+    except bootstrap.CannotStart as error:
+        raise click.ClickException(str(error)) from None
+    if warning is not None:
+        click.echo(f"Warning: {warning}", err=True)
+    return services
+
+
+def _reload(settings: Settings) -> None:
+    """SIGHUP: the policy file becomes the version of the deployment, once for all workers."""
+    from qwed import bootstrap  # noqa: PLC0415
+    from qwed.gateway.kernel.answers import RequestError  # noqa: PLC0415
+    from qwed.gateway.kernel.ports import GatewayError  # noqa: PLC0415
+    from qwed.gateway.kernel.waiting import run  # noqa: PLC0415
+    from qwed.gateway.policy.change_policy import reload_file  # noqa: PLC0415
+
+    if policy_path(settings) is None:
+        return
+    try:
+        services = _built(settings)
+        try:
+            run(reload_file(services, None, {"reason": "SIGHUP"}))
+        finally:
+            bootstrap.close(services)
+    except (click.ClickException, RequestError, GatewayError) as error:
+        click.echo(f"the policy stays as it is: {error}", err=True)
 
 
 def _serve(settings: Settings, inherit: str | None) -> int:
@@ -125,8 +174,11 @@ def _serve(settings: Settings, inherit: str | None) -> int:
 
     inherited = Inherited(inherit) if inherit is not None else None
     end_traces = _traces()
-    services = _built(settings)
+    services = _built(settings, is_worker=inherited is not None)
+    if inherited is None:
+        services = _start_policy(settings, services)
     log = EventLog(settings.log_level)
+    services = _observing(settings, _watched(settings, services, log), log)
     for warning in profile_warnings(services):
         log.write("warning", "profile", reason=warning)
     background = bootstrap.background(
@@ -138,17 +190,20 @@ def _serve(settings: Settings, inherit: str | None) -> int:
         bootstrap.close(services)
         end_traces()
 
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, lambda *_: background.must_reload.set())
     proxies = Proxies(settings.behind_proxy, settings.proxy_addresses)
     bounds = within_descriptors(settings, lambda why: log.write("warning", "descriptors", reason=why))
-    app = create_app(
-        services,
-        log=log,
-        proxies=proxies,
-        max_listeners=bounds.listeners,
-        on_close=close,
-        counts_folder=inherited.counts_folder if inherited else None,
-    )
     try:
+        app = create_app(
+            services,
+            log=log,
+            proxies=proxies,
+            max_listeners=bounds.listeners,
+            on_close=close,
+            counts_folder=inherited.counts_folder if inherited else None,
+            registration=_registration(settings),
+        )
         run_server(
             app,
             host=settings.host,
@@ -164,6 +219,57 @@ def _serve(settings: Settings, inherit: str | None) -> int:
     finally:
         close()
     return 0
+
+
+def _registration(settings: Settings) -> "Registration | None":
+    """How the identity provider knows this gateway."""
+    if settings.oidc_issuer is None:
+        return None
+    try:
+        from qwed.http.signin.provider import Registration  # noqa: PLC0415
+    except ImportError:
+        raise click.ClickException("sign-in needs an extra: pip install 'qwed-gateway[oidc]'") from None
+    assert settings.oidc_client_id is not None and settings.public_url is not None
+    secret = settings.oidc_client_secret
+    return Registration(
+        settings.oidc_issuer,
+        settings.oidc_client_id,
+        None if secret is None else secret.reveal(),
+        settings.public_url,
+    )
+
+
+def _watched(settings: Settings, services: Services, log: "EventLog") -> Services:
+    """With the second policy, if there is one; one with mistakes keeps the gateway from starting."""
+    from qwed import bootstrap  # noqa: PLC0415
+
+    if settings.shadow is None:
+        return services
+    try:
+        report = functools.partial(_report, log)
+        return bootstrap.watch(services, settings.shadow, report)
+    except bootstrap.CannotStart as error:
+        raise click.ClickException(f"--shadow: {error}") from None
+
+
+def _observing(settings: Settings, services: Services, log: "EventLog") -> Services:
+    from qwed import bootstrap  # noqa: PLC0415
+
+    if not settings.observe:
+        return services
+    try:
+        services = bootstrap.observe(services, settings.until)
+    except bootstrap.CannotStart as error:
+        raise click.ClickException(f"--observe: {error}") from None
+    is_over = settings.until is not None and settings.until <= services.clock.now_ms()
+    end = "" if settings.until is None else f" until {iso(settings.until)}"
+    says = f"decisions are enforced: --observe was{end}" if is_over else f"no decision stops an action{end}"
+    log.write("warning", "observe", reason=says)
+    return services
+
+
+def _report(log: "EventLog", event: str, reason: str) -> None:
+    log.write("warning", event, reason=reason)
 
 
 def _traces() -> Callable[[], None]:

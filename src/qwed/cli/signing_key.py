@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qwed.bootstrap import signing_key_path
-from qwed.cli.ect import CannotRun
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring, revoke, rotate

@@ -10,7 +10,7 @@ import msgspec
 from qwed.assurance.explanations import Thresholds
 from qwed.assurance.plots import line_chart
 from qwed.assurance.scores import Confidence, ScoreRules
-from qwed.assurance.simulation import Fate, Result, Scenario
+from qwed.assurance.simulation import Fate, Scenario, SimulationResult
 from qwed.assurance.simulation import simulate as run
 from qwed.cli.shared import print_json
 from qwed.cli.tables import print_table
@@ -114,7 +114,7 @@ def _days(days: float | None) -> str:
     return "never" if days is None else f"{days:.1f} d"
 
 
-def charts(result: Result) -> dict[str, str]:
+def charts(result: SimulationResult) -> dict[str, str]:
     return {
         "scores.svg": line_chart("Mean trust score", "day", "score", _named(result.scores)),
         "gains.svg": line_chart("Gained by abuse, per agent", "day", "value", _named(result.gains)),

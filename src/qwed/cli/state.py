@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.domain.json_text import JsonError, loads
 from qwed.guards.agent_state import AgentStateGuard, StateResult
@@ -16,12 +17,6 @@ _encoder = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _SCHEMA_HELP = "File with the required schema."
 _RULES_HELP = "File with the transition rules."
 _JSON_HELP = "The whole result as JSON, for programs."
-
-
-class CannotRun(click.ClickException):
-    """Neither verified nor blocked: the command could not be carried out."""
-
-    exit_code = 2
 
 
 @click.group(cls=CommandGroup)

@@ -127,8 +127,10 @@ def _said(action: dict[str, Any]) -> str:
 def _print_decision(answer: dict[str, Any]) -> None:
     decision = answer["decision"]
     click.echo(click.style(decision, fg=DECISION_COLOURS.get(decision), bold=True))
-    if "error" in answer:
-        click.echo(f"  {printable(answer['error']['message'])} ({answer['error']['code']})")
+    if answer.get("observed"):
+        click.echo(f"  only observed: it would be {answer['would']['decision']}")
+    if (error := answer.get("would", answer).get("error")) is not None:
+        click.echo(f"  {printable(error['message'])} ({error['code']})")
     if "verification" in answer:
         verification = answer["verification"]
         click.echo(

@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.cli.approval_texts import said, standing
 from qwed.cli.errors import CannotReach
-from qwed.cli.inbox import Inbox, Order, pressed, refreshed, view
+from qwed.cli.inbox import Inbox, InboxAnswer, pressed, refreshed, view
 from qwed.cli.shared import Backend, print_json, printable
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.ports import StoreUnavailable
@@ -49,7 +49,7 @@ def _looked(backend: Backend, inbox: Inbox) -> Inbox:
         return msgspec.structs.replace(inbox, said=str(error))
 
 
-def _carried_out(backend: Backend, inbox: Inbox, order: Order, note: str | None) -> Inbox:
+def _carried_out(backend: Backend, inbox: Inbox, order: InboxAnswer, note: str | None) -> Inbox:
     answer = backend.approve if order.verb == "approve" else backend.deny
     try:
         approval = answer(order.approval_id, note)

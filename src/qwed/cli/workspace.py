@@ -8,15 +8,12 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
-from qwed.guards.workspace import Change, WorkspaceError, WorkspaceGuard
+from qwed.guards.workspace import FileChange, WorkspaceError, WorkspaceGuard
 
 _COLOURS = {"added": "green", "removed": "red", "modified": "yellow", "mode": "cyan", "type": "magenta"}
 _SHORTEST_PREFIX = 6
-
-
-class CannotRun(click.ClickException):
-    exit_code = 2
 
 
 @click.group(cls=CommandGroup)
@@ -110,7 +107,7 @@ def _full_id(guard: WorkspaceGuard, beginning: str) -> str:
     return matches[0] if len(matches) == 1 and len(beginning) >= _SHORTEST_PREFIX else beginning
 
 
-def _plain(changes: Sequence[Change]) -> list[dict[str, str]]:
+def _plain(changes: Sequence[FileChange]) -> list[dict[str, str]]:
     return [{"kind": change.kind, "path": _printable(change.path)} for change in changes]
 
 
@@ -119,7 +116,7 @@ def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _print(changes: Sequence[Change]) -> None:
+def _print(changes: Sequence[FileChange]) -> None:
     for change in changes:
         # Agents choose file names: a name must not steer the terminal.
         name = _printable(change.path)

@@ -11,6 +11,7 @@ import msgspec
 
 from qwed.domain.budgets import Charge, Spending, budget_refusal, ceiling_refusal
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.contexts import NEXT_STEP
 from qwed.domain.conversations import (
     Conversation,
     length_refusal,
@@ -18,7 +19,7 @@ from qwed.domain.conversations import (
     progress_refusal,
     repeat_refusal,
 )
-from qwed.domain.fingerprints import Fingerprints
+from qwed.domain.fingerprints import HASH_BYTES
 from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits, LoopLimits, PrincipalCeilings
 
 UNLIMITED: Final = DEFAULT_POLICY.principals
@@ -42,10 +43,16 @@ class Attempt(msgspec.Struct, frozen=True):
     #: The fingerprint under the version before, for what was written under it.
     older: bytes = b""
 
+    def number_in(self, conversation: Conversation) -> "Attempt":
+        """With the next number of its conversation, where the store is to give it."""
+        if self.step != NEXT_STEP:
+            return self
+        return msgspec.structs.replace(self, step=conversation.last_step + 1)
+
     def beside(self, conversation: Conversation) -> bytes:
         """The fingerprint to compare with what the conversation has."""
         history = conversation.history
-        return Fingerprints(self.fingerprint, self.older).beside(history[-1].fingerprint if history else b"")
+        return self.older if history and len(history[-1].fingerprint) == HASH_BYTES else self.fingerprint
 
 
 class Account(msgspec.Struct):

@@ -8,6 +8,7 @@ import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.credentials import Person
 from qwed.domain.policy import Profile
 from qwed.domain.risk import Risk
 from qwed.domain.times import iso
@@ -24,19 +25,32 @@ class ApprovalStatus(enum.StrEnum):
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """What one person said."""
+    """What one person said. `by` is the credential; `person` is known where they signed in themselves."""
 
     by: str
     approves: bool
     at_ms: int
     note: str | None = None
+    person: Person | None = None
+    #: The person behind the credential: who signed in, or who created the key.
+    person_id: str | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name in (self.by, self.person_id) if name is not None)
+
+    def to_wire(self) -> dict[str, Any]:
+        wire = {"by": self.by, "approves": self.approves, "at": iso(self.at_ms), "note": self.note}
+        return wire if self.person is None else {**wire, "person": self.person.to_wire()}
 
 
-class Kind(enum.StrEnum):
+class ApprovalKind(enum.StrEnum):
     ACTION = "action"
     TRUST = "trust"
     #: What an agent did: approved, it is acknowledged; denied, the agent is suspended.
     REVIEW = "review"
+    #: Another policy: approved, it comes in force.
+    POLICY = "policy"
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -64,7 +78,7 @@ class Approval(msgspec.Struct, frozen=True):
     created_ms: int
     expires_ms: int
     status: ApprovalStatus = ApprovalStatus.OPEN
-    kind: Kind = Kind.ACTION
+    kind: ApprovalKind = ApprovalKind.ACTION
     version: int = 0
     approvers_needed: int = 1
     role: str | None = None
@@ -81,12 +95,17 @@ class Approval(msgspec.Struct, frozen=True):
     #: What the request would have cost; it is charged when the grant is used.
     cost_nano: int = 0
     tokens: int = 0
+    #: Whether the use of the grant is answered with a permit.
+    wants_permit: bool = False
     #: While nobody has answered: when people are reminded, and when which second role may answer too.
     remind_ms: int | None = None
     escalate_ms: int | None = None
     escalate_to: str | None = None
     reminded_ms: int | None = None
     escalated_ms: int | None = None
+    #: The policy's rules that the grant satisfies, and roles that each voter needs besides.
+    rules: tuple[str, ...] = ()
+    also_roles: tuple[str, ...] = ()
 
     @property
     def attention_ms(self) -> int:
@@ -111,7 +130,7 @@ class Approval(msgspec.Struct, frozen=True):
         """When it stops being what its status says."""
         if self.status in (ApprovalStatus.OPEN, ApprovalStatus.EXPIRED):
             return self.expires_ms
-        if self.status is ApprovalStatus.APPROVED and self.kind is Kind.ACTION:
+        if self.status is ApprovalStatus.APPROVED and self.kind is ApprovalKind.ACTION:
             return self.grant_expires_ms or 0
         return NEVER_MS
 
@@ -143,10 +162,7 @@ class Approval(msgspec.Struct, frozen=True):
             "escalated_to": self.escalate_to if self.escalated_ms is not None else None,
             "reminded_at": None if self.reminded_ms is None else iso(self.reminded_ms),
             "escalated_at": None if self.escalated_ms is None else iso(self.escalated_ms),
-            "votes": [
-                {"by": vote.by, "approves": vote.approves, "at": iso(vote.at_ms), "note": vote.note}
-                for vote in self.votes
-            ],
+            "votes": [vote.to_wire() for vote in self.votes],
             "edited_by": self.edited_by,
             "grant_expires_at": None if self.grant_expires_ms is None else iso(self.grant_expires_ms),
             "redeemed_at": None if self.redeemed_ms is None else iso(self.redeemed_ms),
@@ -157,9 +173,13 @@ def later(now_ms: int, seconds: int | None) -> int | None:
     return None if seconds is None else now_ms + seconds * 1000
 
 
-def answered(approval: Approval, vote: Vote, *, roles: tuple[str, ...], ttl_ms: int) -> Approval | Refusal:
-    """The approval after one more vote: one denial denies, the last needed approval grants."""
-    refusal = _open_refusal(approval, vote.at_ms) or _voter_refusal(approval, vote, roles)
+def answered(
+    approval: Approval, vote: Vote, *, roles: tuple[str, ...], ttl_ms: int, separates: bool = True
+) -> Approval | Refusal:
+    """The approval after one more vote: one denial denies, the last needed approval grants.
+
+    A credential never answers its own request. With `separates`, neither does the person behind it."""
+    refusal = _open_refusal(approval, vote.at_ms) or _voter_refusal(approval, vote, roles, separates)
     if refusal is not None:
         return refusal
     votes = (*approval.votes, vote)
@@ -198,8 +218,8 @@ def unanswered(approval: Approval, now_ms: int) -> tuple[Approval, Stage] | None
     return msgspec.structs.replace(changed, reminded_ms=now_ms), Stage.REMINDED
 
 
-def redeemed(approval: Approval, action_hash: str, policy_version: str, now_ms: int) -> Approval | Refusal:
-    """The grant, used up. Anything but the exact action under the same policy is refused."""
+def redeemed(approval: Approval, action_hash: str, now_ms: int) -> Approval | Refusal:
+    """The grant, used up. Anything but the exact action is refused."""
     match approval.status_at(now_ms):
         case ApprovalStatus.REDEEMED:
             return Refusal(Code.APPROVAL_REDEEMED, "the grant was used already")
@@ -209,10 +229,8 @@ def redeemed(approval: Approval, action_hash: str, policy_version: str, now_ms: 
             return Refusal(Code.APPROVAL_MISMATCH, "nobody has approved this yet")
         case ApprovalStatus.DENIED:
             return Refusal(Code.APPROVAL_MISMATCH, "the approval was denied")
-    if approval.kind is not Kind.ACTION or approval.action_hash != action_hash:
+    if approval.kind is not ApprovalKind.ACTION or approval.action_hash != action_hash:
         return Refusal(Code.APPROVAL_MISMATCH, "the grant is for another action")
-    if approval.policy_version != policy_version:
-        return Refusal(Code.APPROVAL_MISMATCH, "the policy has changed since: propose the action again")
     return msgspec.structs.replace(
         approval, status=ApprovalStatus.REDEEMED, redeemed_ms=now_ms, version=approval.version + 1
     )
@@ -227,11 +245,19 @@ def _open_refusal(approval: Approval, now_ms: int) -> Refusal | None:
     return None
 
 
-def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...]) -> Refusal | None:
-    if vote.by in approval.requested_by:
+def _voter_refusal(approval: Approval, vote: Vote, roles: tuple[str, ...], separates: bool) -> Refusal | None:
+    if vote.by != vote.person_id and vote.by in approval.requested_by:
         return Refusal(Code.APPROVAL_FORBIDDEN, "nobody answers their own request: it takes another key")
-    if any(earlier.by == vote.by for earlier in approval.votes):
+    if separates and vote.person_id in approval.requested_by:
+        return Refusal(
+            Code.APPROVAL_FORBIDDEN,
+            "you asked for this yourself, or a key of yours did: another person has to answer"
+            " (approvals.separate)",
+        )
+    if any(earlier.names & vote.names for earlier in approval.votes):
         return Refusal(Code.APPROVAL_ANSWERED, "you answered already; somebody else has to")
+    if missing := sorted(set(approval.also_roles).difference(roles)):
+        return Refusal(Code.APPROVAL_FORBIDDEN, f"this needs the role {' and '.join(map(repr, missing))}")
     if approval.role is not None and not set(roles).intersection(approval.roles_asked):
         return Refusal(Code.APPROVAL_FORBIDDEN, f"this needs the role '{approval.role}'")
     return None

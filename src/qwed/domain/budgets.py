@@ -66,7 +66,7 @@ class Spending:
 
     def roll(self, now_ms: int) -> None:
         """Forget what has left the windows."""
-        day = day_of(now_ms)
+        day = now_ms // DAY_MS
         if day > self.day:
             self.day, self.requests, self.cost_settled, self.tokens = day, 0, 0, 0
         # Whole seconds bound the memory; a request leaves the hour up to a second late, never early.
@@ -74,7 +74,11 @@ class Spending:
         while self._hour and self._hour[0][0] < oldest:
             self.hour_total -= self._hour.popleft()[1]
 
-    def count_request(self, now_ms: int) -> None:
+    def take(self, charge: Charge, now_ms: int) -> None:
+        """One request more, and a hold on what it may cost."""
+        self.in_flight += 1
+        self.cost_held += charge.cost
+        self.tokens_held += charge.tokens
         self.requests += 1
         second = now_ms // 1000
         if self._hour and self._hour[-1][0] >= second:
@@ -119,20 +123,12 @@ class Spending:
 
 def budget_refusal(limits: BudgetLimits, spent: Spending, charge: Charge, now_ms: int) -> Refusal | None:
     """The first limit that this charge would pass (check 14). `spent` has been rolled to now."""
-    return (
-        _cost_refusal(limits, spent, charge, now_ms)
-        or _request_refusal(limits, spent, now_ms)
-        or _token_refusal(limits, spent, charge, now_ms)
-    )
-
-
-def _cost_refusal(limits: BudgetLimits, spent: Spending, charge: Charge, now_ms: int) -> Refusal | None:
     per_request, daily = limits.max_per_request_cost_usd, limits.max_daily_cost_usd
     if per_request is not None and charge.cost > nano_of(per_request):
         return _refused(Code.BUDGET_COST, "request_cost", per_request, usd_of(charge.cost), None)
     if daily is not None and spent.cost + charge.cost > nano_of(daily):
         return _refused(Code.BUDGET_COST, "daily_cost", daily, usd_of(spent.cost), _tomorrow(now_ms))
-    return None
+    return _request_refusal(limits, spent, now_ms) or _token_refusal(limits, spent, charge, now_ms)
 
 
 def _request_refusal(limits: BudgetLimits, spent: Spending, now_ms: int) -> Refusal | None:
@@ -189,7 +185,8 @@ def remaining(
 ) -> dict[str, Decimal | int | None]:
     """What is left, never below zero; none means unlimited. Holds of requests in flight count as spent,
     but for the one that is about to be `returned`."""
-    spent_cost, spent_tokens = spent.cost - returned.cost, spent.tokens_all - returned.tokens
+    spent_cost = spent.cost_settled + spent.cost_held - returned.cost
+    spent_tokens = spent.tokens + spent.tokens_held - returned.tokens
     cost, hour = limits.max_daily_cost_usd, limits.max_requests_per_hour
     day, tokens = limits.max_requests_per_day, limits.max_daily_tokens
     return {

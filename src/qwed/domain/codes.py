@@ -30,11 +30,18 @@ class Code(enum.StrEnum):
     BUDGET_TOKENS = "QWED-AGENT-BUDGET-003"
     TRUST_INSUFFICIENT = "QWED-AGENT-TRUST-001"
     APPROVAL_REQUIRED = "QWED-AGENT-TRUST-002"
+    RULE_DENIED = "QWED-AGENT-RULE-001"
+    RULE_ASKS = "QWED-AGENT-RULE-002"
+    RULE_LIMIT = "QWED-AGENT-RULE-003"
+    ORIGIN_REFUSED = "QWED-AGENT-ORIGIN-001"
     TRUST_NOT_MET = "QWED-TRUST-001"
     REQUEST_MALFORMED = "QWED-REQUEST-001"
     REQUEST_TOO_LARGE = "QWED-REQUEST-002"
+    KEY_IN_FLIGHT = "QWED-REQUEST-003"
     AUTH_MISSING = "QWED-AUTH-001"
     AUTH_FORBIDDEN = "QWED-AUTH-002"
+    AUTH_SIGN_IN = "QWED-AUTH-003"
+    AUTH_PROVIDER = "QWED-AUTH-004"
     NOT_FOUND = "QWED-NOTFOUND-001"
     RATE_LIMITED = "QWED-RATE-001"
     STORE_UNAVAILABLE = "QWED-STORE-001"
@@ -52,6 +59,21 @@ class Code(enum.StrEnum):
     ECT_TOO_LARGE = "QWED-ECT-002"
     WORKFLOW_REFUSED = "QWED-ECT-003"
     PROFILE_UNMET = "QWED-PROFILE-001"
+    PERMIT_MISSING = "QWED-PERMIT-001"
+    PERMIT_INVALID = "QWED-PERMIT-002"
+    PERMIT_EXPIRED = "QWED-PERMIT-003"
+    PERMIT_MISMATCH = "QWED-PERMIT-004"
+    PERMIT_USED = "QWED-PERMIT-005"
+    PERMIT_UNVERIFIABLE = "QWED-PERMIT-006"
+    BROKER_CALLER = "QWED-BROKER-001"
+    BROKER_HOST = "QWED-BROKER-002"
+    BROKER_REQUEST = "QWED-BROKER-003"
+    BROKER_CREDENTIAL = "QWED-BROKER-004"
+    BROKER_UPSTREAM = "QWED-BROKER-005"
+    STOPPED = "QWED-AGENT-STOP-001"
+    POLICY_UNREADABLE = "QWED-POLICY-001"
+    POLICY_SOURCE = "QWED-POLICY-002"
+    POLICY_CONFLICT = "QWED-POLICY-003"
 
 
 class CodeRow(msgspec.Struct, frozen=True):
@@ -121,6 +143,22 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             200, "The agent's trust level does not reach this risk", "Ask for elevation, or for a person"
         ),
         Code.APPROVAL_REQUIRED: _row(200, "A person must approve the action first", "Wait for the approval"),
+        Code.RULE_DENIED: _row(
+            200, "A rule of the policy denies the action", "Read error.details.rules: each says why"
+        ),
+        Code.RULE_ASKS: _row(
+            200, "A rule of the policy wants a person to decide", "Wait for the approval, or propose again"
+        ),
+        Code.RULE_LIMIT: _row(
+            200,
+            "A limit of the policy's rules is reached, or what must come before is missing",
+            "Wait until the window has moved on, or do first what the rule names",
+        ),
+        Code.ORIGIN_REFUSED: _row(
+            200,
+            "A value of the action does not come from whom the policy wants it from",
+            "Let the user say it, or name the source in the policy",
+        ),
         Code.TRUST_NOT_MET: _row(
             403, "The agent does not meet the trust that is asked for", "Ask an operator to look at its score"
         ),
@@ -130,8 +168,21 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             "Fix the named field",
         ),
         Code.REQUEST_TOO_LARGE: _row(413, "The body is too large or nested too deeply", "Send less"),
+        Code.KEY_IN_FLIGHT: _row(
+            409,
+            "The first request under this Idempotency-Key is still at work",
+            "Send it again after Retry-After",
+        ),
         Code.AUTH_MISSING: _row(401, "No valid credential", "Send an API key or agent token"),
         Code.AUTH_FORBIDDEN: _row(403, "The credential may not do this", "Use one with the named scope"),
+        Code.AUTH_SIGN_IN: _row(
+            403,
+            "The sign-in with the identity provider was refused",
+            "Begin again; ask an operator which groups may sign in",
+        ),
+        Code.AUTH_PROVIDER: _row(
+            503, "The identity provider does not answer", "Try again; sign in with a key if it stays away"
+        ),
         Code.NOT_FOUND: _row(404, "There is no such thing, or it is not yours", "Check the address"),
         Code.RATE_LIMITED: _row(
             429, "Too many requests, or too many that were refused", "Wait for Retry-After"
@@ -159,6 +210,24 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             "The workflow's policy does not let this agent act here now",
             "Act at a node that names the agent, after its predecessors have completed",
         ),
+        Code.STOPPED: _row(
+            200,
+            "An operator stopped everything, this team or this tool",
+            "Ask an operator; qwed resume ends it",
+        ),
+        Code.POLICY_UNREADABLE: _row(
+            422,
+            "The policy has mistakes, or this deployment can't give what it asks for",
+            "Read the mistakes",
+        ),
+        Code.POLICY_SOURCE: _row(
+            409, "The policy comes from somewhere else: a file, or the store", "Change it where it comes from"
+        ),
+        Code.POLICY_CONFLICT: _row(
+            409,
+            "What is in force changed while this was prepared",
+            "Look at what is in force, then decide again",
+        ),
         Code.APPROVAL_UNKNOWN: _row(404, "No such approval, or it is not yours", "Check the id"),
         Code.APPROVAL_ANSWERED: _row(409, "The approval was answered already", "Read its answer"),
         Code.APPROVAL_EXPIRED: _row(409, "The approval expired", "Propose the action again"),
@@ -171,6 +240,43 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
         ),
         Code.REDACTION_CONFLICT: _row(
             409, "The entry was redacted already, or its text is still needed", "Read the message"
+        ),
+        Code.PERMIT_MISSING: _row(
+            401, "The call carries no permit", "Ask the gateway first, and pass its permit on"
+        ),
+        Code.PERMIT_INVALID: _row(
+            403, "The permit was not signed by this gateway, or is not a permit", "Ask the gateway for one"
+        ),
+        Code.PERMIT_EXPIRED: _row(
+            403, "The permit has expired, or is from the future", "Ask again; compare the clocks"
+        ),
+        Code.PERMIT_MISMATCH: _row(
+            403,
+            "The permit is for another tool, or for a call with other arguments",
+            "Call exactly what was approved",
+        ),
+        Code.PERMIT_USED: _row(409, "The permit was used already", "Ask again: one permit is one call"),
+        Code.PERMIT_UNVERIFIABLE: _row(
+            503,
+            "The permit can't be verified now: keys, gateway or clock are not available",
+            "Retry; the call was refused",
+        ),
+        Code.BROKER_CALLER: _row(
+            407, "The broker does not know the caller", "Start the program with `qwed broker run`"
+        ),
+        Code.BROKER_HOST: _row(
+            403,
+            "The policy does not list this host or request",
+            "Add it under `broker` in the policy",
+        ),
+        Code.BROKER_REQUEST: _row(
+            400, "The request can't be compared with a permit", "Send one plain HTTP/1.1 request, unencoded"
+        ),
+        Code.BROKER_CREDENTIAL: _row(
+            503, "The broker can't read the credential for this host", "Look at `from` in the policy"
+        ),
+        Code.BROKER_UPSTREAM: _row(
+            502, "The host did not answer, or not in a way that can be passed on", "Retry, with a new permit"
         ),
         Code.OUTCOME_CONFLICT: _row(
             409, "The outcome was reported already, or needs no settling", "Read the activity entry"

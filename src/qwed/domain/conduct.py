@@ -1,8 +1,9 @@
 """What an agent's conduct costs it: the automatic rules of section 8.
 
 Each rule counts for itself. A security violation costs two levels. More than a tenth denied among the last
-50 actions costs one, and the count begins anew, so that no denial is charged twice. The third request
-after the budget's exhaustion costs one, once a UTC day. Level 0 is the lowest there is.
+50 actions costs one, and the count begins anew, so that no denial is charged twice. The third refused request
+that arrived after the agent was told that the limit is reached costs one, once a UTC day: what was on its way
+before is no abuse. Level 0 is the lowest there is.
 
 An attempt that reached no verdict (a replay, a broken context, an unknown type) is no action here: it is
 neither a denial nor does it dilute the denials. An action that waits for a person counts when it is
@@ -18,7 +19,7 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Failure, Finding
 from qwed.domain.risk import Risk
-from qwed.domain.times import day_of
+from qwed.domain.times import day_of, parse_iso
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause
 
@@ -83,6 +84,22 @@ class Denial(msgspec.Struct, frozen=True):
     activity_id: str
 
 
+class Exhausted(msgspec.Struct, frozen=True):
+    """A limit of the agent's own that is used up: until when, and from when on the agent knows."""
+
+    limit: str
+    until_ms: int
+    told_ms: int
+
+
+def exhausted_by(refusal: Refusal | None, told_ms: int) -> Exhausted | None:
+    details = (refusal.details if refusal is not None else None) or {}
+    limit, until = details.get("scope"), details.get("reset_at")
+    if limit not in _EXHAUSTED or not isinstance(until, str):
+        return None
+    return Exhausted(str(limit), parse_iso(until), told_ms)
+
+
 class Conduct(msgspec.Struct, frozen=True):
     """The misdeeds that weigh on an agent. Bounded: what no rule can see any more is left out."""
 
@@ -94,6 +111,8 @@ class Conduct(msgspec.Struct, frozen=True):
     blocked_uses: tuple[str, ...] = ()
     refused_day: int = 0
     refusals: tuple[str, ...] = ()
+    #: The limits that the agent was told of, as long as they last.
+    told: tuple[Exhausted, ...] = ()
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -122,7 +141,9 @@ class Judgement(msgspec.Struct, frozen=True):
     penalties: tuple[Penalty, ...] = ()
 
 
-def judge(standing: Standing, deed: Deed, activity_id: str, now_ms: int) -> Judgement:
+def judge(
+    standing: Standing, deed: Deed, activity_id: str, now_ms: int, exhausted: Exhausted | None = None
+) -> Judgement:
     """The conduct after one more deed, and what it costs; the heaviest rule comes first."""
     conduct, penalties = standing.conduct, []
     if deed is Deed.BLOCKED_TOOL:
@@ -131,7 +152,7 @@ def judge(standing: Standing, deed: Deed, activity_id: str, now_ms: int) -> Judg
     elif deed in _ARE_VIOLATIONS:
         penalties.append(Penalty(Cause.SECURITY_VIOLATION, (activity_id,), deed.value))
     elif deed is Deed.EXHAUSTED:
-        conduct, penalty = _after_refusal(conduct, activity_id, day_of(now_ms))
+        conduct, penalty = _after_refusal(conduct, activity_id, now_ms, exhausted)
         penalties.append(penalty)
     if deed is Deed.ACTION or deed in _ARE_DENIALS:
         denied = deed is not Deed.ACTION
@@ -149,8 +170,19 @@ def _after_blocked_use(conduct: Conduct, activity_id: str, day: int) -> tuple[Co
     return msgspec.structs.replace(conduct, blocked_day=day, blocked_uses=uses), penalty
 
 
-def _after_refusal(conduct: Conduct, activity_id: str, day: int) -> tuple[Conduct, Penalty | None]:
-    """Those after the third change nothing until the day is over."""
+def _after_refusal(
+    conduct: Conduct, activity_id: str, arrived_ms: int, exhausted: Exhausted | None
+) -> tuple[Conduct, Penalty | None]:
+    """Those after the third change nothing until the day is over; nor does what arrived before the agent was
+    told."""
+    day = day_of(arrived_ms)
+    if exhausted is not None:
+        told = next((told for told in conduct.told if told.limit == exhausted.limit), None)
+        if told is None or told.until_ms <= arrived_ms:
+            others = tuple(one for one in conduct.told if one.limit != exhausted.limit)
+            return msgspec.structs.replace(conduct, told=(*others, exhausted)), None
+        if arrived_ms <= told.told_ms:
+            return conduct, None
     known = conduct.refusals if day <= conduct.refused_day else ()
     if len(known) == REFUSALS:
         return conduct, None

@@ -25,10 +25,16 @@ class StepContext(msgspec.Struct, frozen=True):
     state_problem: Refusal | None = None
 
 
-def read_context(raw: Any, *, state_required: bool) -> StepContext | Refusal:
+#: The step that the store gives: the one after the last, once the decision before it is made.
+NEXT_STEP: Final = 0
+
+
+def read_context(raw: Any, *, state_required: bool, takes_next: bool = False) -> StepContext | Refusal:
     """Checks 4 and 5; what checks 10 to 12 would say comes along, to be said in its turn."""
-    context = raw if isinstance(raw, Mapping) else {}
+    context = raw if type(raw) is dict or isinstance(raw, Mapping) else {}
     conversation_id, step = context.get("conversation_id"), context.get("step_number")
+    if takes_next and _is_name(conversation_id) and step is None:
+        return _read_state(context, conversation_id, NEXT_STEP, state_required=state_required)
     if not _is_name(conversation_id) or step is None:
         return Refusal(
             Code.CONTEXT_MISSING,
@@ -40,6 +46,12 @@ def read_context(raw: Any, *, state_required: bool) -> StepContext | Refusal:
         # A very long integer can't even be written.
         given = step if type(step) is int and step.bit_length() < 64 else describe_type(step)
         return Refusal(Code.STEP_INVALID, f"step_number is an integer of at least 1, not {given}")
+    return _read_state(context, conversation_id, step, state_required=state_required)
+
+
+def _read_state(
+    context: Mapping[str, Any], conversation_id: str, step: int, *, state_required: bool
+) -> StepContext:
     problem = _state_problem(context, required=state_required)
     state_hash = context.get("pre_action_state_hash")
     state = bytes.fromhex(state_hash) if state_hash and problem is None else None

@@ -5,11 +5,15 @@ steps are remembered: a denied action between two repeats does not make them les
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import LoopLimits
+
+#: The member of a refusal's details that names a step of which the end is not known yet.
+IN_FLIGHT: Final = "in_flight"
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -65,7 +69,8 @@ class Conversation:
 
     def commit(self, reservation: Reservation, step: Step) -> None:
         self.history.append(step)
-        self.release(reservation)
+        if self.reservation is not None and self.reservation.fence == reservation.fence:
+            self.reservation, self.committing = None, False
 
 
 def length_refusal(conversation: Conversation, step: int, limits: LoopLimits) -> Refusal | None:
@@ -81,18 +86,18 @@ def length_refusal(conversation: Conversation, step: int, limits: LoopLimits) ->
 
 def order_refusal(conversation: Conversation, step: int, now_ms: int) -> Refusal | None:
     """Check 8."""
-    last = conversation.last_step
+    last = conversation.history[-1].number if conversation.history else 0
     if step <= last:
         return Refusal(
             Code.LOOP_REPLAY, f"step {step} is not after the last committed step {last}", {"last_step": last}
         )
-    if conversation.is_in_flight(now_ms):
+    if conversation.reservation is not None and conversation.is_in_flight(now_ms):
         held = conversation.reservation
         assert held is not None
         return Refusal(
             Code.LOOP_REPLAY,
             f"step {held.step} of this conversation is still in flight",
-            {"last_step": last, "in_flight": held.step},
+            {"last_step": last, IN_FLIGHT: held.step},
         )
     return None
 
@@ -102,12 +107,14 @@ def repeat_refusal(
 ) -> Refusal | None:
     """Check 9, the part that looks at one conversation: repeats and cycles."""
     history = conversation.history
+    if not history:
+        return None
     lately = history[-max(limits.max_repeats, limits.cycle_max_period) :]
     # What was not done lately neither repeats nor goes on with a cycle.
     if fingerprint not in [step.fingerprint for step in lately]:
         return None
     run = history[-limits.max_repeats :]
-    if len(run) == limits.max_repeats and all(step.fingerprint == fingerprint for step in run):
+    if len(run) == limits.max_repeats and all(_is_repeat(step, fingerprint, state, limits) for step in run):
         return Refusal(
             Code.LOOP_REPEAT,
             f"the same action was taken {limits.max_repeats} times in a row; another one is refused",
@@ -121,6 +128,11 @@ def repeat_refusal(
                 {"pattern": "cycle", "period": period},
             )
     return None
+
+
+def _is_repeat(step: Step, fingerprint: bytes, state: bytes | None, limits: LoopLimits) -> bool:
+    is_changed = limits.same_state_only and state is not None and step.state != state
+    return step.fingerprint == fingerprint and not is_changed
 
 
 def _continues_cycle(

@@ -1,12 +1,14 @@
 """Who calls: operator, principal or agent, and what each credential may do."""
 
-import enum
 import hashlib
 from typing import Final
 
 import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
+from qwed.domain.canonical import encode, sha256_hex
+from qwed.domain.scopes import OPERATOR_ROLE as OPERATOR_ROLE
+from qwed.domain.scopes import Scope as Scope
 
 AGENT_TOKEN_PREFIX: Final = "qwed_agent_"  # noqa: S105
 API_KEY_PREFIX: Final = "qwed_live_"
@@ -14,16 +16,7 @@ API_KEY_PREFIX: Final = "qwed_live_"
 MAX_CREDENTIAL_LENGTH: Final = 256
 
 
-class Scope(enum.StrEnum):
-    VERIFY = "verify"
-    REGISTER = "register"
-    READ = "read"
-    APPROVE = "approve"
-    TRUST = "trust"
-
-
 DEFAULT_SCOPES: Final = (Scope.VERIFY, Scope.REGISTER, Scope.READ)
-OPERATOR_ROLE: Final = "operator"
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -37,38 +30,90 @@ class ApiKey(msgspec.Struct, frozen=True):
     created_ms: int
     label: str | None = None
     revoked_ms: int | None = None
+    expires_ms: int | None = None
+    #: The person who created it: whatever it asks, that person asked.
+    owner: str | None = None
 
     @property
     def is_operator(self) -> bool:
         return OPERATOR_ROLE in self.roles
 
+    def is_valid(self, now_ms: int) -> bool:
+        return self.revoked_ms is None and (self.expires_ms is None or now_ms < self.expires_ms)
+
+
+class Person(msgspec.Struct, frozen=True):
+    """Somebody whom an identity provider knows, and how they signed in."""
+
+    issuer: str
+    subject: str
+    name: str
+    how: str
+
+    @property
+    def person_id(self) -> str:
+        """The same for every session of this person. Names change and repeat; issuer and subject do not."""
+        return f"person:{sha256_hex(encode([self.issuer, self.subject]))[:32]}"
+
+    def to_wire(self) -> dict[str, str]:
+        return {"id": self.person_id, **msgspec.structs.asdict(self)}
+
 
 class Caller(msgspec.Struct, frozen=True):
-    """An authenticated credential. Exactly one of `key` and `agent_id` is set."""
+    """Who calls. Exactly one of `key`, `agent_id` and `person` is set."""
 
     key: ApiKey | None = None
     agent_id: AgentId | None = None
     principal_id: PrincipalId | None = None
     #: The key that came along with an agent's token: it asked too, so it may not answer.
     beside: str | None = None
+    person: Person | None = None
+    #: What the person's groups give.
+    group_roles: tuple[str, ...] = ()
+    group_scopes: tuple[Scope, ...] = ()
+    #: The person whose key it is, or whose key came along.
+    owner: str | None = None
+
+    @classmethod
+    def of_key(cls, key: ApiKey) -> "Caller":
+        return cls(key=key, principal_id=key.principal_id, owner=key.owner)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return self.key.roles if self.key is not None else self.group_roles
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        if self.is_operator:
+            return tuple(Scope)
+        return self.key.scopes if self.key is not None else self.group_scopes
 
     @property
     def is_operator(self) -> bool:
-        return self.key is not None and self.key.is_operator
+        return OPERATOR_ROLE in self.roles
 
     def may(self, scope: Scope) -> bool:
-        """Whether a key holds this scope. An agent's rights are its own few endpoints, never a scope."""
-        return self.key is not None and (self.key.is_operator or scope in self.key.scopes)
+        """Whether a key or a person holds this scope. An agent's rights are its own few endpoints, never a
+        scope."""
+        return scope in self.scopes
 
     @property
     def name(self) -> str:
         """How the audit trail calls the caller."""
-        return f"key:{self.key.key_id}" if self.key else f"agent:{self.agent_id}"
+        if self.key is not None:
+            return f"key:{self.key.key_id}"
+        return self.person.person_id if self.person is not None else f"agent:{self.agent_id}"
+
+    @property
+    def person_id(self) -> str | None:
+        """The person behind the request, where one is known."""
+        return self.person.person_id if self.person is not None else self.owner
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every credential that took part in the request."""
-        return (self.name,) if self.beside is None else (self.name, self.beside)
+        """Every credential that took part in the request, and the person behind it."""
+        taking_part = (self.name, self.beside, self.person_id)
+        return tuple(dict.fromkeys(name for name in taking_part if name is not None))
 
 
 def credential_hash(credential: str) -> bytes | None:

@@ -4,7 +4,7 @@ from qwed.domain.codes import Code
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Finding, Status
 from qwed.domain.risk import Risk
-from qwed.domain.trust import TrustLevel, cell
+from qwed.domain.trust import MATRIX, TrustLevel
 from qwed.domain.verdicts import APPROVED, CORRECTED, Verdict, ask, deny
 
 
@@ -32,7 +32,7 @@ def disprove(finding: Finding) -> Verdict:
 
 def weigh(finding: Finding, risk: Risk, trust: TrustLevel, *, denied_cells_pend: bool) -> Verdict:
     """A finding that did not fail, against what this level of trust may do at this risk."""
-    allowed = cell(trust, risk)
+    allowed = MATRIX[trust][risk]
     if allowed is Decision.DENIED:
         message = f"trust level {trust} ({trust.name.lower()}) may not act at {risk.wire} risk"
         return ask(message) if denied_cells_pend else deny(Code.TRUST_INSUFFICIENT, message)

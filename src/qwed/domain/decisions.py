@@ -19,3 +19,5 @@ class Decision(enum.StrEnum):
 
 #: The same as a set, for where it is asked often.
 LETS_ACT: Final = frozenset({Decision.APPROVED, Decision.CORRECTED})
+#: Those that let the agent act now, or after an approval: they use a step.
+BINDING: Final = LETS_ACT | {Decision.PENDING}

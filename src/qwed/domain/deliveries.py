@@ -55,14 +55,14 @@ class Delivery(msgspec.Struct, frozen=True):
         }
 
 
-class Failure(msgspec.Struct, frozen=True):
+class DeliveryFailure(msgspec.Struct, frozen=True):
     """Why a try came to nothing; where it `is_final`, another one would too."""
 
     reason: str
     is_final: bool = False
 
 
-class Claim(msgspec.Struct, frozen=True):
+class DeliveryClaim(msgspec.Struct, frozen=True):
     """What a dispatcher can take on now. What it claims is its own until `until_ms`.
 
     `per_webhook` bounds what one webhook has under way, `in_flight` included: a slow receiver has no more
@@ -93,7 +93,7 @@ class Claim(msgspec.Struct, frozen=True):
         return taken
 
 
-def claimed(delivery: Delivery, claim: Claim) -> Delivery:
+def claimed(delivery: Delivery, claim: DeliveryClaim) -> Delivery:
     """Counted before it is tried: what kills the process each time is given up in the end, too."""
     return msgspec.structs.replace(
         delivery, attempts=delivery.attempts + 1, last_attempt_ms=claim.now_ms, due_ms=claim.until_ms
@@ -101,7 +101,7 @@ def claimed(delivery: Delivery, claim: Claim) -> Delivery:
 
 
 def settled(
-    delivery: Delivery, failure: Failure | None, now_ms: int, rules: NotificationRules, chance: float
+    delivery: Delivery, failure: DeliveryFailure | None, now_ms: int, rules: NotificationRules, chance: float
 ) -> Delivery:
     """The delivery after a try. `chance`, from 0 to 1, spreads the tries of those that failed together."""
     if failure is None:

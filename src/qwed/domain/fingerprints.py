@@ -36,7 +36,7 @@ class Fingerprints(msgspec.Struct, frozen=True):
 
     def beside(self, row: bytes) -> bytes:
         """The one to compare with a row, and to write after it."""
-        return self.older if is_older(row) else self.current
+        return self.older if len(row) == HASH_BYTES else self.current
 
 
 def is_older(row: bytes) -> bool:
@@ -46,11 +46,12 @@ def is_older(row: bytes) -> bool:
 def identify(action: Action, *, is_sql: bool = False) -> tuple[str, Fingerprints]:
     """The action hash and the fingerprints; mostly there is nothing to fold, and all are one hash."""
     members = members_of(action)
-    is_simple = not action.parameters and all(
-        map(_is_simple, (action.type, action.query, action.code, action.target))
-    )
-    exact = _hash(_plain_encoder.encode(members) if is_simple else encode_exact(members))
+    is_simple = not action.parameters and _are_simple(action.type, action.query, action.code, action.target)
+    encoded = _plain_encoder.encode(members) if is_simple else encode_exact(members)
+    exact = hashlib.sha256(encoded).digest()
     is_plain = is_simple or all(map(_is_plain, members.values()))
+    if is_plain and not is_sql:
+        return exact.hex(), Fingerprints(VERSION + exact, exact)
     older = exact if is_plain else _hash_unless_same(_trim(members), members, exact)
     folded = members if is_plain else _fold_members(members)
     if is_sql:
@@ -84,9 +85,12 @@ def _hash_unless_same(folded: JsonValue, members: JsonValue, exact: bytes) -> by
 _plain_encoder = msgspec.json.Encoder(order="sorted")
 
 
-def _is_simple(text: str | None) -> bool:
+def _are_simple(*texts: str | None) -> bool:
     """Printable ASCII without blank ends: nothing to escape, tag or fold, but letter case."""
-    return text is None or (text.isascii() and text.isprintable() and text == text.strip())
+    for text in texts:
+        if text is not None and not (text.isascii() and text.isprintable() and text == text.strip()):
+            return False
+    return True
 
 
 # --- version 2 ----------------------------------------------------------------------------------------------

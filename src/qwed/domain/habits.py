@@ -19,7 +19,7 @@ MAX_QUOTED: Final = 120
 _RARE_SHARE: Final = 0.02
 
 
-class Deed(msgspec.Struct, frozen=True):
+class ComparedAction(msgspec.Struct, frozen=True):
     """An action with what can be compared of it."""
 
     action_type: str
@@ -31,7 +31,7 @@ class Deed(msgspec.Struct, frozen=True):
     code: str | None = None
 
 
-class Difference(msgspec.Struct, frozen=True):
+class UnusualField(msgspec.Struct, frozen=True):
     """`field` of the action is `now`; `usual` says what it was before."""
 
     field: str
@@ -39,9 +39,11 @@ class Difference(msgspec.Struct, frozen=True):
     usual: str
 
 
-def differences(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
+def differences(deed: ComparedAction, past: Sequence[ComparedAction]) -> list[UnusualField]:
     if len(past) < MIN_PAST:
-        return [Difference("history", deed.action_type, f"only {len(past)} earlier actions to compare with")]
+        return [
+            UnusualField("history", deed.action_type, f"only {len(past)} earlier actions to compare with")
+        ]
     alike = [one for one in past if one.action_type == deed.action_type]
     found = [
         *_type(deed, past, alike),
@@ -53,35 +55,41 @@ def differences(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
     return found[:MAX_DIFFERENCES]
 
 
-def _type(deed: Deed, past: Sequence[Deed], alike: Sequence[Deed]) -> list[Difference]:
+def _type(
+    deed: ComparedAction, past: Sequence[ComparedAction], alike: Sequence[ComparedAction]
+) -> list[UnusualField]:
     if not alike:
-        return [Difference("action type", deed.action_type, f"never among its last {len(past)} actions")]
+        return [UnusualField("action type", deed.action_type, f"never among its last {len(past)} actions")]
     if len(alike) <= max(1, len(past) * _RARE_SHARE):
-        return [Difference("action type", deed.action_type, f"{len(alike)} of its last {len(past)} actions")]
+        return [
+            UnusualField("action type", deed.action_type, f"{len(alike)} of its last {len(past)} actions")
+        ]
     return []
 
 
-def _risk(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
+def _risk(deed: ComparedAction, past: Sequence[ComparedAction]) -> list[UnusualField]:
     highest = max((one.risk for one in past if one.risk is not None), default=None)
     if deed.risk is None or highest is None or deed.risk <= highest:
         return []
-    return [Difference("risk", deed.risk.wire, f"at most {highest.wire} before")]
+    return [UnusualField("risk", deed.risk.wire, f"at most {highest.wire} before")]
 
 
-def _texts(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:
-    found: list[Difference] = []
+def _texts(deed: ComparedAction, alike: Sequence[ComparedAction]) -> list[UnusualField]:
+    found: list[UnusualField] = []
     for field in ("target", "query", "code"):
         now, seen = getattr(deed, field), [getattr(one, field) for one in alike]
         found += _new_text(field, now, [text for text in seen if text]) if now else []
     return found
 
 
-def _parameters(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:
-    found: list[Difference] = []
+def _parameters(deed: ComparedAction, alike: Sequence[ComparedAction]) -> list[UnusualField]:
+    found: list[UnusualField] = []
     for name, value in deed.parameters.items():
         seen = [one.parameters[name] for one in alike if name in one.parameters]
         if len(alike) >= MIN_PAST and not seen:
-            found.append(Difference(_quoted(name), _quoted(value), f"not given in {len(alike)} earlier ones"))
+            found.append(
+                UnusualField(_quoted(name), _quoted(value), f"not given in {len(alike)} earlier ones")
+            )
         elif _is_number(value):
             found += _new_number(name, value, [number for number in seen if _is_number(number)])
         elif isinstance(value, str):
@@ -89,23 +97,23 @@ def _parameters(deed: Deed, alike: Sequence[Deed]) -> list[Difference]:
     return found
 
 
-def _new_text(field: str, now: str, seen: Sequence[str]) -> list[Difference]:
+def _new_text(field: str, now: str, seen: Sequence[str]) -> list[UnusualField]:
     """Reported only where there is a habit: something that is different every time has none."""
     if len(seen) < MIN_PAST or now in seen:
         return []
     (usual, times), *_ = Counter(seen).most_common(1)
     if times * 4 < len(seen):
         return []
-    return [Difference(field, _quoted(now), f"mostly {_quoted(usual)} ({times} of {len(seen)})")]
+    return [UnusualField(field, _quoted(now), f"mostly {_quoted(usual)} ({times} of {len(seen)})")]
 
 
-def _new_number(name: str, now: Any, seen: Sequence[Any]) -> list[Difference]:
+def _new_number(name: str, now: Any, seen: Sequence[Any]) -> list[UnusualField]:
     if len(seen) < MIN_PAST:
         return []
     for is_beyond, end, word in _ENDS:
         if is_beyond(now, end(seen)):
             usual = f"{word} {end(seen)} in {len(seen)} earlier ones"
-            return [Difference(_quoted(name), str(now)[:MAX_QUOTED], usual)]
+            return [UnusualField(_quoted(name), str(now)[:MAX_QUOTED], usual)]
     return []
 
 
@@ -115,7 +123,7 @@ _ENDS: Final[tuple[tuple[Callable[[Any, Any], bool], Callable[[Sequence[Any]], A
 )
 
 
-def _hour(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
+def _hour(deed: ComparedAction, past: Sequence[ComparedAction]) -> list[UnusualField]:
     if len(past) < MIN_PAST_FOR_HOURS:
         return []
     hour = _hour_of(deed)
@@ -123,13 +131,13 @@ def _hour(deed: Deed, past: Sequence[Deed]) -> list[Difference]:
     if near > len(past) * _RARE_SHARE:
         return []
     return [
-        Difference(
+        UnusualField(
             "time of day", f"{hour:02d}:00 UTC", f"{near} of its last {len(past)} within an hour of it"
         )
     ]
 
 
-def _hour_of(deed: Deed) -> int:
+def _hour_of(deed: ComparedAction) -> int:
     return deed.at_ms // HOUR_MS % 24
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 
+from qwed.domain.rule_windows import Proof
 
-class Result(enum.StrEnum):
+
+class OutcomeResult(enum.StrEnum):
     SUCCESS = "success"
     PARTIAL = "partial"
     FAILURE = "failure"
@@ -17,7 +19,7 @@ class Result(enum.StrEnum):
 class Outcome(msgspec.Struct, frozen=True):
     activity_id: str
     agent_id: str
-    result: Result
+    result: OutcomeResult
     reported_by: str
     reported_ms: int
     fingerprint: bytes
@@ -29,12 +31,20 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def is_binding(self) -> bool:
         """Whether it keeps the agent from trying again, or a person said that it does not any more."""
-        return self.result is Result.UNKNOWN or self.settled_by is not None
+        return self.result is OutcomeResult.UNKNOWN or self.settled_by is not None
+
+    @property
+    def proves(self) -> Proof:
+        """How far it shows that the action happened: by the agent's word, or by somebody else's."""
+        if self.result is not OutcomeResult.SUCCESS:
+            return Proof.NONE
+        is_own_word = self.settled_by is None and self.reported_by.startswith("agent:")
+        return Proof.SUCCESS if is_own_word else Proof.CONFIRMED
 
     def to_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "outcome": self.result,
-            "success": self.result is Result.SUCCESS,
+            "success": self.result is OutcomeResult.SUCCESS,
             "result_hash": self.result_hash,
             "error": self.error,
         }

@@ -45,7 +45,9 @@ def is_plain(text: str) -> bool:
         runs = encoded.translate(_RUNS)
         if _LONG in runs and _may_hold_a_key(text, encoded, runs):
             return False
-    return not _may_hold_a_word(text) and not _may_hold_userinfo(text)
+    if _may_hold_a_word(text):
+        return False
+    return not ("@" in text or "%40" in text) or not _may_hold_userinfo(text)
 
 
 def _may_hold_a_key(text: str, encoded: bytes, runs: bytes) -> bool:

@@ -12,12 +12,17 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.broker_rules import BrokerRules
 from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.people import PeopleRules
+from qwed.domain.provenance_rules import ProvenanceRules
 from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
+from qwed.domain.rules import PolicyRule, Team
 from qwed.domain.skeleton import compact_skeleton
 
 ZERO_USD: Final = Decimal(0)
+_ADDED_LATER: Final = frozenset({"broker", "change_approvers", "people", "provenance", "rules", "teams"})
 
 
 class ToolGroup(enum.StrEnum):
@@ -59,6 +64,8 @@ class ActionRule(msgspec.Struct, frozen=True):
     min_price_usd: Decimal = ZERO_USD
     group: ToolGroup | None = None
     checks: tuple[ParameterCheck, ...] = ()
+    #: Where a permit for it may be used; with one, every approval carries a permit.
+    permit: str | None = None
 
 
 def mark_dangerous(rule: ActionRule) -> ActionRule:
@@ -78,6 +85,8 @@ class LoopLimits(msgspec.Struct, frozen=True):
     cycle_rounds: int = 3
     cycle_rounds_without_hashes: int = 5
     cross_conversation: int | None = None
+    #: Only what was done on the same state counts as repeated.
+    same_state_only: bool = False
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -99,6 +108,8 @@ class Limits(msgspec.Struct, frozen=True):
     failed_auth: RateLimit = RateLimit(20, 10.0)
     #: Of one agent's refusals before an engine looks, so many have an entry of their own; more are counted.
     refusals_per_hour: int = 300
+    #: Whether nothing is decided while the ledger is behind by more than 10 s, or can't be written.
+    stop_when_ledger_lags: bool = False
 
 
 class BudgetLimits(msgspec.Struct, frozen=True):
@@ -185,6 +196,12 @@ class AssuranceRules(msgspec.Struct, frozen=True):
     strict_checkpoints: bool = False
 
 
+class PermitRules(msgspec.Struct, frozen=True):
+    """How long a permit lasts."""
+
+    seconds: int = 120
+
+
 class Retention(msgspec.Struct, frozen=True):
     """Days after which rows may be removed. None keeps them. The ledger is never shortened."""
 
@@ -220,6 +237,8 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     prices: Mapping[str, Decimal] = msgspec.field(default_factory=dict)
     default_price_usd: Decimal = Decimal("0.01")
     loops: LoopLimits = LoopLimits()
+    #: By agent id, what holds for it instead.
+    agent_loops: Mapping[str, LoopLimits] = msgspec.field(default_factory=dict)
     limits: Limits = Limits()
     budgets: BudgetLimits = BudgetLimits()
     principals: PrincipalCeilings = PrincipalCeilings()
@@ -228,13 +247,21 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     denied_cells: DeniedCells = DeniedCells.DENY
     notifications: NotificationRules = NotificationRules()
     retention: Retention = Retention()
+    #: How many people it takes to make the policy looser.
+    change_approvers: int = 1
     assurance: AssuranceRules = AssuranceRules()
+    permits: PermitRules = PermitRules()
     sql: Mapping[str, Any] = msgspec.field(default_factory=dict)
     files: Mapping[str, Any] = msgspec.field(default_factory=dict)
     urls: Mapping[str, Any] = msgspec.field(default_factory=dict)
     email: Mapping[str, Any] = msgspec.field(default_factory=dict)
     payments: Mapping[str, Any] = msgspec.field(default_factory=dict)
     guards: Mapping[str, Any] | Sequence[Any] = msgspec.field(default_factory=dict)
+    rules: tuple[PolicyRule, ...] = ()
+    provenance: ProvenanceRules | None = None
+    broker: BrokerRules | None = None
+    teams: Mapping[str, Team] = msgspec.field(default_factory=dict)
+    people: PeopleRules = PeopleRules()
 
     def is_registered(self, action_type: str) -> bool:
         return action_type in self.actions
@@ -263,6 +290,9 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
         rule = self.actions.get(action_type)
         return max(self.price_of(action_type) + usage_usd, rule.min_price_usd if rule else ZERO_USD)
 
+    def loops_of(self, agent_id: str) -> LoopLimits:
+        return self.agent_loops.get(agent_id, self.loops)
+
     def ceilings_of(self, principal_id: str) -> PrincipalCeilings:
         return self.named_principals.get(principal_id, self.principals)
 
@@ -274,8 +304,18 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     def dangerous_tools(self) -> frozenset[str]:
         return self._group(ToolGroup.DANGEROUS)
 
+    def rules_of(self, team: str | None) -> tuple[PolicyRule, ...]:
+        """Everybody's, and the team's own under names that nobody else's have."""
+        own = self.teams[team].rules if team is not None else ()
+        return (*self.rules, *(msgspec.structs.replace(rule, id=f"{team}/{rule.id}") for rule in own))
+
     @cached_property
-    def rules(self) -> Mapping[str, ActionRule]:
+    def team_of(self) -> Mapping[str, str]:
+        """The team of each principal that has one."""
+        return {principal: name for name, team in self.teams.items() for principal in team.principals}
+
+    @cached_property
+    def action_rules(self) -> Mapping[str, ActionRule]:
         """What each registered name comes to: one that reads like a dangerous tool is dangerous."""
         return {
             name: mark_dangerous(rule) if self.reads_dangerous(name) else rule
@@ -300,7 +340,9 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     def to_wire(self) -> dict[str, Any]:
         """The whole policy as JSON: amounts as plain decimal strings, risks by name."""
         wire: dict[str, Any] = _wire(self)
-        return wire
+        wire["people"] = None if self.people == PeopleRules() else wire["people"]
+        # What nobody uses does not change the name of a policy that was there before it.
+        return {name: value for name, value in wire.items() if value or name not in _ADDED_LATER}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> "Policy":
@@ -314,6 +356,8 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
 
 def _wire(value: Any) -> Any:
     match value:
+        case PolicyRule():
+            return {name: _wire(getattr(value, name)) for name in value.__struct_fields__ if name != "line"}
         case msgspec.Struct():
             return {name: _wire(getattr(value, name)) for name in value.__struct_fields__}
         case Risk():

@@ -25,7 +25,7 @@ COUNTED_CODES: Final = frozenset(
 )
 
 
-class Refused(msgspec.Struct, frozen=True):
+class CountedRefusal(msgspec.Struct, frozen=True):
     """One refusal that is to be counted."""
 
     agent_id: AgentId
@@ -80,7 +80,7 @@ def oldest_minute(now_ms: int) -> int:
 
 
 def count_refusal(
-    minutes: Iterable[RefusedMinute], refused: Refused, limit: int
+    minutes: Iterable[RefusedMinute], refused: CountedRefusal, limit: int
 ) -> tuple[RefusedMinute, Counted]:
     """The row as it is now, and what it means. `minutes` are the agent's rows of the last hour or longer."""
     known = {row.minute: row for row in minutes}
@@ -93,7 +93,7 @@ def count_refusal(
     return _counted_in(row, refused), Counted(wait_ms, is_due)
 
 
-def _row_for(known: Mapping[int, RefusedMinute], refused: Refused) -> RefusedMinute:
+def _row_for(known: Mapping[int, RefusedMinute], refused: CountedRefusal) -> RefusedMinute:
     """Of its minute; of a later one where that is stated already."""
     minute = refused.at_ms // MINUTE_MS
     while (row := known.get(minute)) is not None and row.is_stated:
@@ -113,7 +113,7 @@ def _wait_ms(hour: list[RefusedMinute], now_ms: int, limit: int) -> int | None:
     return max(1, (row.minute + HOUR_MINUTES) * MINUTE_MS - now_ms)
 
 
-def _counted_in(row: RefusedMinute, refused: Refused) -> RefusedMinute:
+def _counted_in(row: RefusedMinute, refused: CountedRefusal) -> RefusedMinute:
     at_ms = refused.at_ms
     return msgspec.structs.replace(
         row,

@@ -14,8 +14,9 @@ LOGIC: Final = "logic"
 FACT: Final = "fact"
 SQL: Final = "sql"
 CODE: Final = "code"
+WORKSPACE: Final = "workspace"
 TOOL_CONTROL: Final = "tool_control"
-ENGINE_NAMES: Final = (MATH, LOGIC, FACT, SQL, CODE, TOOL_CONTROL)
+ENGINE_NAMES: Final = (MATH, LOGIC, FACT, SQL, CODE, WORKSPACE, TOOL_CONTROL)
 
 ACTION_ENGINES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -27,6 +28,7 @@ ACTION_ENGINES: Final[Mapping[str, str]] = MappingProxyType(
         "verify_fact": FACT,
         "execute_sql": SQL,
         "execute_code": CODE,
+        "shell": WORKSPACE,
     }
 )
 

@@ -21,7 +21,7 @@ from qwed.domain.vendor_keys import entropy, holds_a_placeholder, is_credential_
 MAX_VALUE_LENGTH: Final = 512
 
 
-class Secret(msgspec.Struct, frozen=True):
+class FoundSecret(msgspec.Struct, frozen=True):
     """One secret: text[start:end]."""
 
     kind: str
@@ -29,13 +29,13 @@ class Secret(msgspec.Struct, frozen=True):
     end: int
 
 
-def find_secrets(text: str) -> list[Secret]:
+def find_secrets(text: str) -> list[FoundSecret]:
     """Every secret in the text, in order, without overlaps."""
     if not _may_hold_a_secret(text):
         return []
     return _without_overlaps(
         [
-            *(Secret(*key) for key in vendor_keys(text)),
+            *(FoundSecret(*key) for key in vendor_keys(text)),
             *_private_keys(text),
             *_url_passwords(text),
             *_placed(text),
@@ -55,11 +55,11 @@ def mask_for_record(text: str) -> str:
         return text
     found = find_secrets(text)
     if _has_a_place(text):
-        found = _joined([*found, *(Secret(*span) for span in find_placed(text))])
+        found = _joined([*found, *(FoundSecret(*span) for span in find_placed(text))])
     return _replaced(text, found)
 
 
-def _replaced(text: str, found: list[Secret]) -> str:
+def _replaced(text: str, found: list[FoundSecret]) -> str:
     if not found:
         return text
     parts: list[str] = []
@@ -107,7 +107,7 @@ _PEM_BEGIN = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BL
 _PEM_BODY = lazy_pattern(r"(?:\\[nr]|[\s\"'+]){0,16}(?:[A-Za-z-]{4,20}: |[A-Za-z0-9+/=]{8})")
 
 
-def _private_keys(text: str) -> Iterator[Secret]:
+def _private_keys(text: str) -> Iterator[FoundSecret]:
     if "-----BEGIN" not in text:
         return
     position = 0
@@ -121,19 +121,19 @@ def _private_keys(text: str) -> Iterator[Secret]:
             end = close + len("-----") if close >= 0 else end + len("-----END")
         # In a sentence about key files the header stands alone.
         if _PEM_BODY.match(text, begin.end()) or begin.start() == beginning:
-            yield Secret("private_key", begin.start(), end)
+            yield FoundSecret("private_key", begin.start(), end)
         position = end
 
 
 _URL_PASSWORD = lazy_pattern(r"://[^\s:@/?#\"'<>]{0,128}:([^\s@/\"'<>]{1,256})@")
 
 
-def _url_passwords(text: str) -> Iterator[Secret]:
+def _url_passwords(text: str) -> Iterator[FoundSecret]:
     if "://" not in text or "@" not in text:
         return
     for match in _URL_PASSWORD.finditer(text):
         if not _is_stand_in(match.group(1)):
-            yield Secret("url_password", match.start(1), match.end(1))
+            yield FoundSecret("url_password", match.start(1), match.end(1))
 
 
 # Places that hold a password without a sign between it and its name.
@@ -169,13 +169,13 @@ _PLACES: Final = (
 )
 
 
-def _placed(text: str) -> Iterator[Secret]:
+def _placed(text: str) -> Iterator[FoundSecret]:
     for kind, marker, pattern in _PLACES:
         if marker not in text:
             continue
         for match in pattern.finditer(text):
             if _is_placed_secret(kind, match.group(1)):
-                yield Secret(kind, match.start(1), match.end(1))
+                yield FoundSecret(kind, match.start(1), match.end(1))
 
 
 def _is_placed_secret(kind: str, value: str) -> bool:
@@ -259,7 +259,7 @@ _DATE_OR_NUMBER = lazy_pattern(
 _EXPRESSION = lazy_pattern(r"^[A-Za-z_]\w{0,24}(?:\.[A-Za-z_]\w{0,24})+(?:[(\[].*)?$|^[A-Za-z_][\w.]*[(\[]")
 
 
-def _named(text: str) -> Iterator[Secret]:
+def _named(text: str) -> Iterator[FoundSecret]:
     """Values given to a secret word: `password: hunter2`, `"api_key": "9f86…"`, `Bearer …`."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length, and positions with it
@@ -289,7 +289,7 @@ def _said_by(name: str, lowered: str, position: int) -> str:
     return "owned" if is_joined and not _ORDINARY_KEY.search(owner) else ""
 
 
-def _judged(name: str, given: re.Match[str]) -> Iterator[Secret]:
+def _judged(name: str, given: re.Match[str]) -> Iterator[FoundSecret]:
     tail = given["tail"]
     if _HARMLESS_TAILS.search(tail) or (name in ("pass", "pwd", "pin") and tail):
         return
@@ -297,9 +297,9 @@ def _judged(name: str, given: re.Match[str]) -> Iterator[Secret]:
     span = (given.start("value"), given.start("value") + len(value))
     if name.startswith(_PASSWORD_WORDS):
         if _is_password(value, bare=tail in ("", "ord", "d")):
-            yield Secret("password", *span)
+            yield FoundSecret("password", *span)
     elif _is_token(value) and (name != "owned" or _is_random(value)):
-        yield Secret("token", *span)
+        yield FoundSecret("token", *span)
 
 
 def is_secret_value(name: str, value: str) -> bool:
@@ -338,19 +338,19 @@ def _has_a_place(text: str) -> bool:
     return "@" in text or "%40" in text or any(word in lowered for word in ("cookie", "authori", "curl"))
 
 
-def _joined(found: list[Secret]) -> list[Secret]:
+def _joined(found: list[FoundSecret]) -> list[FoundSecret]:
     """In order; what overlaps becomes one."""
-    kept: list[Secret] = []
+    kept: list[FoundSecret] = []
     for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
         if kept and secret.start < kept[-1].end:
-            kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, secret.end))
+            kept[-1] = FoundSecret(kept[-1].kind, kept[-1].start, max(kept[-1].end, secret.end))
         else:
             kept.append(secret)
     return kept
 
 
-def _without_overlaps(found: list[Secret]) -> list[Secret]:
-    kept: list[Secret] = []
+def _without_overlaps(found: list[FoundSecret]) -> list[FoundSecret]:
+    kept: list[FoundSecret] = []
     for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
         if not kept or secret.start >= kept[-1].end:
             kept.append(secret)

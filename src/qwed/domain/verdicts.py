@@ -24,12 +24,23 @@ class Asked(msgspec.Struct, frozen=True):
 
     roles: frozenset[str] = frozenset()
     seconds: int | None = None
-    #: The rules that ask, by their names.
+    #: The workflow's rules that ask, by their names.
     rules: tuple[str, ...] = ()
+    #: What the policy's rules ask for: these roles, of each person; so many people; and which rules they are.
+    also_roles: frozenset[str] = frozenset()
+    approvers: int = 1
+    policy_rules: frozenset[str] = frozenset()
 
     def join(self, other: "Asked") -> "Asked":
         given = [seconds for seconds in (self.seconds, other.seconds) if seconds is not None]
-        return Asked(self.roles | other.roles, min(given, default=None), _join_names(self.rules, other.rules))
+        return Asked(
+            self.roles | other.roles,
+            min(given, default=None),
+            _join_names(self.rules, other.rules),
+            self.also_roles | other.also_roles,
+            max(self.approvers, other.approvers),
+            self.policy_rules | other.policy_rules,
+        )
 
 
 def _join_names(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
@@ -58,6 +69,9 @@ class Verdict(msgspec.Struct, frozen=True):
         if strict.asked == mild.asked:
             return strict
         return msgspec.structs.replace(strict, asked=strict.asked.join(mild.asked))
+
+    def is_milder_than(self, other: "Verdict") -> bool:
+        return _RANKS[self.decision] < _RANKS[other.decision]
 
     @property
     def _weight(self) -> tuple[int, int, str, str]:

@@ -25,6 +25,7 @@ class Topic(enum.StrEnum):
     APPROVAL = "approval"
     TRUST = "trust"
     OUTCOME = "outcome"
+    POLICY = "policy"
 
 
 class Event(enum.StrEnum):
@@ -42,6 +43,7 @@ class Event(enum.StrEnum):
     TRUST_SUSPENDED = "trust.suspended"
     TRUST_REACTIVATED = "trust.reactivated"
     OUTCOME_UNKNOWN = "outcome.unknown"
+    POLICY_CHANGED = "policy.changed"
     TEST = "test"
 
     @property

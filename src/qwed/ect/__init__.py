@@ -1,8 +1,8 @@
 """Execution context tokens: issued, read, verified, and the keys that sign them."""
 
 from qwed.ect.claims import Claims, InvalidClaims
-from qwed.ect.dag import Ancestors, BrokenDag, Node, ancestors
-from qwed.ect.header import Presented, TooLarge, read_header, write_header
+from qwed.ect.dag import Ancestors, BrokenDag, TokenNode, ancestors
+from qwed.ect.header import HeaderTooLarge, PresentedTokens, read_header, write_header
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing, KeyUnusable, NodeSigner, generate, load
 from qwed.ect.tokens import Ect, Level, UnverifiedToken, hash_bytes, issue, parse
@@ -12,7 +12,7 @@ from qwed.ect.verifier import (
     EvidenceUnavailable,
     KnownKey,
     Reason,
-    Refused,
+    RefusedToken,
     TokenMemory,
     TrustedKeys,
     Unavailable,
@@ -27,19 +27,19 @@ __all__ = [
     "Claims",
     "Ect",
     "EvidenceUnavailable",
+    "HeaderTooLarge",
     "InvalidClaims",
     "InvalidToken",
     "KeyRing",
     "KeyUnusable",
     "KnownKey",
     "Level",
-    "Node",
     "NodeSigner",
-    "Presented",
+    "PresentedTokens",
     "Reason",
-    "Refused",
+    "RefusedToken",
     "TokenMemory",
-    "TooLarge",
+    "TokenNode",
     "TrustedKeys",
     "Unavailable",
     "UnverifiedToken",

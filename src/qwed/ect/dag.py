@@ -15,7 +15,7 @@ MAX_ANCESTORS: Final = 10_000
 CLOCK_SKEW_SECONDS: Final = 30
 
 
-class Node(msgspec.Struct, frozen=True, gc=False):
+class TokenNode(msgspec.Struct, frozen=True, gc=False):
     """What the graph needs to know of an accepted token."""
 
     jti: str
@@ -25,14 +25,14 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     level: Level = Level.L2
 
 
-Find = Callable[[str], Node | None]
+Find = Callable[[str], TokenNode | None]
 
 
 class Ancestors(msgspec.Struct, frozen=True):
     """Those found, parents before children where `is_acyclic`; those named and not found; and whether
     the bound stopped the walk (then neither list is complete)."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[TokenNode, ...]
     missing: tuple[str, ...]
     is_acyclic: bool
     is_bounded: bool
@@ -52,7 +52,7 @@ class BrokenDag(ValueError):
 
 def ancestors(par: Iterable[str], find: Find, bound: int = MAX_ANCESTORS) -> Ancestors:
     """Everything before a token, each visited once."""
-    found: dict[str, Node] = {}
+    found: dict[str, TokenNode] = {}
     missing: dict[str, None] = {}
     waiting = list(dict.fromkeys(par))
     while waiting:
@@ -76,7 +76,7 @@ def ancestors(par: Iterable[str], find: Find, bound: int = MAX_ANCESTORS) -> Anc
     )
 
 
-def _in_order(nodes: Mapping[str, Node]) -> tuple[Node, ...] | None:
+def _in_order(nodes: Mapping[str, TokenNode]) -> tuple[TokenNode, ...] | None:
     """Parents before children; None where there is a cycle."""
     open_parents: dict[str, int] = {}
     children: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def _in_order(nodes: Mapping[str, Node]) -> tuple[Node, ...] | None:
     return tuple(nodes[jti] for jti in ready) if len(ready) == len(nodes) else None
 
 
-def join(node: Node, find: Find, bound: int = MAX_ANCESTORS) -> Level:
+def join(node: TokenNode, find: Find, bound: int = MAX_ANCESTORS) -> Level:
     """The level of the weakest ancestor; L3 where there is none. Raises `BrokenDag`."""
     if not node.par:
         return Level.L3
@@ -110,7 +110,7 @@ def join(node: Node, find: Find, bound: int = MAX_ANCESTORS) -> Level:
     return min((ancestor.level for ancestor in before.nodes), default=Level.L3)
 
 
-def _check_parent(node: Node, jti: str, parent: Node | None) -> None:
+def _check_parent(node: TokenNode, jti: str, parent: TokenNode | None) -> None:
     if parent is None:
         raise BrokenDag("parent_unknown", f"parent {jti} is not known")
     if parent.iat > node.iat + CLOCK_SKEW_SECONDS:
@@ -119,7 +119,7 @@ def _check_parent(node: Node, jti: str, parent: Node | None) -> None:
         raise BrokenDag("other_workflow", f"parent {jti} belongs to another workflow")
 
 
-def in_order(nodes: Iterable[Node]) -> tuple[Node, ...] | None:
+def in_order(nodes: Iterable[TokenNode]) -> tuple[TokenNode, ...] | None:
     """Presented together: each after its parents among them; None where there is a cycle."""
     by_jti = {node.jti: node for node in nodes}
     # A token is not its own parent: its claims were refused for that.

@@ -16,7 +16,7 @@ MAX_RULES: Final = 100
 DEFAULT_TIMEOUT_SECONDS: Final = 300
 
 
-class Action(enum.IntEnum):
+class HumanStep(enum.IntEnum):
     """In order of strictness."""
 
     CONTINUE = 0
@@ -25,8 +25,8 @@ class Action(enum.IntEnum):
     ABORT = 3
 
 
-_ACTIONS: Final = {"pause": Action.PAUSE, "escalate": Action.ESCALATE, "abort": Action.ABORT}
-_OVERRIDES: Final = {"continue": Action.CONTINUE, **_ACTIONS}
+_ACTIONS: Final = {"pause": HumanStep.PAUSE, "escalate": HumanStep.ESCALATE, "abort": HumanStep.ABORT}
+_OVERRIDES: Final = {"continue": HumanStep.CONTINUE, **_ACTIONS}
 
 #: The kinds we know, and the operators that do not contradict them.
 KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -59,7 +59,7 @@ class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_ref: str
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HumanRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     trigger: Trigger
     required_role: str
@@ -69,20 +69,20 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hitl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[HumanRule, ...] = ()
     default_action: str = "abort"
     timeout_s: int = DEFAULT_TIMEOUT_SECONDS
     on_timeout: str = "abort"
 
     @property
-    def default(self) -> Action:
-        return _ACTIONS.get(self.default_action, Action.ABORT)
+    def default(self) -> HumanStep:
+        return _ACTIONS.get(self.default_action, HumanStep.ABORT)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class HumanVerdict(msgspec.Struct, frozen=True):
     """The strictest action, and what asked for it: ids of rules, names of constraints."""
 
-    action: Action
+    action: HumanStep
     triggered: tuple[str, ...] = ()
 
 
@@ -105,15 +105,15 @@ def read_rules(value: Any) -> Hitl:
     return hitl
 
 
-def evaluate(hitl: Hitl, inputs: Mapping[str, Any], open_constraints: Collection[str] = ()) -> Verdict:
+def evaluate(hitl: Hitl, inputs: Mapping[str, Any], open_constraints: Collection[str] = ()) -> HumanVerdict:
     """What the rules ask for. `open_constraints` are constraints nobody can check: they count as rules."""
     actions = {rule.id: _action(rule.action) for rule in hitl.rules if _triggers(rule.trigger, inputs)}
     actions |= {f"constraint {name}": hitl.default for name in open_constraints}
-    return Verdict(max(actions.values(), default=Action.CONTINUE), tuple(actions))
+    return HumanVerdict(max(actions.values(), default=HumanStep.CONTINUE), tuple(actions))
 
 
-def _action(word: str) -> Action:
-    return _ACTIONS.get(word, Action.ABORT)
+def _action(word: str) -> HumanStep:
+    return _ACTIONS.get(word, HumanStep.ABORT)
 
 
 def _triggers(trigger: Trigger, inputs: Mapping[str, Any]) -> bool:
@@ -150,13 +150,13 @@ def _comparable(value: Any) -> Decimal | str | bool | None:
     return None
 
 
-def after_waiting(hitl: Hitl, verdict: Verdict, *, waited_s: float, is_reachable: bool) -> Action:
+def after_waiting(hitl: Hitl, verdict: HumanVerdict, *, waited_s: float, is_reachable: bool) -> HumanStep:
     """What remains of a verdict while no person has answered."""
-    if verdict.action in (Action.CONTINUE, Action.ABORT):
+    if verdict.action in (HumanStep.CONTINUE, HumanStep.ABORT):
         return verdict.action
     if is_reachable and waited_s < hitl.timeout_s:
         return verdict.action
-    return _ACTIONS.get(hitl.on_timeout, Action.ABORT) if is_reachable else Action.ABORT
+    return _ACTIONS.get(hitl.on_timeout, HumanStep.ABORT) if is_reachable else HumanStep.ABORT
 
 
 class Override(msgspec.Struct, frozen=True):
@@ -185,14 +185,14 @@ class OverrideRefusal(enum.StrEnum):
 
 
 def override(
-    rule: Rule,
+    rule: HumanRule,
     given: Override,
     *,
     node_id: str,
     request_jti: str,
     requester: str,
     used: Container[tuple[str, str, str]],
-) -> Action | OverrideRefusal:
+) -> HumanStep | OverrideRefusal:
     """What the request may do instead, or why the override does not count."""
     if rule.allow_override is not True:
         return OverrideRefusal.NOT_ALLOWED
@@ -206,4 +206,4 @@ def override(
         return OverrideRefusal.NOT_BOUND
     if given.key in used:
         return OverrideRefusal.USED
-    return _OVERRIDES.get(rule.override_action or "continue", Action.ABORT)
+    return _OVERRIDES.get(rule.override_action or "continue", HumanStep.ABORT)

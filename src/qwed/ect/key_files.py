@@ -2,6 +2,7 @@
 
 qwed.db.key           the key that signs, PEM, mode 0600
 qwed.db.key.retired   the public halves of its predecessors, JSON
+qwed.db.key.records   the record keys that followed from them, mode 0600: they still verify
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 
 from qwed.ect import jwk
 from qwed.ect.keys import (
+    RECORD_PURPOSE,
     KeyRing,
     KeyUnusable,
     RetiredKey,
@@ -36,8 +38,10 @@ def read_ring(path: Path, issuer: str) -> KeyRing:
 
 def rotate(path: Path, issuer: str, at: int, algorithm: str = "ES256") -> KeyRing:
     """A new key signs; the old private one is gone. Raises `KeyUnusable`."""
-    ring = open_ring(path, issuer).rotated(generate(algorithm), at)
+    before = open_ring(path, issuer)
+    ring = before.rotated(generate(algorithm), at)
     try:
+        _keep_record_key(path, before)
         # First what is published: a crash in between leaves the old key signing, and known twice.
         _write_retired(path, ring)
         fresh = path.with_name(f"{path.name}.new")
@@ -58,6 +62,33 @@ def revoke(path: Path, issuer: str, kid: str, at: int) -> KeyRing:
     except OSError as error:
         raise KeyUnusable(f"{_retired_path(path)} can't be written: {error.strerror}") from None
     return ring
+
+
+def read_older_records(path: Path) -> tuple[bytes, ...]:
+    """The record keys of earlier signing keys, the newest first. Raises `KeyUnusable`."""
+    file = _records_path(path)
+    try:
+        return tuple(bytes.fromhex(line) for line in reversed(file.read_text("ascii").split()))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise KeyUnusable(f"{file} can't be read: {error.strerror}") from None
+    except ValueError:
+        raise KeyUnusable(f"{file} does not hold record keys: restore it from a backup") from None
+
+
+def _keep_record_key(path: Path, ring: KeyRing) -> None:
+    file = _records_path(path)
+    known = [key.hex() for key in reversed(read_older_records(path))]
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    lines = dict.fromkeys((*known, ring.derive(RECORD_PURPOSE).hex()))
+    write_new(fresh, "".join(f"{line}\n" for line in lines).encode())
+    fresh.replace(file)
+
+
+def _records_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.records")
 
 
 def _retired_path(path: Path) -> Path:

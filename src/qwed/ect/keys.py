@@ -26,6 +26,10 @@ _MAKERS: Final[Mapping[str, Callable[[], SigningKey]]] = {
 }
 
 
+#: What a record key follows from a signing key for.
+RECORD_PURPOSE: Final = b"qwed-record-key"
+
+
 class KeyUnusable(Exception):
     """The key can't be used; the message says why and what to do, and quotes nothing of it."""
 
@@ -176,7 +180,13 @@ class KeyRing:
         return {**{old.kid: jwk.read(old.public) for old in self.retired}, **self._public}
 
     def jwks(self) -> dict[str, Any]:
-        return {"keys": [{**key.published(), "kid": kid} for kid, key in self._public.items()]}
+        """The keys that sign or did. `exp` says since when a key signs no more."""
+        ended = {old.kid: {"exp": old.retired_at} for old in self.retired}
+        return {
+            "keys": [
+                {**key.published(), "kid": kid, **ended.get(kid, {})} for kid, key in self._public.items()
+            ]
+        }
 
     def verify(self, typ: str, token: str) -> dict[str, Any] | None:
         """The claims of a token that one of these keys signed, else None."""

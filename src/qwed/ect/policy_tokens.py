@@ -41,7 +41,7 @@ class PolicyNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     critical: bool = False
 
 
-class Edge(
+class PolicyEdge(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from", "target": "to"}
 ):
     source: str
@@ -50,10 +50,10 @@ class Edge(
 
 class _Dag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: list[PolicyNode]
-    edges: list[Edge] = []
+    edges: list[PolicyEdge] = []
 
 
-class Policy(msgspec.Struct, frozen=True):
+class TokenPolicy(msgspec.Struct, frozen=True):
     nodes: Mapping[str, PolicyNode]
     parents: Mapping[str, tuple[str, ...]]
     hitl: Hitl
@@ -74,11 +74,11 @@ class PolicyToken(msgspec.Struct, frozen=True):
     iss: str
     jti: str
     exp: int
-    policy: Policy
+    policy: TokenPolicy
     raw: str
 
 
-def read_policy(dag: Any, human: Any = None) -> Policy:
+def read_policy(dag: Any, human: Any = None) -> TokenPolicy:
     """Raises `InvalidPolicy`."""
     try:
         given = msgspec.convert(dag, _Dag)
@@ -90,17 +90,17 @@ def read_policy(dag: Any, human: Any = None) -> Policy:
     nodes = {node.id: node for node in given.nodes}
     if len(nodes) != len(given.nodes) or not all(node.id and node.agent for node in given.nodes):
         raise InvalidPolicy("each node has an id of its own, and an agent")
-    return Policy(nodes, _parents(nodes, given.edges), human_rules)
+    return TokenPolicy(nodes, _parents(nodes, given.edges), human_rules)
 
 
-def _parents(nodes: Mapping[str, PolicyNode], edges: Collection[Edge]) -> dict[str, tuple[str, ...]]:
+def _parents(nodes: Mapping[str, PolicyNode], edges: Collection[PolicyEdge]) -> dict[str, tuple[str, ...]]:
     parents: dict[str, list[str]] = {name: [] for name in nodes}
     for edge in edges:
         if edge.source not in nodes or edge.target not in nodes:
             raise InvalidPolicy("an edge leads to a node that does not exist")
         parents[edge.target].append(edge.source)
     found = {name: tuple(dict.fromkeys(above)) for name, above in parents.items()}
-    order = graph.in_order(graph.Node(name, 0, above) for name, above in found.items())
+    order = graph.in_order(graph.TokenNode(name, 0, above) for name, above in found.items())
     # A single node is in order by itself, whatever its edges say.
     if order is None or any(name in above for name, above in found.items()):
         raise InvalidPolicy("the nodes wait for each other in a circle")
@@ -115,7 +115,7 @@ class ActRefusal(enum.StrEnum):
 
 
 def refusal_to_act(
-    policy: Policy, node_id: str, agent: str, action: str, completed: Collection[str]
+    policy: TokenPolicy, node_id: str, agent: str, action: str, completed: Collection[str]
 ) -> ActRefusal | None:
     """Why the agent may not act at the node, or None. `completed` are nodes with an accepted token."""
     node = policy.nodes.get(node_id)
@@ -135,7 +135,7 @@ CONFIDENCES: Final = ("low", "medium", "high")
 PROFILES: Final = ("relaxed", "standard", "regulated")
 
 
-class Constraints(msgspec.Struct, frozen=True):
+class NodeConstraints(msgspec.Struct, frozen=True):
     """The strictest of a node and everything before it; `unknown` are those that nobody can check."""
 
     min_trust: Decimal | None = None
@@ -144,16 +144,16 @@ class Constraints(msgspec.Struct, frozen=True):
     unknown: frozenset[str] = frozenset()
 
 
-def constraints_at(policy: Policy, node_id: str) -> Constraints:
+def constraints_at(policy: TokenPolicy, node_id: str) -> NodeConstraints:
     """Constraints are inherited, and can only tighten. Raises `KeyError` for a node that is not there."""
-    result = Constraints()
+    result = NodeConstraints()
     for name in (node_id, *policy.before(node_id)):
         for constraint, value in policy.nodes[name].constraints.items():
             result = _tightened(result, constraint, value)
     return result
 
 
-def _tightened(before: Constraints, name: str, value: Any) -> Constraints:
+def _tightened(before: NodeConstraints, name: str, value: Any) -> NodeConstraints:
     change: dict[str, Any] = {}
     if name == "apae.min_trust" and _is_score(value):
         change["min_trust"] = max(before.min_trust or Decimal(0), _as_written(value))

@@ -20,7 +20,7 @@ import msgspec
 from qwed.ect import claims as rules
 from qwed.ect import dag, jwk, jws, tokens
 from qwed.ect.claims import TYPES, Claims, InvalidAudience, InvalidClaims
-from qwed.ect.dag import CLOCK_SKEW_SECONDS, MAX_ANCESTORS, BrokenDag, Node
+from qwed.ect.dag import CLOCK_SKEW_SECONDS, MAX_ANCESTORS, BrokenDag, TokenNode
 from qwed.ect.jwk import PublicKey
 from qwed.ect.keys import KeyRing
 from qwed.ect.tokens import Ect, Level, UnverifiedToken
@@ -77,14 +77,14 @@ class ReplayMemory(Protocol):
         """The hash of the token accepted under this id."""
         ...
 
-    def remember(self, token_hash: str, node: Node) -> str:
+    def remember(self, token_hash: str, node: TokenNode) -> str:
         """The hash kept under the node's id: this one, unless another came first; of the same token the
         highest level is kept. Atomic for all who share the memory."""
         ...
 
 
 class Parents(Protocol):
-    def node(self, jti: str) -> Node | None:
+    def node(self, jti: str) -> TokenNode | None:
         """An accepted token. Raises `EvidenceUnavailable` only."""
         ...
 
@@ -110,7 +110,7 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
     matched: frozenset[str] = frozenset()
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedToken(msgspec.Struct, frozen=True):
     """`reason` and `says` are for the log; the sender reads `GENERIC_REFUSAL`."""
 
     reason: Reason
@@ -129,7 +129,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 class _Refusal(Exception):
     def __init__(self, reason: Reason, says: str) -> None:
         super().__init__(says)
-        self.refused = Refused(reason, says)
+        self.refused = RefusedToken(reason, says)
 
 
 class _Checked(msgspec.Struct, frozen=True, gc=False):
@@ -179,19 +179,19 @@ class Verifier:
         alongside: Iterable[str] = (),
         inp: bytes | None = None,
         out: bytes | None = None,
-    ) -> Accepted | Refused | Unavailable:
+    ) -> Accepted | RefusedToken | Unavailable:
         """One token; `alongside` are others of the request, among which its parents may be."""
         at_hand = {} if inp is out is None else {"inp_hash": inp, "out_hash": out}
         answer = self._answer([*alongside, token] if alongside else (token,), now, at_hand)
         return answer[-1] if isinstance(answer, list) else answer
 
-    def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | Refused | Unavailable:
+    def verify_all(self, presented: Sequence[str], now: int) -> list[Accepted] | RefusedToken | Unavailable:
         """Every token of a request, in the order given, or the first reason to refuse them all."""
         return self._answer(presented, now, {})
 
     def _answer(
         self, presented: Sequence[str], now: int, at_hand: Mapping[str, bytes | None]
-    ) -> list[Accepted] | Refused | Unavailable:
+    ) -> list[Accepted] | RefusedToken | Unavailable:
         try:
             if len(presented) == 1:
                 only = self._join(self._check(presented[0], now, at_hand), {})
@@ -287,14 +287,14 @@ class Verifier:
         if order is None:
             raise _Refusal(Reason.CYCLE, "the tokens presented are each other's ancestors")
         accepted: dict[str, Accepted] = {}
-        presented: dict[str, Node] = {}
+        presented: dict[str, TokenNode] = {}
         for node in order:
             item = by_jti[node.jti]
             answer = accepted[node.jti] = self._join(item, presented)
             presented[node.jti] = _node(item, answer.level)
         return accepted
 
-    def _join(self, item: _Checked, presented: Mapping[str, Node]) -> Accepted:
+    def _join(self, item: _Checked, presented: Mapping[str, TokenNode]) -> Accepted:
         weakest = self._weakest_before(_node(item, item.level), presented) if item.ect.claims.par else None
         level = item.level if self._ledger is None else self._confirmed(item, self._ledger)
         chain_level = level if weakest is None else min(level, weakest)
@@ -302,8 +302,8 @@ class Verifier:
             raise _Refusal(Reason.LEVEL, f"{chain_level.name}, and {self._minimum.name} is asked for")
         return Accepted(item.ect, level, chain_level, item.is_known, item.matched)
 
-    def _weakest_before(self, node: Node, presented: Mapping[str, Node]) -> Level:
-        def find(jti: str) -> Node | None:
+    def _weakest_before(self, node: TokenNode, presented: Mapping[str, TokenNode]) -> Level:
+        def find(jti: str) -> TokenNode | None:
             return presented.get(jti) or self._parents.node(jti)
 
         try:
@@ -324,7 +324,7 @@ class Verifier:
     def _remember(self, accepted: Accepted) -> None:
         ect = accepted.ect
         claims = ect.claims
-        node = Node(claims.jti, claims.iat, claims.par, claims.wid, accepted.level)
+        node = TokenNode(claims.jti, claims.iat, claims.par, claims.wid, accepted.level)
         if self._memory.remember(ect.token_hash, node) != ect.token_hash:
             raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token meanwhile")
 
@@ -350,9 +350,9 @@ def _matched(claims: Claims, at_hand: Mapping[str, bytes | None]) -> frozenset[s
     return frozenset(matched)
 
 
-def _node(item: _Checked, level: Level) -> Node:
+def _node(item: _Checked, level: Level) -> TokenNode:
     claims = item.ect.claims
-    return Node(claims.jti, claims.iat, claims.par, claims.wid, level)
+    return TokenNode(claims.jti, claims.iat, claims.par, claims.wid, level)
 
 
 class TrustedKeys:
@@ -405,14 +405,14 @@ class TokenMemory:
     """Accepted tokens, in this process: replay memory and parents in one."""
 
     def __init__(self, limit: int = 1_000_000) -> None:
-        self._kept: dict[str, tuple[str, Node]] = {}
+        self._kept: dict[str, tuple[str, TokenNode]] = {}
         self._limit = limit
 
     def recall(self, jti: str) -> str | None:
         kept = self._kept.get(jti)
         return kept[0] if kept else None
 
-    def remember(self, token_hash: str, node: Node) -> str:
+    def remember(self, token_hash: str, node: TokenNode) -> str:
         # Forgetting would let a token come twice: a full memory takes no more.
         if len(self._kept) >= self._limit and node.jti not in self._kept:
             raise EvidenceUnavailable("the memory for tokens is full")
@@ -421,6 +421,6 @@ class TokenMemory:
             self._kept[node.jti] = token_hash, node
         return kept_hash
 
-    def node(self, jti: str) -> Node | None:
+    def node(self, jti: str) -> TokenNode | None:
         kept = self._kept.get(jti)
         return kept[1] if kept else None

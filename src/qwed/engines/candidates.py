@@ -25,7 +25,7 @@ _MAX_SHOWN: Final = 10
 _READS_FIRST: Final = re.compile(r"[\s(;]*(?:select|with|values|table|explain|describe|show)\b", re.I)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundEffect(msgspec.Struct, frozen=True):
     """FAILED: it is forbidden; VERIFIED: it acts, at its risk; UNCERTAIN: too much to read."""
 
     language: str
@@ -51,7 +51,7 @@ def find_in_candidates(
     dialect: str | None = None,
     *,
     in_database: bool = False,
-) -> tuple[Found, ...]:
+) -> tuple[FoundEffect, ...]:
     """All that is found in these texts, each at its place; those of a database's action may be parts of its
     statement."""
     texts = tuple(texts)
@@ -65,23 +65,23 @@ def find_in_candidates(
     return tuple(msgspec.structs.replace(item, where=where) for where, item in found if item is not None)
 
 
-def find_in(text: str) -> Found | None:
+def find_in(text: str) -> FoundEffect | None:
     """The worst that one text does, in whatever language."""
     text = text.lstrip("\ufeff")
     return _find_cached(text) if len(text) <= _CACHED_LENGTH else _find(text)
 
 
-def _find_part(text: Text, dialect: str | None) -> Found | None:
-    part: Found | None = _module("sql.fragments").find_in_fragment(text.value, text.slot, dialect)
+def _find_part(text: Text, dialect: str | None) -> FoundEffect | None:
+    part: FoundEffect | None = _module("sql.fragments").find_in_fragment(text.value, text.slot, dialect)
     return part
 
 
-def _find(text: str) -> Found | None:
+def _find(text: str) -> FoundEffect | None:
     if not may_act(text):
         return None
     if len(text) > MAX_CANDIDATE:
         reason = f"longer than {MAX_CANDIDATE} characters: it may hold a program"
-        return Found("any", "too-large", reason, Status.UNCERTAIN)
+        return FoundEffect("any", "too-large", reason, Status.UNCERTAIN)
     found = [each for each in (_find_sql(text), _find_program(text)) if each is not None]
     return max(found, key=lambda each: (each.status.gravity, each.risk), default=None)
 
@@ -89,7 +89,7 @@ def _find(text: str) -> Found | None:
 _find_cached = functools.lru_cache(_CACHE_SIZE)(_find)
 
 
-def _find_sql(text: str) -> Found | None:
+def _find_sql(text: str) -> FoundEffect | None:
     completeness = _module("sql.completeness")
     verbs = completeness.complete_statements(text)
     if not verbs and not _READS_FIRST.match(text):
@@ -98,12 +98,14 @@ def _find_sql(text: str) -> Found | None:
     broken = {problem.failure for problem in verdict.problems}
     unread = next((item for item in verdict.problems if item.rule == "bounds"), None)
     if unread is not None and Failure.FORBIDDEN not in broken:
-        return Found("sql", "bounds", unread.message, Status.UNCERTAIN) if _is_query(text, verbs) else None
+        return (
+            FoundEffect("sql", "bounds", unread.message, Status.UNCERTAIN) if _is_query(text, verbs) else None
+        )
     if Failure.MALFORMED in broken:
         return _statement(verbs[0], Risk.CRITICAL) if verbs else None
     forbidden = next((item for item in verdict.problems if item.failure is Failure.FORBIDDEN), None)
     if forbidden is not None:
-        return Found("sql", forbidden.rule, forbidden.message, Status.FAILED)
+        return FoundEffect("sql", forbidden.rule, forbidden.message, Status.FAILED)
     acting = [item.kind.value for item in verdict.statements if item.kind not in _ignored_kinds()]
     # A SELECT may move a sequence, take a lock or send a notice: it does more than read.
     acting += [warning.message for warning in verdict.warnings if warning.rule == "side_effect"]
@@ -126,27 +128,29 @@ _QUERY: Final = re.compile(
 @functools.cache
 def _ignored_kinds() -> frozenset[Any]:
     verdict = _module("sql.verdict")
-    return frozenset({*verdict.READS, verdict.Kind.LOCKING_READ, verdict.Kind.TRANSACTION})
+    return frozenset({*verdict.READS, verdict.StatementKind.LOCKING_READ, verdict.StatementKind.TRANSACTION})
 
 
-def _statement(verb: str, risk: Risk) -> Found:
-    return Found(
+def _statement(verb: str, risk: Risk) -> FoundEffect:
+    return FoundEffect(
         "sql", "statement", f"a complete statement that does more than read: {verb}", Status.VERIFIED, risk
     )
 
 
-def _find_program(text: str) -> Found | None:
+def _find_program(text: str) -> FoundEffect | None:
     verdict = _module("code.readings").find_in_program(text)
     if verdict is None:
         return None
     if verdict.harms:
         first = verdict.harms[0]
-        return Found(verdict.language, first.rule, f"line {first.line}: {first.text}", Status.FAILED)
+        return FoundEffect(verdict.language, first.rule, f"line {first.line}: {first.text}", Status.FAILED)
     if verdict.acts:
         effects = ", ".join(verdict.acts)
-        return Found(verdict.language, "acts", f"a known command with an effect: {effects}", Status.VERIFIED)
+        return FoundEffect(
+            verdict.language, "acts", f"a known command with an effect: {effects}", Status.VERIFIED
+        )
     doubt = verdict.doubts[0]
-    return Found(verdict.language, doubt.rule, doubt.text, Status.UNCERTAIN)
+    return FoundEffect(verdict.language, doubt.rule, doubt.text, Status.UNCERTAIN)
 
 
 @functools.cache
@@ -174,7 +178,7 @@ def _gravity(finding: Finding) -> tuple[int, int]:
     return finding.status.gravity, failure
 
 
-def add_found(finding: Finding, found: tuple[Found, ...]) -> Finding:
+def add_found(finding: Finding, found: tuple[FoundEffect, ...]) -> Finding:
     """The finding about what runs, tightened by what was found beside it."""
     if not found:
         return finding

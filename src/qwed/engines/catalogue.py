@@ -20,6 +20,7 @@ from qwed.domain.registry import (
     SQL,
     TOOL_CONTROL,
     TOOL_RISK_LEVELS,
+    WORKSPACE,
 )
 from qwed.domain.risk import Risk
 from qwed.engines.protocol import Engine
@@ -40,7 +41,7 @@ class EngineRules(msgspec.Struct, frozen=True):
     tools: Any = None
 
 
-class Entry(msgspec.Struct, frozen=True):
+class EngineEntry(msgspec.Struct, frozen=True):
     """`libraries` are loaded in a worker before its first job, outside of the job's deadline."""
 
     module: str
@@ -51,11 +52,11 @@ class Entry(msgspec.Struct, frozen=True):
     risk_when_undecided: Risk = Risk.LOW
 
 
-CATALOGUE: Final[Mapping[str, Entry]] = {
-    MATH: Entry("qwed.engines.math", "MathEngine", libraries=("flint", "sympy")),
-    LOGIC: Entry("qwed.engines.logic", "LogicEngine", libraries=("z3",)),
-    FACT: Entry("qwed.engines.fact", "FactEngine"),
-    SQL: Entry(
+CATALOGUE: Final[Mapping[str, EngineEntry]] = {
+    MATH: EngineEntry("qwed.engines.math", "MathEngine", libraries=("flint", "sympy")),
+    LOGIC: EngineEntry("qwed.engines.logic", "LogicEngine", libraries=("z3",)),
+    FACT: EngineEntry("qwed.engines.fact", "FactEngine"),
+    SQL: EngineEntry(
         "qwed.engines.sql",
         "SqlEngine",
         "sql",
@@ -63,7 +64,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         libraries=("sqlglot", "qwed.engines.sql.deciding"),
         risk_when_undecided=Risk.CRITICAL,
     ),
-    CODE: Entry(
+    CODE: EngineEntry(
         "qwed.engines.code",
         "CodeEngine",
         "code",
@@ -75,7 +76,13 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         ),
         risk_when_undecided=Risk.CRITICAL,
     ),
-    TOOL_CONTROL: Entry(
+    WORKSPACE: EngineEntry(
+        "qwed.engines.workspace",
+        "WorkspaceEngine",
+        libraries=("qwed.engines.code.shell.inspector",),
+        risk_when_undecided=Risk.HIGH,
+    ),
+    TOOL_CONTROL: EngineEntry(
         "qwed.engines.tools",
         "ToolControlEngine",
         "tools",
@@ -110,7 +117,7 @@ def build_engine(name: str, rules: EngineRules) -> Engine:
     return build_from_entry(name, entry, own_rules)
 
 
-def build_from_entry(name: str, entry: Entry, own_rules: Any) -> Engine:
+def build_from_entry(name: str, entry: EngineEntry, own_rules: Any) -> Engine:
     try:
         engine_class = getattr(importlib.import_module(entry.module), entry.engine_class)
         return cast(Engine, engine_class() if own_rules is None else engine_class(own_rules))
@@ -119,7 +126,7 @@ def build_from_entry(name: str, entry: Entry, own_rules: Any) -> Engine:
         return UnavailableEngine(name, why_unavailable(name, error), entry.risk_when_undecided)
 
 
-def build_from_bytes(name: str, entry: Entry, encoded_rules: bytes | None) -> Engine:
+def build_from_bytes(name: str, entry: EngineEntry, encoded_rules: bytes | None) -> Engine:
     """As `build_from_entry`, with the rules as `encode_rules` wrote them, libraries loaded."""
     _load_libraries(entry)
     if encoded_rules is None:
@@ -146,7 +153,7 @@ def risk_when_undecided(name: str) -> Risk:
     return Risk.CRITICAL if entry is None else entry.risk_when_undecided
 
 
-def _load_libraries(entry: Entry) -> None:
+def _load_libraries(entry: EngineEntry) -> None:
     for library in entry.libraries:
         try:
             importlib.import_module(library)
@@ -155,7 +162,7 @@ def _load_libraries(entry: Entry) -> None:
             continue
 
 
-def encode_rules(rules: EngineRules, catalogue: Mapping[str, Entry]) -> dict[str, bytes]:
+def encode_rules(rules: EngineRules, catalogue: Mapping[str, EngineEntry]) -> dict[str, bytes]:
     """The rules of each engine that was given some."""
     given = {
         name: getattr(rules, entry.rules_field)

@@ -15,7 +15,7 @@ import msgspec
 
 from qwed.domain.actions import Action
 from qwed.domain.findings import Finding
-from qwed.engines.catalogue import Entry
+from qwed.engines.catalogue import EngineEntry
 
 MAX_FRAME_BYTES: Final = 8 * 1024 * 1024
 
@@ -33,7 +33,7 @@ class NotEncodable(ValueError):
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
     """First word to a worker: its limits, and the engines with their rules."""
 
-    catalogue: dict[str, Entry]
+    catalogue: dict[str, EngineEntry]
     rules: dict[str, bytes]
     memory_bytes: int
 
@@ -52,14 +52,14 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """The worker has started, or has loaded what it was asked to."""
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer"):
+class AnswerFrame(msgspec.Struct, frozen=True, tag="answer"):
     finding: Finding
     # A worker that ran short of memory is not to be trusted with another job.
     worn_out: bool = False
 
 
 Request = Hello | Load | Job
-Reply = Ready | Answer
+Reply = Ready | AnswerFrame
 
 
 def _extension(code: int, data: memoryview) -> Any:

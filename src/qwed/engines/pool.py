@@ -24,7 +24,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.risk import Risk
 from qwed.engines import frames
-from qwed.engines.catalogue import CATALOGUE, EngineRules, Entry, encode_rules
+from qwed.engines.catalogue import CATALOGUE, EngineEntry, EngineRules, encode_rules
 from qwed.engines.fair_queue import Client, FairQueue, Share
 from qwed.engines.worker_process import WorkerLost, WorkerProcess
 
@@ -58,7 +58,7 @@ class WorkerPool:
         max_waiting: int = MAX_WAITING,
         max_waiting_per_agent: int = MAX_WAITING_PER_AGENT,
         max_wait_seconds: float = MAX_WAIT_SECONDS,
-        catalogue: Mapping[str, Entry] = CATALOGUE,
+        catalogue: Mapping[str, EngineEntry] = CATALOGUE,
     ) -> None:
         self._catalogue = catalogue
         self._hello = frames.Hello(

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.actions import Action
-from qwed.domain.registry import CODE, SQL, TOOL_CONTROL
+from qwed.domain.registry import CODE, SQL, TOOL_CONTROL, WORKSPACE
 from qwed.domain.texts import Joined, Text, Texts, collect_texts, fold_name
 from qwed.engines.words import words
 
@@ -94,6 +94,8 @@ def table_of(engine: str, action: Action) -> SlotTable:
         return _SQL_TABLE if action.query is not None else _SQL_TABLE_WITHOUT_QUERY
     if engine == CODE:
         return _CODE_TABLE if action.code is not None else _CODE_TABLE_WITHOUT_CODE
+    if engine == WORKSPACE:
+        return _WORKSPACE_TABLE
     return table_of_tool(action.type) if engine == TOOL_CONTROL else SlotTable()
 
 
@@ -107,6 +109,11 @@ _SQL_TABLE_WITHOUT_QUERY: Final = SlotTable({**_SQL_RUNS, "code": RUNS_SQL})
 _CODE_RUNS: Final = _runs({RUNS_CODE: "code source script program", RUNS_SHELL: "command cmd shell bash"})
 _CODE_TABLE: Final = SlotTable(_CODE_RUNS)
 _CODE_TABLE_WITHOUT_CODE: Final = SlotTable({**_CODE_RUNS, "query": RUNS_CODE})
+# Of a file, the contents are judged where it is a script, and its path as a path.
+_WORKSPACE_TABLE: Final = SlotTable(
+    _runs({RUNS_SHELL: "code command cmd script"}),
+    words("description content old new edits source path filepath paths notebookpath target pattern"),
+)
 
 # -- tools: by the words of their names, which the operator chose --------------------------------------
 

@@ -87,10 +87,10 @@ def _answer(engine: Engine, job: frames.Job, hello: frames.Hello) -> bytes:
     finding, worn_out = _verify(engine, job, risk)
     worn_out = worn_out or _peak_memory_bytes() > hello.memory_bytes * _WORN_OUT_AT
     try:
-        return frames.encode(frames.Answer(frames.exact_finding(finding), worn_out))
+        return frames.encode(frames.AnswerFrame(frames.exact_finding(finding), worn_out))
     except frames.NotEncodable as error:
         finding = uncertain(job.engine, risk, f"the finding could not be reported: {error}", limit="report")
-        return frames.encode(frames.Answer(finding, worn_out))
+        return frames.encode(frames.AnswerFrame(finding, worn_out))
 
 
 def _verify(engine: Engine, job: frames.Job, risk: Risk) -> tuple[Finding, bool]:

@@ -54,7 +54,7 @@ class WorkerProcess:
         it is as it was.
         """
         reply = self._ask(frames.encode(job), deadline_seconds)
-        if not isinstance(reply, frames.Answer):
+        if not isinstance(reply, frames.AnswerFrame):
             raise self._lost("crash", "the worker broke its protocol")
         return reply.finding, reply.worn_out
 

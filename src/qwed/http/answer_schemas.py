@@ -51,8 +51,11 @@ _DECISION: Final = _object(
         expires_at={"type": "string", "format": "date-time"},
         url=_TEXT,
     ),
+    observed={"type": "boolean", "description": "The gateway observes: this answer stops nothing"},
+    would={"type": "object", "description": "What the answer would have been, where it is only observed"},
     attestation=_TEXT,
     execution_context=_TEXT,
+    permit={"type": "string", "description": "A signed permit for the tool that runs the action"},
     budget_remaining=_object(
         "daily_cost_usd hourly_requests daily_requests daily_tokens",
         daily_cost_usd={"type": ["number", "null"], "minimum": 0},

@@ -5,6 +5,7 @@ general framework's layers cost as much as a decision does.
 """
 
 import itertools
+import operator
 import re
 import secrets
 import time
@@ -12,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -24,6 +25,7 @@ from qwed.domain.bounds import Bounds, Proxies
 from qwed.domain.codes import Code
 from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.ledger_watch import LedgerFinding
 from qwed.gateway.kernel.ports import LimiterUnavailable, StoreUnavailable
 from qwed.gateway.kernel.services import Services
 from qwed.http.gatekeeper import Gatekeeper
@@ -31,12 +33,24 @@ from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
-from qwed.http.responses import JSON, error_response, naming, refusal_response
-from qwed.http.router import Endpoint, Found, Router, WrongMethod
+from qwed.http.protocol import CYCLE, write_answer
+from qwed.http.reading import PRESENT
+from qwed.http.responses import (
+    JSON,
+    PLAIN_HEADERS,
+    JsonResponse,
+    error_response,
+    name_question,
+    refusal_response,
+)
+from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 from qwed.http.tracing import Tracing
-from qwed.ledger.states import Difference
+from qwed.ledger.states import StateDifference
+
+if TYPE_CHECKING:
+    from qwed.http.signin.provider import Registration
 
 MAX_PLACES: Final = 8
 _VERSION_PREFIX: Final = "/v1/agents"
@@ -46,9 +60,15 @@ _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
 )
+#: The same lines as of a `JsonResponse` without headers of its own, and the security headers after them.
+_USUAL_HEADERS: Final = (
+    b"content-length: %d\r\ncontent-type: application/json\r\nx-request-id: %b\r\n"
+    + b"".join(name + b": " + value + b"\r\n" for name, value in _SECURITY_HEADERS)
+)
 # Unique, not secret: drawing randomness for every request would cost a system call.
 _PROCESS: Final = secrets.token_hex(4)
 _NUMBERS: Final = itertools.count(1)
+_NAME_OF: Final = operator.itemgetter(0)
 
 
 def create_app(
@@ -59,16 +79,29 @@ def create_app(
     max_listeners: int = Bounds().listeners,
     on_close: Callable[[], None] | None = None,
     counts_folder: Path | None = None,
+    registration: "Registration | None" = None,
 ) -> "Application":
-    """`counts_folder` is where several workers of one gateway count together."""
+    """`counts_folder` is where several workers of one gateway count together; `registration` is how an
+    identity provider knows this gateway. Raises `ImportError` where the extra for that is missing."""
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
     if counts_folder is not None:
         metrics.share(counts_folder)
     metrics.watch_rows(services.store.integrity)
     services.store.integrity.listen(partial(_raise_alarm, services, log))
-    proxies, gate = proxies or Proxies(), Gate()
+    metrics.watch_ledger(services.store.ledger_watch)
+    services.store.ledger_watch.listen(partial(_report_ledger, services, log))
+    if services.newest.shadow is not None:
+        metrics.watch_shadow(services.newest.shadow.counted)
+    services.store.ledger_watch.listen_to_findings(partial(_report_finding, services, log))
+    proxies, gate = proxies or Proxies(), RequestGate()
     gatekeeper = Gatekeeper(services, log, metrics, proxies)
+    if registration is not None:
+        from qwed.http.signin.people import People  # noqa: PLC0415 - the library is an extra
+        from qwed.http.signin.provider import Provider  # noqa: PLC0415
+
+        provider = Provider(registration, services.clock.now_ms)
+        gatekeeper.people = People(services, provider, gatekeeper.sessions)
     api = Api(
         services,
         gatekeeper,
@@ -81,16 +114,34 @@ def create_app(
     return Application(api, gate, log, metrics, on_close)
 
 
-def _raise_alarm(services: Services, log: EventLog, difference: Difference) -> None:
+def _raise_alarm(services: Services, log: EventLog, difference: StateDifference) -> None:
     """Somebody wrote to the store beside the gateway: told to the log, and to operators who listen."""
     facts = msgspec.structs.asdict(difference)
     log.write("critical", "state_differs", **facts)
     services.events.publish({"type": "state_differs", "timestamp": iso(services.clock.now_ms()), **facts})
 
 
+def _report_ledger(services: Services, log: EventLog, failure: str) -> None:
+    log.write("critical", "ledger_fails", reason=failure)
+    services.events.publish({"type": "ledger_fails", "timestamp": iso(services.clock.now_ms())})
+
+
+def _report_finding(services: Services, log: EventLog, finding: LedgerFinding) -> None:
+    """As `_raise_alarm`, about records."""
+    facts = msgspec.structs.asdict(finding)
+    log.write("critical", "ledger_finding", **facts)
+    at = iso(services.clock.now_ms())
+    services.events.publish({"type": "ledger_finding", "timestamp": at, **facts})
+
+
 class Application:
     def __init__(
-        self, api: Api, gate: Gate, log: EventLog, metrics: Metrics, on_close: Callable[[], None] | None
+        self,
+        api: Api,
+        gate: RequestGate,
+        log: EventLog,
+        metrics: Metrics,
+        on_close: Callable[[], None] | None,
     ) -> None:
         self._api = api
         self._log = log
@@ -121,12 +172,13 @@ class Application:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        request_id = _request_id(scope)
+        present = scope[PRESENT] = frozenset(map(_NAME_OF, scope["headers"]))
+        request_id = _request_id(scope) if b"x-request-id" in present else _next_id()
         noted = scope["noted"] = {"request_id": request_id}
         status, route = 500, "none"
         try:
             found = self._find(scope)
-            if isinstance(found, Found):
+            if isinstance(found, FoundRoute):
                 route, scope["path_params"] = found.pattern, found.parameters
                 scope["route_pattern"] = route
                 respond = self._traced if self._tracing.is_on else self._respond
@@ -134,10 +186,17 @@ class Application:
             else:
                 response = _nothing_there(found)
             status = response.status_code
+            naming = name_question(scope["headers"], response) if b"idempotency-key" in present else ()
+            cycle = scope.get(CYCLE)
+            if cycle is not None and not naming and self._is_usual(scope, response):
+                body = bytes(response.body)
+                headers = _USUAL_HEADERS % (len(body), request_id.encode())
+                await write_answer(cycle, status, headers, body)
+                return
             response.raw_headers += (
                 (b"x-request-id", request_id.encode()),
                 *_SECURITY_HEADERS,
-                *naming(scope["headers"], response),
+                *naming,
             )
             if self._api.stopping.is_set():
                 response.raw_headers += ((b"connection", b"close"),)
@@ -156,7 +215,16 @@ class Application:
                 **noted,
             )
 
-    def _find(self, scope: Scope) -> Found | WrongMethod | None:
+    def _is_usual(self, scope: Scope, response: Response) -> bool:
+        """A JSON text with no header of its own: it is written from a template, at once."""
+        return (
+            type(response) is JsonResponse
+            and len(response.raw_headers) == PLAIN_HEADERS
+            and scope["method"] != "HEAD"
+            and not self._api.stopping.is_set()
+        )
+
+    def _find(self, scope: Scope) -> FoundRoute | WrongMethod | None:
         path, raw = scope["path"], scope.get("raw_path") or b""
         if is_quoted := (b"%2F" in raw or b"%2f" in raw):
             path = str(raw.partition(b"?")[0], "latin-1")
@@ -270,4 +338,8 @@ def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return str(value, "ascii")
+    return _next_id()
+
+
+def _next_id() -> str:
     return f"{_PROCESS}{next(_NUMBERS):08x}"

@@ -25,6 +25,8 @@ class Counts(msgspec.Struct):
     times: dict[str, tuple[list[int], float]]
     failed_authentications: int = 0
     shed: int = 0
+    #: What a policy that only watches would have decided otherwise.
+    shadow: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
 
     def add(self, other: "Counts") -> None:
         for decided, count in other.decisions.items():
@@ -37,6 +39,8 @@ class Counts(msgspec.Struct):
             self.times[route] = (summed, before + seconds)
         self.failed_authentications += other.failed_authentications
         self.shed += other.shed
+        for changed, count in other.shadow.items():
+            self.shadow[changed] = self.shadow.get(changed, 0) + count
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode

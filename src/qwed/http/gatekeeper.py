@@ -1,13 +1,15 @@
 """Who is calling: authentication for every route, with limits on those who fail it."""
 
+from typing import TYPE_CHECKING
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code
-from qwed.domain.credentials import ApiKey, Caller
+from qwed.domain.credentials import Caller
 from qwed.domain.secrets import mask_for_record
-from qwed.gateway.agents.authenticate import Presented, authenticate
+from qwed.gateway.agents.authenticate import PresentedCredentials, authenticate, caller_of_key
 from qwed.gateway.kernel.answers import RequestError, refuse
 from qwed.gateway.kernel.rate_limits import Limited
 from qwed.gateway.kernel.services import Services
@@ -15,6 +17,9 @@ from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.reading import address_of, presented
 from qwed.http.sessions import CSRF_HEADER, Session, Sessions
+
+if TYPE_CHECKING:
+    from qwed.http.signin.people import People
 
 
 class Gatekeeper:
@@ -24,16 +29,22 @@ class Gatekeeper:
         self, services: Services, log: EventLog, metrics: Metrics, proxies: Proxies | None = None
     ) -> None:
         limits = services.policy.limits
-        self._services = services
+        self._first = services
         self._log = log
         self._metrics = metrics
         self._proxies = proxies or Proxies()
         self.sessions = Sessions(services.signer.derive, services.clock, behind_proxy=self._proxies.is_used)
+        #: Those who sign in with an identity provider, where there is one.
+        self.people: People | None = None
         failed, each = limits.failed_auth, limits.requests_per_credential
         self._failures = services.commons.limiter("failures", failed)
         self._requests = None if each is None else services.commons.limiter("requests", each)
 
-    async def caller(self, request: Request, credentials: Presented | None = None) -> Caller:
+    @property
+    def _services(self) -> Services:
+        return self._first.newest
+
+    async def caller(self, request: Request, credentials: PresentedCredentials | None = None) -> Caller:
         """Raises 401, or 429 for an address that keeps failing and for a credential past its rate."""
         caller = await self.recognised(request, credentials)
         if self._requests is not None:
@@ -42,7 +53,7 @@ class Gatekeeper:
                 raise _limited(passed, "this credential sends too many requests")
         return caller
 
-    async def recognised(self, request: Request, credentials: Presented | None = None) -> Caller:
+    async def recognised(self, request: Request, credentials: PresentedCredentials | None = None) -> Caller:
         """Whose they are, without counting a request."""
         caller = await (
             self.identified(request) if credentials is None else authenticate(self._services, credentials)
@@ -61,19 +72,22 @@ class Gatekeeper:
         signed_in = await self.signed_in(request)
         if signed_in is None:
             return None
-        key, session = signed_in
+        caller, session = signed_in
         if self.sessions.is_forged(request, session):
             message = f"a change made in a browser carries the {CSRF_HEADER} that GET /session answers"
             raise refuse(Code.AUTH_FORBIDDEN, message)
-        return Caller(key=key, principal_id=key.principal_id)
+        return caller
 
-    async def signed_in(self, request: Request) -> tuple[ApiKey, Session] | None:
-        """The key behind the browser's cookie, as long as neither it nor the session was ended."""
+    async def signed_in(self, request: Request) -> tuple[Caller, Session] | None:
+        """Who is behind the browser's cookie, as long as neither they nor the session were ended."""
         session = self.sessions.of(request)
         if session is None or await self._services.store.is_session_ended(session.session_id):
             return None
-        key = await self._services.store.api_key(session.key_hash)
-        return None if key is None else (key, session)
+        if session.key_hash is not None:
+            caller = await caller_of_key(self._services, session.key_hash)
+        else:
+            caller = None if self.people is None else await self.people.caller(session)
+        return None if caller is None else (caller, session)
 
     async def sign_out(self, request: Request, response: Response) -> None:
         """The cookie is taken back, and a copy of it is believed nowhere any more."""
@@ -81,6 +95,13 @@ class Gatekeeper:
         if session is not None:
             await self._services.store.end_session(session.session_id, session.expires_ms)
             self.sessions.take_back(request, response)
+
+    async def sign_out_url(self, request: Request) -> str | None:
+        """Where a person ends their session at the identity provider, too."""
+        session = self.sessions.of(request)
+        if session is None or session.key_hash is not None or self.people is None:
+            return None
+        return await self.people.sign_out_url(session)
 
     async def failure(self, request: Request) -> RequestError:
         """One failed authentication. Only invalid credentials are slowed, never a valid one beside them."""

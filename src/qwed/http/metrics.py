@@ -7,7 +7,7 @@ one tells what all of them counted.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +15,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from qwed.domain.permits import FindingKind
 from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.http.counts import Counts, CountsFolder, CountsWriter
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -41,29 +43,61 @@ def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
     return [(name, float(sum(counts[: at + 1]))) for at, name in enumerate(names)]
 
 
+def _ledger_gauges(watch: LedgerWatch) -> Iterator[Metric]:
+    lag = watch.lag
+    yield GaugeMetricFamily(
+        "qwed_ledger_lag_seconds", "Age of the oldest record without a place in the ledger", lag.seconds
+    )
+    yield GaugeMetricFamily(
+        "qwed_ledger_waiting_entries", "Records without a place in the ledger", lag.entries
+    )
+    yield GaugeMetricFamily("qwed_ledger_leader", "Whether this process leads the ledger", int(lag.is_leader))
+    yield GaugeMetricFamily(
+        "qwed_ledger_refused_records",
+        "Records that got no place in the ledger, since the start",
+        watch.refused,
+    )
+    yield GaugeMetricFamily(
+        "qwed_ledger_missing_records", "Numbers of records that never came, since the start", watch.missing
+    )
+
+
 class Metrics(Collector):
     def __init__(self, version: str, policy_version: str) -> None:
-        self._versions = (version, policy_version)
+        self._version = version
+        #: Of the policy in force, when somebody last asked.
+        self.policy_version = policy_version
         self._decisions: Counter[tuple[str, str]] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, _Times] = {}
         self._failed_auth = 0
         #: Requests that wait for a person, when somebody last asked; None where nobody could say.
         self.waiting: int | None = None
-        self._gate: Gate | None = None
+        #: By kind, likewise.
+        self.permit_findings: dict[str, int] | None = None
+        self._gate: RequestGate | None = None
         self._integrity: Integrity | None = None
+        self._ledger: LedgerWatch | None = None
+        self._shadow: Mapping[tuple[str, str], int] | None = None
         self._folder: CountsFolder | None = None
         self._writer: CountsWriter | None = None
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
-    def watch(self, gate: Gate) -> None:
+    def watch(self, gate: RequestGate) -> None:
         """Those refused before they were parsed, counted where it costs nothing."""
         self._gate = gate
 
     def watch_rows(self, integrity: Integrity) -> None:
         """Rows that are not as the ledger says: each worker tells of those that it found itself."""
         self._integrity = integrity
+
+    def watch_ledger(self, ledger: LedgerWatch) -> None:
+        self._ledger = ledger
+
+    def watch_shadow(self, counted: Mapping[tuple[str, str], int]) -> None:
+        """What a policy that only watches would have decided otherwise."""
+        self._shadow = counted
 
     def share(self, folder: Path) -> None:
         """Count together with the other workers that share the folder."""
@@ -95,6 +129,7 @@ class Metrics(Collector):
             {route: (times.counts.copy(), times.seconds) for route, times in dict(self._times).items()},
             self._failed_auth,
             0 if self._gate is None else self._gate.refused,
+            dict(self._shadow or {}),
         )
 
     def _counted_by_all(self) -> Counts:
@@ -106,7 +141,7 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         counts = self._counted_by_all()
         info = GaugeMetricFamily("qwed_info", "Version and policy in force", labels=["version", "policy"])
-        info.add_metric(self._versions, 1)
+        info.add_metric((self._version, self.policy_version), 1)
         yield info
         decisions = CounterMetricFamily(
             "qwed_decisions", "Decisions by outcome and code", labels=["decision", "code"]
@@ -114,6 +149,15 @@ class Metrics(Collector):
         for decided, count in counts.decisions.items():
             decisions.add_metric(decided, count)
         yield decisions
+        if self._shadow is not None:
+            shadow = CounterMetricFamily(
+                "qwed_shadow_differences",
+                "Decisions that the policy that only watches would have made otherwise",
+                labels=["decision", "would"],
+            )
+            for changed, count in counts.shadow.items():
+                shadow.add_metric(changed, count)
+            yield shadow
         requests = CounterMetricFamily("qwed_requests", "HTTP requests", labels=["route", "status"])
         for (route, status), count in counts.requests.items():
             requests.add_metric((route, str(status)), count)
@@ -129,12 +173,23 @@ class Metrics(Collector):
         )
         if self.waiting is not None:
             yield GaugeMetricFamily("qwed_approvals_waiting", "Requests that wait for a person", self.waiting)
+        if self.permit_findings is not None:
+            findings = GaugeMetricFamily(
+                "qwed_permit_findings",
+                "Differences between what was approved and what was run",
+                labels=["kind"],
+            )
+            for kind in FindingKind:
+                findings.add_metric((kind.value,), self.permit_findings.get(kind.value, 0))
+            yield findings
         if self._integrity is not None:
             yield GaugeMetricFamily(
                 "qwed_state_differences",
                 "Rows that decide and are not as the ledger says",
                 len(self._integrity.differences),
             )
+        if self._ledger is not None:
+            yield from _ledger_gauges(self._ledger)
         if self._gate is not None:
             yield GaugeMetricFamily(
                 "qwed_shed_requests", "Refused because too many were at work", counts.shed

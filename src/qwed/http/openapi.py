@@ -11,14 +11,19 @@ from qwed.gateway.agents.manage_agents import ChangeBody, ReasonBody
 from qwed.gateway.agents.manage_keys import KeyBody
 from qwed.gateway.agents.register_agent import FlatBody, NestedBody
 from qwed.gateway.approvals.answer_approval import RedeemBody, VoteBody
+from qwed.gateway.decide.evaluate_access import EvaluationBody, EvaluationsBody
 from qwed.gateway.evidence.ledger_queries import CosignatureBody, EctKeysBody, EctsBody
+from qwed.gateway.evidence.permits import FindingBody, ReceiptBody, UseBody
 from qwed.gateway.evidence.redact_activity import RedactBody, RedactManyBody
 from qwed.gateway.evidence.report_outcome import SettleBody
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.requests import ActionBody, OutcomeBody, ToolBody, VerifyBody
 from qwed.gateway.notices.manage_webhooks import WebhookBody
+from qwed.gateway.policy.change_policy import CheckBody, PolicyBody, ReloadBody, RollbackBody, StopBody
+from qwed.gateway.policy.run_backtest import BacktestBody
 from qwed.gateway.policy.workflows import WorkflowBody
 from qwed.gateway.reporting.read_activity import DEFAULT_LIMIT, MAX_LIMIT
+from qwed.gateway.reporting.read_origins import OriginsBody
 from qwed.gateway.reporting.read_provenance import MatchBody
 from qwed.gateway.reporting.search_activity import PARAMETERS as SEARCH_PARAMETERS
 from qwed.gateway.trust.behaviours import SpecBody
@@ -30,6 +35,7 @@ from qwed.http.sessions import SignInBody
 from qwed.reports import ReportFormat
 
 JSON: Final = "application/json"
+SEE_OTHER: Final = 303
 
 
 class AttestationBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,6 +74,40 @@ OPERATIONS: Final = (
         (ToolBody,),
         body_optional=True,
         errors=(404, 429),
+    ),
+    Operation(
+        "evaluation",
+        "POST",
+        "/access/v1/evaluation",
+        "Ask in the words of AuthZEN 1.0; advisory, and recorded",
+        "decide",
+        (EvaluationBody,),
+        errors=(400,),
+    ),
+    Operation(
+        "evaluations",
+        "POST",
+        "/access/v1/evaluations",
+        "Ask several questions in the words of AuthZEN 1.0",
+        "decide",
+        (EvaluationsBody,),
+        errors=(400,),
+    ),
+    Operation(
+        "authzen",
+        "GET",
+        "/.well-known/authzen-configuration",
+        "Where AuthZEN's endpoints are",
+        "decide",
+        is_open=True,
+    ),
+    Operation(
+        "hook",
+        "POST",
+        "/hooks/{coding_agent}",
+        "A tool call as a coding agent tells its hook of it; answered in that agent's words",
+        "decide",
+        errors=(400, 404, 413, 422),
     ),
     Operation(
         "ask_engine",
@@ -155,6 +195,7 @@ OPERATIONS: Final = (
         "record",
         errors=(404,),
     ),
+    Operation("origins", "POST", "/origins", "Who said a value in a conversation", "record", (OriginsBody,)),
     Operation("overview", "GET", "/overview", "How things stand", "record", query=("hours",)),
     Operation(
         "outcome",
@@ -172,6 +213,53 @@ OPERATIONS: Final = (
         "Settle an unknown outcome",
         "record",
         (SettleBody,),
+        errors=(404, 409),
+    ),
+    Operation(
+        "unused_permits",
+        "GET",
+        "/permits",
+        "The permits of an agent that fit one action, and that nobody used",
+        "permits",
+        query=("agent_id", "audience", "action_hash"),
+        errors=(404,),
+    ),
+    Operation(
+        "permit_findings",
+        "GET",
+        "/permits/findings",
+        "What was found between what was approved and what was run",
+        "permits",
+        query=("agent_id", "after", "limit"),
+        errors=(404,),
+    ),
+    Operation(
+        "permit_finding",
+        "POST",
+        "/permits/findings",
+        "Report a call that a tool refused, or an effect that no permit allows",
+        "permits",
+        (FindingBody,),
+        status=201,
+        errors=(404,),
+    ),
+    Operation("permit", "GET", "/permits/{jti}", "One permit, as it stands", "permits", errors=(404,)),
+    Operation(
+        "use_permit",
+        "POST",
+        "/permits/{jti}/use",
+        "Use a permit, once: one caller gets it",
+        "permits",
+        (UseBody,),
+        errors=(404, 409),
+    ),
+    Operation(
+        "receipt_of_permit",
+        "POST",
+        "/permits/{jti}/receipt",
+        "Report what was run: it is compared with what was approved",
+        "permits",
+        (ReceiptBody,),
         errors=(404, 409),
     ),
     Operation(
@@ -403,6 +491,28 @@ OPERATIONS: Final = (
         is_open=True,
         errors=(401, 403, 429),
     ),
+    Operation(
+        "begin_sign_in",
+        "GET",
+        "/sign-in",
+        "Sign in with the identity provider: the browser is sent there",
+        "people",
+        status=303,
+        query=("to",),
+        is_open=True,
+        errors=(404,),
+    ),
+    Operation(
+        "complete_sign_in",
+        "GET",
+        "/sign-in/callback",
+        "Where the identity provider sends the browser back to",
+        "people",
+        status=303,
+        query=("code", "state", "iss", "error"),
+        is_open=True,
+        errors=(403, 404, 429),
+    ),
     Operation("sign_out", "DELETE", "/session", "Sign out", "people", is_open=True, errors=(403,)),
     Operation(
         "test_webhook",
@@ -466,6 +576,77 @@ OPERATIONS: Final = (
         (RedactBody,),
         errors=(404, 409),
     ),
+    Operation("policy", "GET", "/policy", "The policy in force, and what is stopped", "policy"),
+    Operation(
+        "apply_policy",
+        "PUT",
+        "/policy",
+        "Put another policy in force, everywhere at once",
+        "policy",
+        (PolicyBody,),
+        errors=(409,),
+    ),
+    Operation(
+        "policy_history",
+        "GET",
+        "/policy/history",
+        "Every change of what is in force, newest first",
+        "policy",
+        query=("before", "limit"),
+    ),
+    Operation(
+        "policy_version",
+        "GET",
+        "/policy/versions/{version}",
+        "One version: its text, who applied it and why",
+        "policy",
+        errors=(404, 422),
+    ),
+    Operation(
+        "reload_policy",
+        "POST",
+        "/policy/reload",
+        "Make this host's policy file the version of the deployment",
+        "policy",
+        (ReloadBody,),
+        errors=(409,),
+    ),
+    Operation(
+        "roll_back_policy",
+        "POST",
+        "/policy/rollback",
+        "Put an older version in force again",
+        "policy",
+        (RollbackBody,),
+        errors=(404, 409),
+    ),
+    Operation("shadow", "GET", "/shadow", "What the policy that only watches would have said", "policy"),
+    Operation(
+        "check_policy",
+        "POST",
+        "/policy/check",
+        "What is wrong or doubtful in a text, and how it differs from what is in force",
+        "policy",
+        (CheckBody,),
+    ),
+    Operation(
+        "backtest_policy",
+        "POST",
+        "/policy/backtest",
+        "What another policy would have decided: one stretch of the record",
+        "policy",
+        (BacktestBody,),
+    ),
+    Operation(
+        "stop_acting",
+        "POST",
+        "/stop",
+        "Stop everything, a team or a tool, everywhere",
+        "policy",
+        (StopBody,),
+        errors=(409,),
+    ),
+    Operation("resume_acting", "POST", "/resume", "End a stop", "policy", (StopBody,), errors=(404, 409)),
     Operation(
         "register_workflow",
         "POST",
@@ -641,7 +822,11 @@ def _responses(operation: Operation) -> dict[str, Any]:
         media: {"schema": whole if media == JSON else {"type": "string"}}
         for media in _OTHER_MEDIA.get(operation.name, (JSON,))
     }
-    responses: dict[str, Any] = {str(operation.status): {"description": "The answer", "content": content}}
+    answered: dict[str, Any] = {"description": "The answer", "content": content}
+    if operation.status == SEE_OTHER:
+        # A browser is sent elsewhere: there is nothing to read.
+        answered = {"description": "Go on there", "headers": {"Location": {"schema": {"type": "string"}}}}
+    responses: dict[str, Any] = {str(operation.status): answered}
     common = {*operation.errors, 503}
     if not operation.is_open:
         common |= {401, 403, 429}

@@ -14,15 +14,17 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from qwed.domain.codes import Code
 from qwed.http.connections import Connections
 from qwed.http.refusals import write_refusal
-from qwed.http.shedding import REFUSAL, Gate, is_whole_post
+from qwed.http.shedding import REFUSAL, RequestGate, is_whole_post
 
 #: Set in the scope of a request that has arrived to its last byte.
 WHOLE: Final = "qwed.whole"
+#: In the scope of every request: what writes a whole answer at once (`write_answer`).
+CYCLE: Final = "qwed.cycle"
 #: The parser gets so much at once: what is over a bound is noticed after this many bytes more.
 PIECE_BYTES: Final = 16_384
 #: Requests that wait on one connection for the answer to an earlier one.
@@ -63,7 +65,7 @@ class _Wire:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    gate: ClassVar[Gate]
+    gate: ClassVar[RequestGate]
     everyone: ClassVar[Connections]
     tls: ClassVar[ssl.SSLContext | None] = None
 
@@ -237,6 +239,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._keeps_alive = self.cycle.keep_alive and not self._is_last
         # An answer that is given before the rest of the request has come is the last one.
         self.cycle.keep_alive = False
+        self.scope[CYCLE] = self.cycle  # type: ignore[typeddict-unknown-key]
 
     def on_body(self, body: bytes) -> None:
         self._has_moved = True
@@ -363,14 +366,32 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
+async def write_answer(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> None:
+    """A whole answer in one write: what uvicorn's `send` does with two messages, and two packets. `headers`
+    are lines that name the body's length and hold nothing that a caller wrote unchecked."""
+    if cycle.flow.write_paused and not cycle.disconnected:
+        await cycle.flow.drain()
+    if cycle.disconnected:
+        return
+    cycle.response_started, cycle.waiting_for_100_continue = True, False
+    usual = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(b"".join((STATUS_LINE[status], usual, headers, end, body)))
+    cycle.response_complete = True
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+
+
 def has_not_asked(connection: object) -> bool:
     """Whether no request has been read from it yet."""
     return isinstance(connection, HttpToolsProtocol) and connection.cycle is None
 
 
 def protocol_with(
-    everyone: Connections, gate: Gate | None = None, tls: ssl.SSLContext | None = None
+    everyone: Connections, gate: RequestGate | None = None, tls: ssl.SSLContext | None = None
 ) -> type[BoundedProtocol]:
     """The protocol of one server: all of its connections share `everyone`, and the gate in front."""
-    members = {"everyone": everyone, "gate": gate or Gate(), "tls": tls}
+    members = {"everyone": everyone, "gate": gate or RequestGate(), "tls": tls}
     return type("BoundedProtocol", (BoundedProtocol,), members)

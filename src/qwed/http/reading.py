@@ -17,12 +17,14 @@ from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import Limits
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
-from qwed.ect.header import TooLarge, read_header
-from qwed.gateway.agents.authenticate import Presented
+from qwed.ect.header import HeaderTooLarge, read_header
+from qwed.gateway.agents.authenticate import PresentedCredentials
 from qwed.gateway.kernel.answers import RequestError, malformed, refuse
 from qwed.http.protocol import WHOLE
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 
+#: In a scope: the names of the headers that came, so that what is rare is looked for where it is.
+PRESENT: Final = "qwed.present"
 MAX_IDEMPOTENCY_KEY: Final = 256
 #: Bodies that are on their way take so much together: of those who showed no credential yet, and of others.
 MAX_STRANGERS_BYTES: Final = 16 * 1024 * 1024
@@ -63,9 +65,9 @@ class BodyReader:
     """Bodies within bounds. One large one is read at a time, beside the event loop: a parser holds the
     interpreter while it works, and many at once would leave nothing for those who ask little."""
 
-    def __init__(self, limits: Limits, gate: Gate | None = None) -> None:
+    def __init__(self, limits: Limits, gate: RequestGate | None = None) -> None:
         self._limits = limits
-        self._gate = gate or Gate()
+        self._gate = gate or RequestGate()
         self._turn = asyncio.Lock()
         self._strangers = Pot(MAX_STRANGERS_BYTES, limits.max_body_bytes)
         self._callers = Pot(MAX_CALLERS_BYTES, limits.max_body_bytes)
@@ -142,29 +144,38 @@ def parse_json(raw: bytes, limits: Limits) -> Any:
         raise malformed("body", str(error)) from None
 
 
-def presented(request: Request, body: Any = None) -> Presented:
+def presented(request: Request, body: Any = None) -> PresentedCredentials:
     """All credentials of the request, in one pass over its headers; repeated ones count twice."""
-    found = [str(value, "latin-1") for name, value in request.scope["headers"] if name in _DIRECT]
+    found = []
     for name, value in request.scope["headers"]:
         if name == b"authorization":
             scheme, _, bearer = str(value, "latin-1").partition(" ")
             # Another scheme is no credential of ours, and none is what it counts as.
             if scheme.lower() == "bearer" and bearer.strip():
                 found.append(bearer.strip())
+        elif name in _DIRECT:
+            found.append(str(value, "latin-1"))
     if (token := body_token(body)) is not None:
         found.append(token)
-    return Presented(tuple(dict.fromkeys(found)))
+    return PresentedCredentials(tuple(dict.fromkeys(found)))
 
 
 def execution_context_of(request: Request) -> tuple[str, ...]:
     """The tokens that the request brings. Raises 431 for more than it may."""
+    if not _may_have(request, _EXECUTION_CONTEXT):
+        return ()
     lines = [str(value, "latin-1") for name, value in request.scope["headers"] if name == _EXECUTION_CONTEXT]
     if not lines:
         return ()
     found = read_header(lines)
-    if isinstance(found, TooLarge):
+    if isinstance(found, HeaderTooLarge):
         raise refuse(Code.ECT_TOO_LARGE, found.says)
     return found.tokens
+
+
+def _may_have(request: Request, name: bytes) -> bool:
+    present = request.scope.get(PRESENT)
+    return present is None or name in present
 
 
 def body_token(body: Any) -> str | None:
@@ -206,6 +217,8 @@ def _peer(request: Request) -> str:
 
 def idempotency_of(request: Request, raw: bytes, tool: str = "") -> bytes | None:
     """One name for the caller's key and what exactly it came with: the body, and the tool in the path."""
+    if not _may_have(request, b"idempotency-key"):
+        return None
     key = next((v for name, v in request.scope["headers"] if name == b"idempotency-key"), None)
     if key is None:
         return None

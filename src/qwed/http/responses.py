@@ -15,6 +15,8 @@ from qwed.gateway.kernel.wire import encode_json
 
 JSON = "application/json"
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+#: How many a `JsonResponse` has that was given none: its length and its type.
+PLAIN_HEADERS: Final = 2
 _QUESTION: Final = re.compile(rb"[\x21-\x7e]{1,255}")
 
 
@@ -58,7 +60,9 @@ def refusal_response(
     return JsonResponse(body, CODES[code].status if status is None else status)
 
 
-def naming(asked_with: Iterable[tuple[bytes, bytes]], response: Response) -> tuple[tuple[bytes, bytes], ...]:
+def name_question(
+    asked_with: Iterable[tuple[bytes, bytes]], response: Response
+) -> tuple[tuple[bytes, bytes], ...]:
     """Headers by which an answer names its question: the key that the question came with, and a hash that
     binds that key to this status and body. Whoever mixes answers up on the way is found out."""
     key = next((value for name, value in asked_with if name == b"idempotency-key"), None)

@@ -13,7 +13,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 _ANY: Final = "{}"
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundRoute(msgspec.Struct, frozen=True):
     """`pattern` is the route as written: what metrics and logs may name."""
 
     pattern: str
@@ -51,7 +51,7 @@ class Router:
         node.names, node.pattern = names, pattern
         node.endpoints[method] = endpoint
 
-    def find(self, method: str, path: str, *, is_quoted: bool = False) -> Found | WrongMethod | None:
+    def find(self, method: str, path: str, *, is_quoted: bool = False) -> FoundRoute | WrongMethod | None:
         """A fixed segment wins over a variable one, so `/agents/register` is not an agent's name. A path
         that is still quoted may have a `/` inside a segment, as in the name of a tool."""
         node, values = self._root, []
@@ -67,4 +67,4 @@ class Router:
         endpoint = node.endpoints.get(method)
         if endpoint is None:
             return WrongMethod(tuple(sorted(node.endpoints))) if node.endpoints else None
-        return Found(node.pattern, endpoint, dict(zip(node.names, values, strict=True)))
+        return FoundRoute(node.pattern, endpoint, dict(zip(node.names, values, strict=True)))

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from starlette.requests import Request
@@ -13,34 +14,38 @@ from qwed.domain.agents import AgentId
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.bounds import Bounds
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.credentials import ApiKey, Caller, Scope
-from qwed.domain.times import iso
+from qwed.domain.credentials import Caller, Scope
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
 from qwed.gateway.agents import manage_agents, manage_keys
-from qwed.gateway.agents.authenticate import Presented, authenticate
+from qwed.gateway.agents.authenticate import PresentedCredentials, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals import answer_approval
 from qwed.gateway.approvals.compare_approval import compare_approval
 from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
 from qwed.gateway.decide.doors import deny_unrecorded, verify_action, verify_tool
-from qwed.gateway.evidence import ledger_queries
+from qwed.gateway.decide.evaluate_access import AccessQuestions, evaluate, show_access
+from qwed.gateway.decide.observe import observes_until
+from qwed.gateway.evidence import ledger_queries, permits
 from qwed.gateway.evidence.check_attestation import check_attestation
 from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
 from qwed.gateway.evidence.redact_token import redact_token
 from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome
+from qwed.gateway.hooks.answer_hook import HookCall, answer_hook
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.degrade_trust import charge_foreign_token
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Remembered
-from qwed.gateway.kernel.requests import convert, read_tool, read_verify
+from qwed.gateway.kernel.requests import read_tool, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 from qwed.gateway.notices import manage_webhooks
 from qwed.gateway.policy import registries, workflows
+from qwed.gateway.policy.change_policy import differs
 from qwed.gateway.reporting import read_provenance
 from qwed.gateway.reporting.compliance import Report, compliance_report
 from qwed.gateway.reporting.read_activity import read_activity, read_limit
 from qwed.gateway.reporting.read_conversations import read_conversations
+from qwed.gateway.reporting.read_origins import read_origins
 from qwed.gateway.reporting.read_overview import Overviews
 from qwed.gateway.reporting.read_trust import read_trust
 from qwed.gateway.reporting.search_activity import search_activity, show_activity
@@ -48,6 +53,7 @@ from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
+from qwed.http.policy_routes import PolicyRoutes
 from qwed.http.reading import (
     MAX_READ_AT_ONCE,
     BodyReader,
@@ -59,8 +65,8 @@ from qwed.http.reading import (
 )
 from qwed.http.registrations import Registrations
 from qwed.http.responses import response_of
-from qwed.http.sessions import Session, SignInBody, is_cross_site
-from qwed.http.shedding import Gate
+from qwed.http.session_routes import SessionRoutes
+from qwed.http.shedding import RequestGate
 from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
 from qwed.reports import RendererMissing, ReportFormat, render
 
@@ -71,19 +77,19 @@ MAX_REPORT_SECONDS = 120
 ECT_MEDIA = ("application/exec+jwt", "application/wimse-exec+jwt")
 
 
-class Api:
+class Api(PolicyRoutes, SessionRoutes):
     def __init__(
         self,
         services: Services,
         gatekeeper: Gatekeeper,
         metrics: Metrics,
         version: str,
-        gate: Gate,
+        gate: RequestGate,
         *,
         behind_proxy: bool = False,
         max_listeners: int = Bounds().listeners,
     ) -> None:
-        self._services = services
+        self._first = services
         self._bodies = BodyReader(services.policy.limits, gate)
         self._gatekeeper = gatekeeper
         self._metrics = metrics
@@ -94,6 +100,11 @@ class Api:
         self._registrations = Registrations()
         self.outage, self.limiter_name = services.commons.outage, services.commons.name
         self.stopping = threading.Event()
+
+    @property
+    def _services(self) -> Services:
+        """Under what is in force now; a request keeps the set that it began with."""
+        return self._first.newest
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -117,6 +128,19 @@ class Api:
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
         return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
+    async def hook(self, request: Request) -> Response:
+        """A tool call as a coding agent tells its hook of it; the answer is in that agent's words."""
+        caller = await self._gatekeeper.caller(request)
+        body = await self._bodies.json(request)
+        if not isinstance(body, dict):
+            raise malformed("body", "is an object")
+        root = request.headers.get("qwed-project")
+        state = request.headers.get("qwed-state")
+        call = HookCall(
+            request.path_params["coding_agent"], body, None if root is None else unquote(root), state
+        )
+        return response_of(await answer_hook(self._services, caller, call))
+
     async def _acting(
         self, request: Request, agent_id: AgentId, *, body_optional: bool = False
     ) -> "_Acting | Answer":
@@ -129,13 +153,19 @@ class Api:
             message = "no valid credential for this agent: send its token, or an API key of its principal"
             return deny_unrecorded(Code.AGENT_TOKEN, message)
         caller = acting.caller
-        if caller.agent_id is not None and caller.agent_id != agent_id:
-            await self._gatekeeper.failure(request)
-            await charge_foreign_token(self._services, caller, agent_id)
+        if await self._is_foreign(request, caller, agent_id):
             return deny_unrecorded(Code.AGENT_TOKEN, "the token belongs to another agent")
         require_own_or_scope(caller, Scope.VERIFY)
         _check_agent_id(acting.body, agent_id)
         return acting
+
+    async def _is_foreign(self, request: Request, caller: Caller, agent_id: AgentId) -> bool:
+        """Whether one agent asks with its own token for another; that counts against it."""
+        if caller.agent_id is None or caller.agent_id == agent_id:
+            return False
+        await self._gatekeeper.failure(request)
+        await charge_foreign_token(self._services, caller, agent_id)
+        return True
 
     async def _authenticated(self, request: Request, body_optional: bool) -> "_Acting":
         """A credential in the headers is judged before the body is even read; only where there is none
@@ -159,20 +189,55 @@ class Api:
 
     async def _require_token_in(self, request: Request, raw: bytes) -> None:
         for token in tokens_in(raw):
-            if await authenticate(self._services, Presented((token,))) is not None:
+            if await authenticate(self._services, PresentedCredentials((token,))) is not None:
                 return
         raise refuse(Code.AUTH_MISSING, "no valid credential")
 
+    async def evaluation(self, request: Request) -> Response:
+        return await self._evaluated(request, AccessQuestions.of_one)
+
+    async def evaluations(self, request: Request) -> Response:
+        return await self._evaluated(request, AccessQuestions.of_many)
+
+    async def _evaluated(self, request: Request, read: Callable[[Any], AccessQuestions]) -> Response:
+        """AuthZEN: 200 with `decision: false` is a refusal; other statuses are about the question itself."""
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.raw(request)
+        questions = read(await self._bodies.parsed(raw))
+        for agent_id in dict.fromkeys(question.agent_id for question in questions.each):
+            if await self._is_foreign(request, caller, agent_id):
+                raise refuse(Code.AGENT_TOKEN, "the token belongs to another agent")
+        require_own_or_scope(caller, Scope.VERIFY)
+        keys = tuple(idempotency_of(request, raw, f"evaluation {n}") for n in range(len(questions.each)))
+        shown = []
+        async for answer in evaluate(self._services, caller, questions, keys):
+            self._note_decision(request, answer)
+            shown.append(show_access(answer))
+        return response_of(Answer(shown[0] if questions.is_one else {"evaluations": shown}))
+
+    async def authzen(self, request: Request) -> Response:
+        """Where the two endpoints are, by the address that the caller used."""
+        here = str(request.base_url).rstrip("/")
+        told = {
+            "policy_decision_point": here,
+            "access_evaluation_endpoint": f"{here}/access/v1/evaluation",
+            "access_evaluations_endpoint": f"{here}/access/v1/evaluations",
+        }
+        return response_of(Answer(told))
+
     def _decided(self, request: Request, answer: Answer) -> Response:
+        self._note_decision(request, answer)
+        response = response_of(answer)
+        if (token := answer.body.get("execution_context")) is not None:
+            response.headers[EXECUTION_CONTEXT] = token
+        return response
+
+    def _note_decision(self, request: Request, answer: Answer) -> None:
         decision, error = answer.body.get("decision", ""), answer.body.get("error")
         code = error["code"] if error else ""
         self._metrics.decision(decision, code)
         noted = {"decision": decision, "code": code, "activity_id": answer.body.get("activity_id", "")}
         request.scope["noted"].update(noted, **(answer.log or {}))
-        response = response_of(answer)
-        if (token := answer.body.get("execution_context")) is not None:
-            response.headers[EXECUTION_CONTEXT] = token
-        return response
 
     async def ask_engine(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -267,6 +332,10 @@ class Api:
     async def conversations(self, request: Request) -> Response:
         return await self._on_agent(request, read_conversations)
 
+    async def origins(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await read_origins(self._services, caller, await self._bodies.json(request)))
+
     async def overview(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         return response_of(await self._overviews.read(caller, _query(request, "hours").get("hours")))
@@ -276,6 +345,42 @@ class Api:
 
     async def settle(self, request: Request) -> Response:
         return await self._on_activity(request, settle_outcome)
+
+    async def unused_permits(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "agent_id", "audience", "action_hash")
+        return response_of(await permits.find_unused(self._services, caller, query))
+
+    async def permit(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        return response_of(await permits.show_permit(self._services, caller, request.path_params["jti"]))
+
+    async def use_permit(self, request: Request) -> Response:
+        return await self._on_permit(request, permits.use)
+
+    async def receipt_of_permit(self, request: Request) -> Response:
+        return await self._on_permit(request, permits.report_receipt)
+
+    async def _on_permit(
+        self, request: Request, use_case: Callable[[Services, Caller, str, Any], Awaitable[Answer]]
+    ) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await use_case(self._services, caller, request.path_params["jti"], raw))
+
+    async def permit_finding(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        raw = await self._bodies.json(request)
+        return response_of(await permits.report_finding(self._services, caller, raw))
+
+    async def permit_findings(self, request: Request) -> Response:
+        caller = await self._gatekeeper.caller(request)
+        query = _query(request, "agent_id", "after", "limit")
+        limit = read_limit(query.get("limit"))
+        found = await permits.list_findings(
+            self._services, caller, query.get("agent_id"), query.get("after"), limit
+        )
+        return response_of(found)
 
     async def _on_activity(
         self,
@@ -425,47 +530,6 @@ class Api:
         return response_of(
             await read_provenance.match(self._services, caller, request.path_params["jti"], raw)
         )
-
-    # --- a person's browser --------------------------------------------------------------------
-
-    async def session(self, request: Request) -> Response:
-        """Nobody is no error, so that a page can ask."""
-        signed_in = await self._gatekeeper.signed_in(request)
-        return response_of(Answer({"signed_in": False} if signed_in is None else self._signed_in(*signed_in)))
-
-    async def sign_in(self, request: Request) -> Response:
-        raw = await self._bodies.strangers_json(request)
-        given = convert(raw, SignInBody).api_key.strip()
-        if is_cross_site(request):
-            raise refuse(Code.AUTH_FORBIDDEN, "another site's page can't sign anybody in")
-        caller = await self._gatekeeper.caller(request, Presented((given,)))
-        if caller.key is None:
-            raise refuse(Code.AUTH_FORBIDDEN, "the dashboard is for people: sign in with an API key")
-        require_scope(caller, Scope.READ)
-        session = self._gatekeeper.sessions.opened(caller.key.key_hash)
-        response = response_of(Answer(self._signed_in(caller.key, session)))
-        self._gatekeeper.sessions.grant(request, response, session)
-        return response
-
-    async def sign_out(self, request: Request) -> Response:
-        await self._gatekeeper.identified(request)
-        response = response_of(Answer({"signed_in": False}))
-        await self._gatekeeper.sign_out(request, response)
-        return response
-
-    def _signed_in(self, key: ApiKey, session: Session) -> dict[str, Any]:
-        return {
-            "signed_in": True,
-            "key_id": key.key_id,
-            "label": key.label,
-            "principal_id": key.principal_id,
-            "is_operator": key.is_operator,
-            "sees_scores": key.is_operator and self._services.assurance.keeper is not None,
-            "scopes": list(Scope) if key.is_operator else key.scopes,
-            "roles": key.roles,
-            "expires_at": iso(session.expires_ms),
-            "csrf_token": self._gatekeeper.sessions.csrf_token(session),
-        }
 
     async def trust_history(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -661,22 +725,33 @@ class Api:
         integrity = self._services.store.integrity
         if (problem := integrity.problem()) is not None:
             away["state"] = problem
+        if (behind := self._services.store.ledger_watch.problem()) is not None:
+            away["ledger"] = behind
         body: dict[str, Any] = {"store": away.get("store", "ok"), "limiter": commons.name}
         body["state"] = away.get("state", "being compared with the ledger" if integrity.is_checking else "ok")
         if away:
             reason = "; ".join(f"{component}: {why}" for component, why in away.items())
             body |= {"ready": False, "components": list(away), "reason": reason}
             return response_of(Answer(body, status=503))
-        return response_of(Answer({"ready": True, **body, "policy_version": self._services.policy.version}))
+        services = self._services
+        body |= {"policy_version": services.policy.version, "version": services.policy_number}
+        if differs(services.live, services.policy):
+            body["policy"] = f"differs: {services.live.file} is not what is in force"
+        if (until := observes_until(services)) is not None:
+            body["observing"] = {"until": until}
+        if services.stops:
+            body["stopped"] = [stop.to_wire() for stop in services.stops]
+        return response_of(Answer({"ready": True, **body}))
 
     async def metrics(self, request: Request) -> Response:
         """For an operator, or from this machine itself (which a proxy would make of everybody)."""
         address = request.client.host if request.client else ""
         if self._behind_proxy or address not in LOOPBACK:
             caller = await self._gatekeeper.caller(request)
-            if not caller.is_operator:
-                raise refuse(Code.AUTH_FORBIDDEN, "metrics are for operators")
+            require_scope(caller, Scope.METRICS)
         self._metrics.waiting = await self._count_waiting()
+        self._metrics.permit_findings = await self._count_permit_findings()
+        self._metrics.policy_version = self._services.policy.version
         text = await asyncio.to_thread(self._metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -685,6 +760,13 @@ class Api:
         services = self._services
         try:
             return await services.store.count_waiting(None, services.clock.now_ms())
+        except StoreUnavailable:
+            return None
+
+    async def _count_permit_findings(self) -> dict[str, int] | None:
+        services = self._services
+        try:
+            return await services.store.count_findings(None, None, 0, services.clock.now_ms() + 1)
         except StoreUnavailable:
             return None
 

@@ -17,7 +17,7 @@ RETRY_AFTER_SECONDS: Final = 1
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]{1,7})\r\n", re.IGNORECASE)
 
 
-class Gate:
+class RequestGate:
     """How many requests are at work in this process: each goes through it (`with gate:`)."""
 
     def __init__(self, limit: int = MAX_IN_FLIGHT) -> None:

@@ -86,9 +86,15 @@ class Worker:
 
 
 class Supervisor:
-    """SIGTERM and SIGINT stop all workers; SIGHUP replaces them, one after the other."""
+    """SIGTERM and SIGINT stop all workers; SIGHUP calls `on_hangup`, then replaces them one by one."""
 
-    def __init__(self, command: Sequence[str], slots: Sequence[Sequence[socket.socket]]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        slots: Sequence[Sequence[socket.socket]],
+        on_hangup: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._on_hangup = on_hangup
         self._command = command
         self._slots = slots
         self._workers: list[Worker] = []
@@ -140,6 +146,7 @@ class Supervisor:
             time.sleep(LOOK_SECONDS)
             if self._must_replace:
                 self._must_replace = False
+                self._on_hangup()
                 self._replace_all()
             for number, worker in enumerate(self._workers):
                 worker.look()

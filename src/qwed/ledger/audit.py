@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from qwed.ledger.checkpoints import Checkpoint
-from qwed.ledger.entries import HASH_BYTES, Entry, Head, entry_hash
-from qwed.ledger.merkle import Edge, GrowingNodes
+from qwed.ledger.entries import HASH_BYTES, Head, LedgerEntry, entry_hash
+from qwed.ledger.merkle import GrowingNodes, TreeEdge
 
 
-class Kind(enum.StrEnum):
+class AuditKind(enum.StrEnum):
     EDITED = "edited"
     REMOVED = "removed"
     INSERTED = "inserted"
@@ -28,7 +28,7 @@ class Kind(enum.StrEnum):
 class Tampering(msgspec.Struct, frozen=True):
     """The first thing that is wrong: with entry `seq`, or with those from `seq` to `last`."""
 
-    kind: Kind
+    kind: AuditKind
     seq: int
     last: int
     says: str
@@ -43,7 +43,7 @@ class Audited(msgspec.Struct, frozen=True):
 
 
 def audit(
-    items: Iterable[Entry | Checkpoint],
+    items: Iterable[LedgerEntry | Checkpoint],
     head: Head = Head(),  # noqa: B008 - Head is frozen
     known: Sequence[Checkpoint] = (),
     nodes: GrowingNodes | None = None,
@@ -74,11 +74,11 @@ class _Follower:
         self._seq = head.seq
         self._hash = head.hash
         # A tree can be computed only from its first leaf.
-        self._edge = Edge() if head.seq == 0 else None
+        self._edge = TreeEdge() if head.seq == 0 else None
         self._known = sorted(known, key=lambda checkpoint: checkpoint.size, reverse=True)
         self._signed = 0
 
-    def follows(self, entry: Entry) -> bool:
+    def follows(self, entry: LedgerEntry) -> bool:
         if entry.seq != self._seq + 1 or entry.previous != self._hash or not _is_whole(entry):
             return False
         self._seq += 1
@@ -92,7 +92,7 @@ class _Follower:
             return self._truncated(checkpoint.size)
         if checkpoint.size < self._seq:
             seq = checkpoint.size + 1
-            return Tampering(Kind.INSERTED, seq, self._seq, f"entry {seq} stands before its checkpoint")
+            return Tampering(AuditKind.INSERTED, seq, self._seq, f"entry {seq} stands before its checkpoint")
         return self._agrees(checkpoint)
 
     def compare_known(self) -> Tampering | None:
@@ -108,7 +108,7 @@ class _Follower:
         if checkpoint.head != self._hash or checkpoint.root != self._edge.root():
             first = min(self._signed + 1, self._seq)
             return Tampering(
-                Kind.REWRITTEN,
+                AuditKind.REWRITTEN,
                 first,
                 self._seq,
                 f"an entry from {first} to {self._seq} was rewritten: the checkpoint of {self._seq} differs",
@@ -119,7 +119,7 @@ class _Follower:
     def _truncated(self, size: int) -> Tampering:
         first = self._seq + 1
         return Tampering(
-            Kind.TRUNCATED,
+            AuditKind.TRUNCATED,
             first,
             size,
             f"entries {first} to {size} are missing at the end: a checkpoint has them",
@@ -134,19 +134,21 @@ class _Follower:
         root = self._edge.root() if self._edge is not None else b""
         return Audited(Head(self._seq, self._hash), root, self._signed)
 
-    def diagnose(self, entry: Entry, rest: Iterator[Entry | Checkpoint]) -> Tampering:
+    def diagnose(self, entry: LedgerEntry, rest: Iterator[LedgerEntry | Checkpoint]) -> Tampering:
         """What happened at the first entry that does not follow."""
         expected = self._seq + 1
         if _renumbered(entry, expected) and entry.previous == self._hash:
             return _edited(expected)
-        following = (item for item in rest if isinstance(item, Entry))
+        following = (item for item in rest if isinstance(item, LedgerEntry))
         if not isinstance(entry.seq, int) or entry.seq < expected:
             return _inserted(expected, entry)
         if entry.seq == expected:
             return self._diagnose_numbered(entry, expected, following)
         return self._diagnose_jump(entry, expected, following)
 
-    def _diagnose_numbered(self, entry: Entry, expected: int, following: Iterator[Entry]) -> Tampering:
+    def _diagnose_numbered(
+        self, entry: LedgerEntry, expected: int, following: Iterator[LedgerEntry]
+    ) -> Tampering:
         after = next(following, None)
         if after is not None and after.seq == expected and after.previous == self._hash and _is_whole(after):
             return _inserted(expected, entry)
@@ -156,7 +158,9 @@ class _Follower:
             return _edited(self._seq)
         return _edited(expected)
 
-    def _diagnose_jump(self, entry: Entry, expected: int, following: Iterator[Entry]) -> Tampering:
+    def _diagnose_jump(
+        self, entry: LedgerEntry, expected: int, following: Iterator[LedgerEntry]
+    ) -> Tampering:
         is_genuine = _is_whole(entry) and entry.previous != self._hash
         comes_later = is_repeated = False
         lowest = entry.seq
@@ -169,7 +173,7 @@ class _Follower:
                 return _inserted(expected, entry)
         if comes_later and is_genuine and not is_repeated:
             return Tampering(
-                Kind.REORDERED,
+                AuditKind.REORDERED,
                 expected,
                 entry.seq,
                 f"entry {entry.seq} stands where entry {expected} belongs",
@@ -181,26 +185,28 @@ class _Follower:
         last = lowest - 1
         missing = f"entry {expected} is" if last == expected else f"entries {expected} to {last} are"
         return Tampering(
-            Kind.REMOVED, expected, last, f"{missing} missing: {entry.seq} follows {expected - 1}"
+            AuditKind.REMOVED, expected, last, f"{missing} missing: {entry.seq} follows {expected - 1}"
         )
 
 
 def _edited(seq: int) -> Tampering:
-    return Tampering(Kind.EDITED, seq, seq, f"entry {seq} was changed: its hash is not that of its content")
-
-
-def _inserted(seq: int, entry: Entry) -> Tampering:
     return Tampering(
-        Kind.INSERTED, seq, seq, f"an entry numbered {entry.seq} was inserted where entry {seq} belongs"
+        AuditKind.EDITED, seq, seq, f"entry {seq} was changed: its hash is not that of its content"
     )
 
 
-def _is_whole(entry: Entry) -> bool:
+def _inserted(seq: int, entry: LedgerEntry) -> Tampering:
+    return Tampering(
+        AuditKind.INSERTED, seq, seq, f"an entry numbered {entry.seq} was inserted where entry {seq} belongs"
+    )
+
+
+def _is_whole(entry: LedgerEntry) -> bool:
     """Whether the entry's hash is that of its content."""
     return _renumbered(entry, entry.seq)
 
 
-def _renumbered(entry: Entry, seq: int) -> bool:
+def _renumbered(entry: LedgerEntry, seq: int) -> bool:
     """Whether the entry's hash is that of its content, were it numbered `seq`."""
     try:
         # The lengths too: else a byte could pass from one field to the next, under the same hash.

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from qwed.ledger.audit import Tampering, audit
-from qwed.ledger.entries import GENESIS, Entry, Head, append, commit_to
+from qwed.ledger.entries import GENESIS, Head, LedgerEntry, append, commit_to
 
 
 class BrokenChain(Exception):
     """An entry does not follow from the one before it; the message names it."""
 
 
-def verify(entries: Iterable[Entry], head: Head = Head()) -> Head:  # noqa: B008 - Head is frozen
+def verify(entries: Iterable[LedgerEntry], head: Head = Head()) -> Head:  # noqa: B008 - Head is frozen
     """Follow the chain from `head` to its end. Raises `BrokenChain`."""
     answer = audit(entries, head)
     if isinstance(answer, Tampering):
@@ -18,4 +18,4 @@ def verify(entries: Iterable[Entry], head: Head = Head()) -> Head:  # noqa: B008
     return answer.head
 
 
-__all__ = ["GENESIS", "BrokenChain", "Entry", "Head", "append", "commit_to", "verify"]
+__all__ = ["GENESIS", "BrokenChain", "Head", "LedgerEntry", "append", "commit_to", "verify"]

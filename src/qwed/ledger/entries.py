@@ -14,7 +14,7 @@ HASH_BYTES: Final = 32
 SALT_BYTES: Final = 16
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LedgerEntry(msgspec.Struct, frozen=True):
     seq: int
     at_ms: int
     subject: str
@@ -32,9 +32,9 @@ def commit_to(payload: bytes, salt: bytes) -> bytes:
     return hashlib.sha256(salt + payload).digest()
 
 
-def append(head: Head, at_ms: int, subject: str, commitment: bytes) -> Entry:
+def append(head: Head, at_ms: int, subject: str, commitment: bytes) -> LedgerEntry:
     seq = head.seq + 1
-    return Entry(
+    return LedgerEntry(
         seq, at_ms, subject, commitment, head.hash, entry_hash(seq, at_ms, subject, commitment, head.hash)
     )
 

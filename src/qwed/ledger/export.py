@@ -16,9 +16,9 @@ import msgspec
 
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
-from qwed.ledger.audit import Audited, Kind, Tampering, audit
+from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
-from qwed.ledger.entries import SALT_BYTES, Entry, commit_to
+from qwed.ledger.entries import SALT_BYTES, LedgerEntry, commit_to
 
 FORMAT: Final = "qwed-ledger/1"
 MAX_LINE_BYTES: Final = 4_194_304
@@ -29,7 +29,7 @@ class Preamble(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ledger: str
 
 
-class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ExportLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An entry, with its payload where that is still kept."""
 
     seq: int
@@ -65,13 +65,13 @@ class NotAnExport(msgspec.Struct, frozen=True):
 
 
 _preamble_decoder: Final = msgspec.json.Decoder(Preamble)
-_line_decoder: Final = msgspec.json.Decoder(Line)
+_line_decoder: Final = msgspec.json.Decoder(ExportLine)
 _signed_decoder: Final = msgspec.json.Decoder(Signed)
 _encoder: Final = msgspec.json.Encoder()
 _Item = TypeVar("_Item")
 
 
-def write(ledger: str, items: Iterable[Line | Signed]) -> Iterator[bytes]:
+def write(ledger: str, items: Iterable[ExportLine | Signed]) -> Iterator[bytes]:
     """The lines, each with its line end."""
     yield _encoder.encode(Preamble(FORMAT, ledger)) + b"\n"
     for item in items:
@@ -89,7 +89,7 @@ def verify(
     reader = _Reader(keys, witness_keys or {})
     audited = audit(reader.items(lines), known=known)
     # A line that can't be read ends the entries: what follows from that is not the first problem.
-    if reader.problem is not None and (isinstance(audited, Audited) or audited.kind is Kind.TRUNCATED):
+    if reader.problem is not None and (isinstance(audited, Audited) or audited.kind is AuditKind.TRUNCATED):
         return reader.problem
     return audited if isinstance(audited, Tampering) else reader.finished(audited)
 
@@ -108,10 +108,10 @@ class _Reader:
         self._is_witnessed = False
         self._respelt: int | None = None
 
-    def items(self, lines: Iterable[bytes]) -> Iterator[Entry | Checkpoint]:
+    def items(self, lines: Iterable[bytes]) -> Iterator[LedgerEntry | Checkpoint]:
         for self._number, raw in enumerate(lines, start=1):
             item = self._read(raw)
-            if isinstance(item, Entry | Checkpoint):
+            if isinstance(item, LedgerEntry | Checkpoint):
                 yield item
             elif item is not None:
                 self.problem = item
@@ -119,7 +119,7 @@ class _Reader:
         if self._number == 0:
             self.problem = NotAnExport(1, "there is nothing")
 
-    def _read(self, raw: bytes) -> Entry | Checkpoint | Tampering | NotAnExport | None:
+    def _read(self, raw: bytes) -> LedgerEntry | Checkpoint | Tampering | NotAnExport | None:
         if len(raw) > MAX_LINE_BYTES:
             return NotAnExport(self._number, f"the line takes more than {MAX_LINE_BYTES} bytes")
         try:
@@ -145,14 +145,14 @@ class _Reader:
         self._ledger = preamble.ledger
         return None
 
-    def _entry(self, line: Line) -> Entry | Tampering:
+    def _entry(self, line: ExportLine) -> LedgerEntry | Tampering:
         if line.payload is not None:
             salt = line.salt or b""
             if len(salt) != SALT_BYTES or commit_to(line.payload, salt) != line.commitment:
                 says = f"the payload of entry {line.seq} was changed"
-                return Tampering(Kind.EDITED, line.seq, line.seq, says)
+                return Tampering(AuditKind.EDITED, line.seq, line.seq, says)
             self._payloads += 1
-        return Entry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
+        return LedgerEntry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
 
     def _signed(self, line: Signed) -> Checkpoint | NotAnExport:
         checkpoint = read_checkpoint(line.checkpoint, self._keys)

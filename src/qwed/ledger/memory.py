@@ -9,8 +9,8 @@ import msgspec
 from qwed.ect import base64url
 from qwed.ect.keys import KeyRing
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
-from qwed.ledger.entries import SALT_BYTES, Entry, Head, append, commit_to
-from qwed.ledger.export import Line, Signed, write
+from qwed.ledger.entries import SALT_BYTES, Head, LedgerEntry, append, commit_to
+from qwed.ledger.export import ExportLine, Signed, write
 from qwed.ledger.merkle import NodeMemory, Tree
 from qwed.ledger.receipts import Receipt, sign_receipt
 
@@ -30,7 +30,7 @@ class MemoryLedger:
         self._draw_salt = draw_salt
         self._head = Head()
         self._tree = Tree(NodeMemory())
-        self._lines: list[Line] = []
+        self._lines: list[ExportLine] = []
         self._by_subject: dict[str, int] = {}
         self._checkpoints: dict[int, Signed] = {}
 
@@ -38,7 +38,7 @@ class MemoryLedger:
     def size(self) -> int:
         return self._head.seq
 
-    def append(self, subject: str, payload: bytes, at_ms: int) -> Entry:
+    def append(self, subject: str, payload: bytes, at_ms: int) -> LedgerEntry:
         """Raises `Duplicate`."""
         if subject in self._by_subject:
             raise Duplicate(f"the ledger has {subject!r} already")
@@ -46,16 +46,16 @@ class MemoryLedger:
         entry = append(self._head, at_ms, subject, commit_to(payload, salt))
         self._tree.append(entry.hash)
         self._head = Head(entry.seq, entry.hash)
-        self._lines.append(Line(**msgspec.structs.asdict(entry), salt=salt, payload=payload))
+        self._lines.append(ExportLine(**msgspec.structs.asdict(entry), salt=salt, payload=payload))
         self._by_subject[subject] = entry.seq
         return entry
 
-    def entry(self, seq: int) -> Entry:
+    def entry(self, seq: int) -> LedgerEntry:
         """Raises `IndexError`."""
         if not 1 <= seq <= self.size:
             raise IndexError(f"there is no entry {seq}")
         line = self._lines[seq - 1]
-        return Entry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
+        return LedgerEntry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
 
     def holds(self, jti: str, token_hash: str) -> bool:
         """Whether exactly these bytes are recorded under the token's id."""
@@ -99,7 +99,7 @@ class MemoryLedger:
         """Up to the last checkpoint: what came later is under no signature yet."""
         return write(self.name, self._signed_lines())
 
-    def _signed_lines(self) -> Iterator[Line | Signed]:
+    def _signed_lines(self) -> Iterator[ExportLine | Signed]:
         if 0 in self._checkpoints:
             yield self._checkpoints[0]
         for line in self._lines[: max(self._checkpoints, default=0)]:

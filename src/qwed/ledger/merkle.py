@@ -58,7 +58,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\1" + left + right).digest()
 
 
-class Edge:
+class TreeEdge:
     """The right edge of a growing tree: one complete subtree for every bit of the size, largest first.
 
     All that is needed to append, and to know the root: O(log n) memory.
@@ -92,8 +92,8 @@ class Edge:
         hashes.append(digest)
         self.size += 1
 
-    def copy(self) -> "Edge":
-        return Edge(self.size, self._hashes)
+    def copy(self) -> "TreeEdge":
+        return TreeEdge(self.size, self._hashes)
 
     def root(self) -> bytes:
         if not self._hashes:
@@ -141,9 +141,9 @@ class Tree:
         return [_range(self._nodes, *span) for span in _consistency_spans(first, second)]
 
 
-def edge_of(nodes: ReadableNodes, size: int) -> Edge:
+def edge_of(nodes: ReadableNodes, size: int) -> TreeEdge:
     """The edge of a stored tree, to append to."""
-    return Edge(size, [nodes.get(level, index) for level, index in _subtrees(0, size)])
+    return TreeEdge(size, [nodes.get(level, index) for level, index in _subtrees(0, size)])
 
 
 def root_of(nodes: ReadableNodes, size: int) -> bytes:

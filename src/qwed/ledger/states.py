@@ -12,13 +12,15 @@ from typing import Final
 
 import msgspec
 
-from qwed.ledger.audit import Kind
+from qwed.ledger.audit import AuditKind
 from qwed.ledger.entries import SALT_BYTES, commit_to
 
 #: An entry that a write of the gateway made, and one for a row that was there before rows were committed.
 STATE: Final = "state:"
 ADOPTED: Final = "adopt_state:"
 SALT: Final = "salt"
+#: A seal over the commitment: no part of what is committed to.
+MAC: Final = "mac"
 #: A longer key is named by its hash: subjects are indexed.
 MAX_KEY: Final = 200
 
@@ -34,6 +36,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "webhooks": ("webhook_id",),
         "workflows": ("workflow_id",),
         "workflow_nodes": ("workflow_id", "node_id"),
+        "policy_changes": ("number",),
     }
 )
 #: Those that say who may act at all: looked at before anybody does.
@@ -43,10 +46,10 @@ _encoder: Final = msgspec.msgpack.Encoder()
 Row = Mapping[str, object]
 
 
-class Difference(msgspec.Struct, frozen=True):
+class StateDifference(msgspec.Struct, frozen=True):
     """A row that is not what the ledger says. `seq` is the entry it was compared with, 0 if there is none."""
 
-    kind: Kind
+    kind: AuditKind
     table: str
     key: str
     seq: int
@@ -83,7 +86,7 @@ def adopted_subject(subject: str) -> str:
 
 
 def commit_row(table: str, row: Row, salt: object) -> bytes | None:
-    """The commitment to all columns but the salt; None for what the gateway would not have written.
+    """The commitment to all columns but salt and seal; None for what the gateway would not have written.
 
     A column without a value is left out: so a table may grow a column, and rows from before still verify.
     """
@@ -93,7 +96,7 @@ def commit_row(table: str, row: Row, salt: object) -> bytes | None:
     facts = {
         name: int(value) if value is True or value is False else value
         for name in sorted(row)
-        if (value := row[name]) is not None and name != SALT
+        if (value := row[name]) is not None and name not in (SALT, MAC)
     }
     try:
         return commit_to(_encoder.encode([table, facts]), salt)
@@ -150,7 +153,7 @@ def find_differences(
     rows_of: Callable[[str], Iterable[Row]],
     states: States,
     earlier: Callable[[str], Iterable[tuple[int, bytes]]],
-) -> Iterator[Difference]:
+) -> Iterator[StateDifference]:
     """Every row of the tables against the last entry about it; `earlier` gives all entries about one subject
     (it is asked only where something is wrong)."""
     for table in tables:
@@ -168,7 +171,7 @@ def find_differences(
             if subject not in seen and commitment != tombstone(subject):
                 key = subject.removeprefix(f"{STATE}{table}:")
                 says = f"{table} {key} was deleted: entry {seq} has it, and no entry says that it was dropped"
-                yield Difference(Kind.REMOVED, table, key, seq, says)
+                yield StateDifference(AuditKind.REMOVED, table, key, seq, says)
 
 
 def difference(
@@ -176,13 +179,15 @@ def difference(
     row: Row,
     last: tuple[int, bytes] | None,
     earlier: Callable[[str], Iterable[tuple[int, bytes]]],
-) -> Difference | None:
+) -> StateDifference | None:
     """What is wrong with a row that is there."""
     key, subject, salt = key_of(table, row), subject_of(table, row), row.get(SALT)
     if last is None:
         if salt is None and not needs_entry(table, row):
             return None
-        return Difference(Kind.INSERTED, table, key, 0, f"{table} {key} was inserted: no entry has it")
+        return StateDifference(
+            AuditKind.INSERTED, table, key, 0, f"{table} {key} was inserted: no entry has it"
+        )
     seq, commitment = last
     found = commit_row(table, row, salt)
     if found is not None and found == commitment:
@@ -190,10 +195,10 @@ def difference(
     for older, known in earlier(subject):
         if found is not None and found == known:
             says = f"{table} {key} was put back to an older state: that of entry {older}, not of entry {seq}"
-            return Difference(Kind.ROLLED_BACK, table, key, seq, says)
+            return StateDifference(AuditKind.ROLLED_BACK, table, key, seq, says)
     if commitment == tombstone(subject):
         says = f"{table} {key} was inserted: entry {seq} says that it was dropped"
-        return Difference(Kind.INSERTED, table, key, seq, says)
-    return Difference(
-        Kind.EDITED, table, key, seq, f"{table} {key} was edited: it is not what entry {seq} has"
+        return StateDifference(AuditKind.INSERTED, table, key, seq, says)
+    return StateDifference(
+        AuditKind.EDITED, table, key, seq, f"{table} {key} was edited: it is not what entry {seq} has"
     )

@@ -24,11 +24,11 @@ _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
-class Refused(Exception):
+class RefusedAddress(Exception):
     """The address is not one that this gateway calls; the message says why, and no secret."""
 
 
-class Target(msgspec.Struct, frozen=True):
+class NoticeTarget(msgspec.Struct, frozen=True):
     """An address that was judged: what to connect to, and by which name it is known."""
 
     scheme: str
@@ -72,21 +72,21 @@ class Doorkeeper:
             return ["is one plain address such as mailto:somebody@example.com"]
         return [problem.message for problem in inspect_recipients(address, rules=self._mail)]
 
-    async def target(self, url: str, resolve: Resolve) -> Target:
-        """Raises `Refused` where any address of the host is one that may not be called."""
+    async def target(self, url: str, resolve: Resolve) -> NoticeTarget:
+        """Raises `RefusedAddress` where any address of the host is one that may not be called."""
         problems = self.url_problems(url)
         if problems:
-            raise Refused(problems[0])
+            raise RefusedAddress(problems[0])
         parts = urlsplit(url)
         host = as_ascii(parts.hostname or "")
         port = parts.port or _DEFAULT_PORTS[parts.scheme]
         addresses = await resolve(host, port)
         if not addresses:
-            raise Refused("the host has no address")
+            raise RefusedAddress("the host has no address")
         for address in addresses:
             self._judge(host, address)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        return Target(parts.scheme, host, port, addresses[0], path)
+        return NoticeTarget(parts.scheme, host, port, addresses[0], path)
 
     def _judge(self, host: str, address: str) -> None:
         place = read_host(_bracketed(address))
@@ -95,7 +95,7 @@ class Doorkeeper:
         # A name that the policy lists is allowed wherever it leads, but to no cloud's metadata.
         if place.place != "metadata" and self._private.allow(Host(read_host(_bracketed(host)).name)):
             return
-        raise Refused(f"the host leads to a {place.place} place")
+        raise RefusedAddress(f"the host leads to a {place.place} place")
 
 
 def _bracketed(host: str) -> str:
@@ -103,10 +103,10 @@ def _bracketed(host: str) -> str:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Every address of the host. Raises `Refused`."""
+    """Every address of the host. Raises `RefusedAddress`."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Refused("the host's name cannot be resolved") from None
+        raise RefusedAddress("the host's name cannot be resolved") from None
     addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
     return [str(ipaddress.ip_address(address.partition("%")[0])) for address in addresses]

@@ -10,8 +10,12 @@ from typing import Final
 
 from qwed.gateway.approvals.sweep_approvals import BATCH, sweep_approvals
 from qwed.gateway.decide.refused_often import state_refusals
+from qwed.gateway.evidence.permits import sweep_permits
+from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.live_policy import catch_up
 from qwed.gateway.kernel.ports import GatewayError
 from qwed.gateway.kernel.services import Services
+from qwed.gateway.policy.change_policy import reload_file
 from qwed.gateway.trust.behaviours import check_periodically
 from qwed.notify.dispatcher import Dispatcher
 
@@ -25,11 +29,17 @@ class Background:
     """`start` once, `stop` once. `report(event, reason)` hears of what cannot be done now."""
 
     def __init__(self, services: Services, dispatcher: Dispatcher, report: Report) -> None:
-        self._services = services
+        self._first = services
         self._dispatcher = dispatcher
         self._report = report
         self._stopping = threading.Event()
+        #: Set by whoever wants the policy file of this host to be put in force.
+        self.must_reload = threading.Event()
         self._thread = threading.Thread(target=self._main, name="qwed-background", daemon=True)
+
+    @property
+    def _services(self) -> Services:
+        return self._first.newest
 
     def start(self) -> None:
         self._thread.start()
@@ -44,12 +54,24 @@ class Background:
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
+            await self._tended("policy_not_followed", self._follow)
             await self._tended("approvals_not_swept", self._sweep)
+            await self._tended("permits_not_swept", self._sweep_permits)
             await self._tended("compliance_not_checked", self._check)
             await self._tended("refusals_not_stated", self._state)
             await self._tended("deliveries_not_sent", self._dispatcher.start_due)
             await asyncio.sleep(LOOK_SECONDS)
         await self._dispatcher.finish(FINISH_SECONDS)
+
+    async def _sweep_permits(self) -> None:
+        await sweep_permits(self._services)
+
+    async def _follow(self) -> None:
+        """Who decides finds out at the next commit; here also who has nothing to decide."""
+        await catch_up(self._services)
+        if self.must_reload.is_set():
+            self.must_reload.clear()
+            await reload_file(self._services, None, {"reason": "SIGHUP"})
 
     async def _check(self) -> None:
         await check_periodically(self._services)
@@ -65,7 +87,7 @@ class Background:
     async def _tended(self, trouble: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
-        except GatewayError as error:
+        except (GatewayError, RequestError) as error:
             self._report(trouble, str(error))
         # Nobody restarts this thread: a defect must not end it, and is told to the log.
         except Exception as defect:  # noqa: BLE001

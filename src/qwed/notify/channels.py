@@ -12,18 +12,18 @@ from typing import Any, Final, Protocol
 import httpx2
 import msgspec
 
-from qwed.domain.deliveries import Delivery, Failure
+from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.signatures import EVENT_ID_HEADER, SIGNATURE_HEADER, signature
 from qwed.domain.webhooks import Webhook
-from qwed.notify.addresses import Doorkeeper, Refused, Resolve, Target, resolve
-from qwed.notify.wording import Message, worded
+from qwed.notify.addresses import Doorkeeper, NoticeTarget, RefusedAddress, Resolve, resolve
+from qwed.notify.wording import NoticeText, worded
 
 GONE: Final = 410
 _USER_AGENT: Final = "QWED"
 
 
 class Carrier(Protocol):
-    async def send(self, hook: Webhook, delivery: Delivery) -> Failure | None:
+    async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
         """None where it arrived. Raises only what is no fault of the receiver's."""
         ...
 
@@ -40,21 +40,21 @@ class HttpPost:
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    async def __call__(self, url: str, headers: dict[str, str], body: bytes) -> Failure | None:
+    async def __call__(self, url: str, headers: dict[str, str], body: bytes) -> DeliveryFailure | None:
         try:
             target = await self._doorkeeper.target(url, self._resolve)
             return _judged(await self._post(target, headers, body))
-        except Refused as refused:
-            return Failure(str(refused))
+        except RefusedAddress as refused:
+            return DeliveryFailure(str(refused))
         except httpx2.TimeoutException:
-            return Failure("it did not answer in time")
+            return DeliveryFailure("it did not answer in time")
         except httpx2.ConnectError as error:
             is_tls = isinstance(error.__context__, ssl.SSLError) or "certificate" in str(error).lower()
-            return Failure("its certificate is not trusted" if is_tls else "nobody answers there")
+            return DeliveryFailure("its certificate is not trusted" if is_tls else "nobody answers there")
         except httpx2.HTTPError as error:
-            return Failure(f"it broke off: {type(error).__name__}")
+            return DeliveryFailure(f"it broke off: {type(error).__name__}")
 
-    async def _post(self, target: Target, headers: dict[str, str], body: bytes) -> int:
+    async def _post(self, target: NoticeTarget, headers: dict[str, str], body: bytes) -> int:
         """A connection of its own: one that was opened under another name is never used."""
         address = f"[{target.address}]" if ":" in target.address else target.address
         host = f"[{target.host}]" if ":" in target.host else target.host
@@ -79,12 +79,12 @@ class HttpPost:
             return response.status_code
 
 
-def _judged(status: int) -> Failure | None:
+def _judged(status: int) -> DeliveryFailure | None:
     if 200 <= status < 300:
         return None
     if 300 <= status < 400:
-        return Failure(f"it answered {status}, and redirects are not followed")
-    return Failure(f"it answered {status}", is_final=status == GONE)
+        return DeliveryFailure(f"it answered {status}, and redirects are not followed")
+    return DeliveryFailure(f"it answered {status}", is_final=status == GONE)
 
 
 class SignedJson:
@@ -92,7 +92,7 @@ class SignedJson:
         self._post = post
         self._now_ms = now_ms
 
-    async def send(self, hook: Webhook, delivery: Delivery) -> Failure | None:
+    async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
         at_seconds = self._now_ms() // 1000
         headers = {
             SIGNATURE_HEADER: signature(hook.secret, at_seconds, delivery.event_id, delivery.body),
@@ -108,12 +108,12 @@ class SlackMessage:
     def __init__(self, post: HttpPost) -> None:
         self._post = post
 
-    async def send(self, hook: Webhook, delivery: Delivery) -> Failure | None:
+    async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
         body = msgspec.json.encode(slack_message(worded(delivery.event, delivery.body)))
         return await self._post(hook.url, {}, body)
 
 
-def slack_message(message: Message) -> dict[str, Any]:
+def slack_message(message: NoticeText) -> dict[str, Any]:
     """Blocks of plain text, in which nothing has a meaning; `text` is what a notification shows."""
     facts = "\n".join(f"{name}: {value}" for name, value in message.facts)
     return {

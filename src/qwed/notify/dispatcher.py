@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from qwed.domain.deliveries import Claim, Delivery, Failure, settled
+from qwed.domain.deliveries import Delivery, DeliveryClaim, DeliveryFailure, settled
+from qwed.domain.policy import NotificationRules
 from qwed.domain.webhooks import Channel
 from qwed.gateway.kernel.ports import Store
 from qwed.gateway.kernel.services import Services
@@ -31,11 +32,15 @@ class Dispatcher:
     ) -> None:
         self._store: Store = services.store
         self._clock = services.clock
-        self._rules = services.policy.notifications
+        self._services = services
         self._carriers = carriers
         self._chance = chance
         self._in_flight: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def _rules(self) -> NotificationRules:
+        return self._services.newest.policy.notifications
 
     async def start_due(self) -> None:
         """Take on what is due, as far as there is room. Raises `StoreUnavailable`."""
@@ -47,11 +52,11 @@ class Dispatcher:
             if not claimed:
                 return
 
-    def _claim(self) -> Claim:
+    def _claim(self) -> DeliveryClaim:
         now_ms = self._clock.now_ms()
         until_ms = now_ms + int((2 * self._rules.timeout_seconds + CLAIM_MARGIN_SECONDS) * 1000)
         room = MAX_IN_FLIGHT - len(self._tasks)
-        return Claim(now_ms, until_ms, room, PER_WEBHOOK, dict(self._in_flight))
+        return DeliveryClaim(now_ms, until_ms, room, PER_WEBHOOK, dict(self._in_flight))
 
     def _start(self, delivery: Delivery) -> None:
         self._in_flight[delivery.webhook_id] += 1
@@ -73,18 +78,18 @@ class Dispatcher:
         now_ms = self._clock.now_ms()
         await self._store.settle_delivery(settled(delivery, failure, now_ms, self._rules, self._chance()))
 
-    async def _send(self, delivery: Delivery) -> Failure | None:
+    async def _send(self, delivery: Delivery) -> DeliveryFailure | None:
         hook = await self._store.webhook(delivery.webhook_id)
         if hook is None:
-            return Failure("the webhook was removed", is_final=True)
+            return DeliveryFailure("the webhook was removed", is_final=True)
         try:
             async with asyncio.timeout(self._rules.timeout_seconds):
                 return await self._carriers[hook.kind].send(hook, delivery)
         except TimeoutError:
-            return Failure("it did not answer in time")
+            return DeliveryFailure("it did not answer in time")
         # The boundary of the dispatcher: a defect in sending one is a failed try, and costs no other.
         except Exception as defect:  # noqa: BLE001
-            return Failure(f"the gateway could not send it: {type(defect).__name__}")
+            return DeliveryFailure(f"the gateway could not send it: {type(defect).__name__}")
 
     async def finish(self, seconds: float) -> None:
         """Let what is under way end; what takes longer is left to whoever runs next."""

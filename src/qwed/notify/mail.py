@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from qwed.domain.deliveries import Delivery, Failure
+from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.webhooks import MAILTO, Webhook
-from qwed.notify.wording import Message, worded
+from qwed.notify.wording import NoticeText, worded
 
 #: Conversations with the mail server at once.
 MAX_AT_ONCE: Final = 4
@@ -47,15 +47,15 @@ class Mail:
         self._timeout = timeout_seconds
         self._threads = ThreadPoolExecutor(MAX_AT_ONCE, "qwed-mail")
 
-    async def send(self, hook: Webhook, delivery: Delivery) -> Failure | None:
+    async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
         if self._server is None:
-            return Failure("this gateway sends no e-mail: its operator has to set QWED_SMTP_URL")
+            return DeliveryFailure("this gateway sends no e-mail: its operator has to set QWED_SMTP_URL")
         recipient = hook.url.removeprefix(MAILTO)
         message = written(worded(delivery.event, delivery.body), self._server.sender, recipient, delivery)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._transmit, self._server, message)
 
-    def _transmit(self, server: MailServer, message: EmailMessage) -> Failure | None:
+    def _transmit(self, server: MailServer, message: EmailMessage) -> DeliveryFailure | None:
         try:
             with self._connected(server) as connection:
                 if server.user is not None:
@@ -63,11 +63,13 @@ class Mail:
                 connection.send_message(message)
         except smtplib.SMTPRecipientsRefused as error:
             code = next(iter(error.recipients.values()))[0]
-            return Failure(f"the mail server refused the recipient ({code})", is_final=code >= PERMANENT)
+            return DeliveryFailure(
+                f"the mail server refused the recipient ({code})", is_final=code >= PERMANENT
+            )
         except smtplib.SMTPResponseException as error:
-            return Failure(f"the mail server answered {error.smtp_code}")
+            return DeliveryFailure(f"the mail server answered {error.smtp_code}")
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            return Failure(f"the mail could not be handed over: {type(error).__name__}")
+            return DeliveryFailure(f"the mail could not be handed over: {type(error).__name__}")
         return None
 
     def _connected(self, server: MailServer) -> smtplib.SMTP:
@@ -84,7 +86,7 @@ class Mail:
         return connection
 
 
-def written(message: Message, sender: str, recipient: str, delivery: Delivery) -> EmailMessage:
+def written(message: NoticeText, sender: str, recipient: str, delivery: Delivery) -> EmailMessage:
     """The wording holds no line breaks, and the message would refuse them in a header all the same."""
     mail = EmailMessage(policy=email.policy.SMTP)
     mail["From"] = sender

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.policy_changes import ChangeKind
 from qwed.domain.webhooks import Event
 
 MAX_TITLE: Final = 120
@@ -23,28 +24,38 @@ _TITLES: Final[Mapping[Event, str]] = {
     Event.TRUST_SUSPENDED: "Suspended: {agent}",
     Event.TRUST_REACTIVATED: "Reactivated: {agent}",
     Event.OUTCOME_UNKNOWN: "Nobody knows how it ended: {what}",
+    Event.POLICY_CHANGED: "{change} by {by}",
     Event.TEST: "A test: nothing has happened",
+}
+_CHANGES: Final[Mapping[str, str]] = {
+    ChangeKind.APPLY: "Policy applied",
+    ChangeKind.ROLLBACK: "Policy rolled back",
+    ChangeKind.STOP: "Stopped",
+    ChangeKind.RESUME: "Resumed",
 }
 
 
-class Message(msgspec.Struct, frozen=True):
+class NoticeText(msgspec.Struct, frozen=True):
     title: str
     facts: tuple[tuple[str, str], ...]
 
 
-def worded(event: Event, body: bytes) -> Message:
+def worded(event: Event, body: bytes) -> NoticeText:
     told: dict[str, Any] = msgspec.json.decode(body)
     data = told.get("data", {})
     subject = data.get("approval") or data.get("decision") or data.get("outcome") or {}
     agent = data.get("agent", {}).get("name") or told.get("agent_id") or ""
+    change: Mapping[str, Any] = data.get("change") or {}
     names = {
         "what": _plain(_type_of(subject), MAX_TITLE),
         "risk": _plain(_risk_of(subject), 20),
         "agent": _plain(agent, MAX_TITLE),
+        "change": _CHANGES.get(change.get("kind", ""), "Policy changed"),
+        "by": _plain(change.get("by") or "somebody", MAX_TITLE),
     }
     facts = {"Agent": told.get("agent_id"), **_facts(event, subject, data), "Event": told.get("id")}
     shown = tuple((name, _plain(value, MAX_FACT)) for name, value in facts.items() if value)
-    return Message(_TITLES[event].format(**names)[:MAX_TITLE], shown)
+    return NoticeText(_TITLES[event].format(**names)[:MAX_TITLE], shown)
 
 
 def _type_of(subject: Mapping[str, Any]) -> Any:
@@ -80,7 +91,26 @@ def _facts(event: Event, subject: Mapping[str, Any], data: Mapping[str, Any]) ->
                 "Trust level": None if level is None else str(level),
                 "Why": change.get("reason") or change.get("justification"),
             }
+        case "policy":
+            return _policy_facts(data.get("change") or {})
     return {"Message": data.get("message")}
+
+
+def _policy_facts(change: Mapping[str, Any]) -> dict[str, Any]:
+    number, back_to = change.get("version"), change.get("rolled_back_to")
+    return {
+        "Change": None if number is None else str(number),
+        "Why": change.get("reason"),
+        "Agreed by": change.get("approved_by"),
+        "Back to": None if back_to is None else str(back_to),
+        "Policy": change.get("policy_version"),
+        "Stopped now": "; ".join(_stop(stop) for stop in change.get("stops") or ()),
+    }
+
+
+def _stop(stop: Mapping[str, Any]) -> str:
+    name = stop.get("name")
+    return f"{stop.get('scope')} {name}" if name else "everything"
 
 
 def _approval_facts(event: Event, approval: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,16 @@
 """The policy file: read with line numbers, every mistake at once, into the value of `qwed.domain.policy`."""
 
 from qwed.policy.engines import engine_rules
-from qwed.policy.explanation import Change, Explanation, explain
+from qwed.policy.explanation import ChangedSetting, PolicyExplanation, explain
 from qwed.policy.loading import load_policy
-from qwed.policy.mistakes import Mistake, PolicyError
+from qwed.policy.mistakes import PolicyError, PolicyMistake
 
-__all__ = ["Change", "Explanation", "Mistake", "PolicyError", "engine_rules", "explain", "load_policy"]
+__all__ = [
+    "ChangedSetting",
+    "PolicyError",
+    "PolicyExplanation",
+    "PolicyMistake",
+    "engine_rules",
+    "explain",
+    "load_policy",
+]

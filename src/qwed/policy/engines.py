@@ -16,8 +16,8 @@ from qwed.domain.policy import Policy
 from qwed.domain.registry import CODE, SQL, TOOL_CONTROL
 from qwed.engines.catalogue import EngineRules
 from qwed.policy import readers
-from qwed.policy.readers import Invalid, Reader, Reading, flag, list_of, matching, optional, text, whole
-from qwed.policy.yaml_text import Node
+from qwed.policy.readers import Invalid, PolicyReading, Reader, flag, list_of, matching, optional, text, whole
+from qwed.policy.yaml_text import YamlNode
 
 CHECK_KINDS: Final = (
     *("url", "path", "email", "payment"),
@@ -39,7 +39,7 @@ _TOOLS: Final = "qwed.engines.tools"
 _SQL: Final = "qwed.engines.sql"
 
 
-class Rule(msgspec.Struct, frozen=True):
+class EngineRule(msgspec.Struct, frozen=True):
     read: Reader
     default: Any
 
@@ -47,7 +47,7 @@ class Rule(msgspec.Struct, frozen=True):
 def _judged_by(judge: Callable[[str, str], None]) -> Reader:
     """Text that the engine itself must find meaningful; `judge(key, text)` raises `ValueError`."""
 
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         value = text(reading, node, path)
         if isinstance(value, Invalid):
             return value
@@ -72,7 +72,7 @@ def _judge_dialect(_key: str, name: str) -> None:
         raise ValueError(f"{readers.shown(name)} is not a dialect of SQL that is known here")
 
 
-def _currency(reading: Reading, line: int, path: str, key: str) -> bool:
+def _currency(reading: PolicyReading, line: int, path: str, key: str) -> bool:
     if re.fullmatch(_CURRENCY, key):
         return True
     reading.fail(line, path, f"{readers.shown(key)} is not a currency; expected one such as EUR")
@@ -87,46 +87,48 @@ _DOMAINS: Final = list_of(matching(r"[\w*.-]{1,253}", "a domain such as example.
 _ROOT: Final = matching(r"(?:/|[A-Za-z]:[/\\])[^\x00]{0,4000}", "an absolute path")
 _SCHEME: Final = matching(r"[a-z][a-z0-9+.-]{0,30}", "a scheme such as https")
 
-RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
+RULES: Final[Mapping[str, Mapping[str, EngineRule]]] = {
     "sql": {
-        "default_dialect": Rule(optional(_judged_by(_judge_dialect)), None),
-        "correct_missing_limit": Rule(optional(whole(1, 10**9)), None),
-        "forbidden_columns": Rule(list_of(text), ()),
-        "no_sensitive_columns": Rule(flag, False),
-        "allow_system_catalogs": Rule(flag, False),
-        "reject_cartesian_joins": Rule(flag, False),
-        "known_functions": Rule(list_of(text), ()),
+        "default_dialect": EngineRule(optional(_judged_by(_judge_dialect)), None),
+        "correct_missing_limit": EngineRule(optional(whole(1, 10**9)), None),
+        "forbidden_columns": EngineRule(list_of(text), ()),
+        "no_sensitive_columns": EngineRule(flag, False),
+        "allow_system_catalogs": EngineRule(flag, False),
+        "reject_cartesian_joins": EngineRule(flag, False),
+        "known_functions": EngineRule(list_of(text), ()),
     },
     "files": {
-        "roots": Rule(list_of(_ROOT), ()),
-        "relative": Rule(flag, True),
-        "sensitive": Rule(list_of(text), ()),
+        "roots": EngineRule(list_of(_ROOT), ()),
+        "relative": EngineRule(flag, True),
+        "sensitive": EngineRule(list_of(text), ()),
     },
     "urls": {
-        "schemes": Rule(list_of(_SCHEME), ("https", "http", "wss", "ws")),
-        "allow": Rule(URL_PATTERNS, ()),
-        "deny": Rule(URL_PATTERNS, ()),
-        "private": Rule(URL_PATTERNS, ()),
-        "ports": Rule(list_of(whole(1, 65_535)), ()),
-        "redirects": Rule(readers.one_of("way to treat redirects", ("inspect", "deny", "allow")), "inspect"),
-        "credentials": Rule(flag, False),
+        "schemes": EngineRule(list_of(_SCHEME), ("https", "http", "wss", "ws")),
+        "allow": EngineRule(URL_PATTERNS, ()),
+        "deny": EngineRule(URL_PATTERNS, ()),
+        "private": EngineRule(URL_PATTERNS, ()),
+        "ports": EngineRule(list_of(whole(1, 65_535)), ()),
+        "redirects": EngineRule(
+            readers.one_of("way to treat redirects", ("inspect", "deny", "allow")), "inspect"
+        ),
+        "credentials": EngineRule(flag, False),
     },
     "email": {
-        "allow": Rule(_DOMAINS, ()),
-        "deny": Rule(_DOMAINS, ()),
-        "max_recipients": Rule(whole(1, 10_000), 50),
+        "allow": EngineRule(_DOMAINS, ()),
+        "deny": EngineRule(_DOMAINS, ()),
+        "max_recipients": EngineRule(whole(1, 10_000), 50),
     },
     "payments": {
-        "limits": Rule(readers.mapping_of(_currency, readers.amount_in("that currency")), {}),
-        "default_currency": Rule(optional(matching(_CURRENCY, "a currency such as EUR")), None),
+        "limits": EngineRule(readers.mapping_of(_currency, readers.amount_in("that currency")), {}),
+        "default_currency": EngineRule(optional(matching(_CURRENCY, "a currency such as EUR")), None),
     },
 }
 
 
-def _section(rules: Mapping[str, Rule]) -> Reader:
+def _section(rules: Mapping[str, EngineRule]) -> Reader:
     read = readers.fields({key: rule.read for key, rule in rules.items()})
 
-    def read_changed(reading: Reading, node: Node, path: str) -> Any:
+    def read_changed(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         given = read(reading, node, path)
         return {key: value for key, value in given.items() if value != rules[key].default}
 

@@ -16,7 +16,7 @@ _FILE_PATHS: Final = {
 }
 
 
-class Change(msgspec.Struct, frozen=True):
+class ChangedSetting(msgspec.Struct, frozen=True):
     """`default` or `in_force` is None where there is nothing on that side."""
 
     path: str
@@ -24,24 +24,29 @@ class Change(msgspec.Struct, frozen=True):
     in_force: Any
 
 
-class Explanation(msgspec.Struct, frozen=True):
+class PolicyExplanation(msgspec.Struct, frozen=True):
     version: str
     is_default: bool
-    changes: tuple[Change, ...]
+    changes: tuple[ChangedSetting, ...]
     in_force: Mapping[str, Any]
 
 
-def explain(policy: Policy) -> Explanation:
+def explain(policy: Policy) -> PolicyExplanation:
     in_force = policy.to_wire()
-    changes = sorted(_changes("", DEFAULT_POLICY.to_wire(), in_force), key=lambda change: change.path)
-    return Explanation(policy.version, not changes, tuple(changes), in_force)
+    changes = changes_between(DEFAULT_POLICY.to_wire(), in_force)
+    return PolicyExplanation(policy.version, not changes, tuple(changes), in_force)
 
 
-def _changes(path: str, default: Any, in_force: Any) -> Iterator[Change]:
+def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ChangedSetting]:
+    """Every key that differs between two policies' wire forms, by its place in the file."""
+    return sorted(_changes("", before, after), key=lambda change: change.path)
+
+
+def _changes(path: str, default: Any, in_force: Any) -> Iterator[ChangedSetting]:
     if default == in_force:
         return
     if not (isinstance(default, dict) and isinstance(in_force, dict)):
-        yield Change(path, default, in_force)
+        yield ChangedSetting(path, default, in_force)
         return
     for key in {**default, **in_force}:
         inner = f"{path}.{key}" if path else _FILE_PATHS.get(key, key)

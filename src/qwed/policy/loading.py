@@ -6,10 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from qwed.assurance.in_force import score_rules
+from qwed.domain.people import PeopleRules
 from qwed.domain.policy import (
     DEFAULT_POLICY,
     ActionRule,
     ApprovalRules,
+    LoopLimits,
     ParameterCheck,
     Policy,
     Profile,
@@ -17,20 +19,32 @@ from qwed.domain.policy import (
     Separate,
     ToolGroup,
 )
-from qwed.domain.registry import CODE, ENGINE_NAMES, SQL, TOOL_CONTROL
+from qwed.domain.registry import CODE, ENGINE_NAMES, SQL, TOOL_CONTROL, WORKSPACE
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
 from qwed.policy import readers
 from qwed.policy.engines import KINDS_BY_ENGINE, RULES
 from qwed.policy.mistakes import PolicyError
-from qwed.policy.readers import Reading
+from qwed.policy.people import people_rules
+from qwed.policy.readers import PolicyReading
 from qwed.policy.sections import FILE
-from qwed.policy.yaml_text import Node, YamlError, read
+from qwed.policy.yaml_text import YamlError, YamlNode, read
 
-_STRUCT_SECTIONS: Final = ("loops", "budgets", "approvals", "notifications", "retention", "assurance")
-_PLAIN_SECTIONS: Final = ("profile", "prices", "default_price_usd", "guards", *RULES)
+_STRUCT_SECTIONS: Final = (
+    "loops",
+    "budgets",
+    "approvals",
+    "notifications",
+    "retention",
+    "assurance",
+    "permits",
+)
+_PLAIN_SECTIONS: Final = (
+    *("profile", "prices", "default_price_usd", "guards", "rules", "provenance", "teams", "broker"),
+    *RULES,
+)
 _GROUP_RISKS: Final = {ToolGroup.SAFE: Risk.LOW, ToolGroup.DANGEROUS: Risk.CRITICAL, None: Risk.MEDIUM}
-_EMPTY: Final = Node({}, 1, 1)
+_EMPTY: Final = YamlNode({}, 1, 1)
 
 
 def load_policy(text: str, source: str) -> Policy:
@@ -40,7 +54,7 @@ def load_policy(text: str, source: str) -> Policy:
     except YamlError as error:
         raise PolicyError(source, [error.mistake]) from None
     root = root or _EMPTY
-    reading = Reading()
+    reading = PolicyReading()
     reading.mistakes += mistakes
     policy = _Assembly(reading, root, readers.fields(FILE)(reading, root, "")).policy()
     if reading.mistakes:
@@ -51,7 +65,7 @@ def load_policy(text: str, source: str) -> Policy:
 class _Assembly:
     """Puts what was read over the defaults, and compares what only makes sense together."""
 
-    def __init__(self, reading: Reading, root: Node, given: Mapping[str, Any]) -> None:
+    def __init__(self, reading: PolicyReading, root: YamlNode, given: Mapping[str, Any]) -> None:
         self._reading = reading
         self._root = root
         self._given = given
@@ -59,13 +73,17 @@ class _Assembly:
     def policy(self) -> Policy:
         given = self._given
         values = {name: given[name] for name in _PLAIN_SECTIONS if name in given}
+        own_loops = given.get("loops", {}).pop("agents", {})
         for name in _STRUCT_SECTIONS:
             values[name] = msgspec.structs.replace(getattr(DEFAULT_POLICY, name), **given.get(name, {}))
+        values["agent_loops"] = self._agent_loops(values["loops"], own_loops)
         values["approvals"] = self._approvals(values["approvals"])
         values["limits"] = self._limits(given.get("limits", {}))
         values["actions"] = self._actions()
         values["tools_require_context"] = self._require_context()
         values |= given.get("trust", {})
+        values["change_approvers"] = self._change_approvers()
+        values["people"] = self._people()
         policy = msgspec.structs.replace(DEFAULT_POLICY, **values, **self._principals())
         self._compare(policy)
         return policy
@@ -77,7 +95,7 @@ class _Assembly:
     def _is_written(self, *keys: str) -> bool:
         return len(self._nodes(*keys)) > len(keys)
 
-    def _nodes(self, *keys: str) -> list[Node]:
+    def _nodes(self, *keys: str) -> list[YamlNode]:
         nodes = [self._root]
         for key in keys:
             if not isinstance(nodes[-1].value, dict) or key not in nodes[-1].value:
@@ -96,6 +114,8 @@ class _Assembly:
             )
         if values.get("requests_per_credential") is not None:
             values["requests_per_credential"] = self._new_limit(values["requests_per_credential"])
+        # Evidence that nobody can check is none: where it is required, nothing is decided without it.
+        values.setdefault("stop_when_ledger_lags", self._given.get("profile") is Profile.REGULATED)
         return msgspec.structs.replace(DEFAULT_POLICY.limits, **values)
 
     def _new_limit(self, given: Mapping[str, Any]) -> RateLimit | None:
@@ -110,6 +130,24 @@ class _Assembly:
         ceilings = msgspec.structs.replace(DEFAULT_POLICY.principals, **general)
         own = {name: msgspec.structs.replace(ceilings, **values) for name, values in named.items()}
         return {"principals": ceilings, "named_principals": own}
+
+    def _agent_loops(self, general: LoopLimits, own: Mapping[str, Any]) -> dict[str, LoopLimits]:
+        found = {agent_id: msgspec.structs.replace(general, **values) for agent_id, values in own.items()}
+        for agent_id, limits in found.items():
+            if limits.no_progress > limits.window:
+                self._fail("could never be reached within window", "loops", "agents", agent_id, "no_progress")
+        return found
+
+    def _people(self) -> PeopleRules:
+        rules = people_rules(self._given.get("people", {}), self._given.get("teams", {}))
+        if isinstance(rules, str):
+            self._fail(rules, "people", "groups")
+            return PeopleRules()
+        return rules
+
+    def _change_approvers(self) -> int:
+        given = self._given.get("policy", {}).get("change", {}).get("approvers")
+        return given or (2 if self._given.get("profile") is Profile.REGULATED else 1)
 
     def _require_context(self) -> bool:
         given = self._given.get("tools", {}).get("require_context")
@@ -208,7 +246,7 @@ def _without_enabled(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_risk(rule: ActionRule) -> ActionRule:
     """A rule without a risk gets its group's, or leaves it to an engine that can tell."""
-    if rule.risk is not None or rule.engine in (SQL, CODE):
+    if rule.risk is not None or rule.engine in (SQL, CODE, WORKSPACE):
         return rule
     risk = _GROUP_RISKS[rule.group] if rule.engine == TOOL_CONTROL else Risk.LOW
     return msgspec.structs.replace(rule, risk=risk)

@@ -1,13 +1,12 @@
 """What is wrong with a policy file, where, and what was expected."""
 
-import difflib
 import json
 from collections.abc import Iterable
 
 import msgspec
 
 
-class Mistake(msgspec.Struct, frozen=True):
+class PolicyMistake(msgspec.Struct, frozen=True):
     """`path` is the key as written from the top (`actions.deploy.risk`), empty for the file itself."""
 
     line: int
@@ -18,24 +17,15 @@ class Mistake(msgspec.Struct, frozen=True):
 class PolicyError(ValueError):
     """The file cannot be put in force. `mistakes` has all of them, in the order of the file."""
 
-    def __init__(self, source: str, mistakes: Iterable[Mistake]) -> None:
+    def __init__(self, source: str, mistakes: Iterable[PolicyMistake]) -> None:
         self.source = source
         self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
         super().__init__("\n".join(map(self._line, self.mistakes)))
 
-    def _line(self, mistake: Mistake) -> str:
+    def _line(self, mistake: PolicyMistake) -> str:
         place = f"{self.source}:{mistake.line}"
         return ": ".join(filter(None, (place, mistake.path, mistake.message)))
 
 
 def quoted(text: str) -> str:
     return json.dumps(text if len(text) <= 80 else text[:80] + "…", ensure_ascii=False)
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The nearest name there is, or all of them where they are few."""
-    names = list(names)
-    near = difflib.get_close_matches(name[:80].lower(), names, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"expected one of {', '.join(names)}"

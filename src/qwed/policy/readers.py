@@ -9,9 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.money import MAX_USD
+from qwed.domain.nearest import did_you_mean
 from qwed.domain.risk import RISK_NAMES, Risk
-from qwed.policy.mistakes import Mistake, did_you_mean, quoted
-from qwed.policy.yaml_text import Node
+from qwed.policy.mistakes import PolicyMistake, quoted
+from qwed.policy.yaml_text import YamlNode
 
 
 class Invalid(msgspec.Struct, frozen=True):
@@ -23,21 +24,21 @@ MAX_PLACES: Final = 9
 MAX_TEXT: Final = 256
 
 
-class Reading:
+class PolicyReading:
     """Collects the mistakes of one file."""
 
     def __init__(self) -> None:
-        self.mistakes: list[Mistake] = []
+        self.mistakes: list[PolicyMistake] = []
 
     def fail(self, line: int, path: str, message: str) -> Invalid:
-        self.mistakes.append(Mistake(line, path, message))
+        self.mistakes.append(PolicyMistake(line, path, message))
         return INVALID
 
-    def expected(self, node: Node, path: str, what: str) -> Invalid:
+    def expected(self, node: YamlNode, path: str, what: str) -> Invalid:
         return self.fail(node.line, path, f"expected {what}, not {shown(node.value)}")
 
 
-Reader = Callable[[Reading, Node, str], Any]
+Reader = Callable[[PolicyReading, YamlNode, str], Any]
 
 
 def shown(value: Any) -> str:
@@ -57,7 +58,7 @@ def shown(value: Any) -> str:
 
 
 def whole(least: int, most: int) -> Reader:
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         if type(node.value) is not int or not least <= node.value <= most:
             return reading.expected(node, path, f"a whole number from {least} to {most}")
         return node.value
@@ -66,7 +67,7 @@ def whole(least: int, most: int) -> Reader:
 
 
 def seconds(least: float, most: float) -> Reader:
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         # Compared as it is used: 0.05 is a little more as a float than as a decimal.
         if type(node.value) not in (int, Decimal) or not least <= float(node.value) <= most:
             return reading.expected(node, path, f"seconds from {least:g} to {most:g}")
@@ -78,7 +79,7 @@ def seconds(least: float, most: float) -> Reader:
 def amount_in(unit: str) -> Reader:
     """Money, quoted or not, exact to the billionth."""
 
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         value = _decimal(node.value)
         if value is None or not 0 <= value <= MAX_USD:
             return reading.expected(node, path, f"an amount in {unit} from 0 to {MAX_USD:f}")
@@ -93,7 +94,7 @@ def amount_in(unit: str) -> Reader:
 amount: Final = amount_in("USD")
 
 
-def share(reading: Reading, node: Node, path: str) -> Any:
+def share(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     """A number from 0 to 1, quoted or not, exact to the billionth."""
     value = _decimal(node.value)
     if value is None or not 0 <= value <= 1 or value != round(value, MAX_PLACES):
@@ -109,14 +110,14 @@ def _decimal(value: Any) -> Decimal | None:
     return Decimal(value)
 
 
-def flag(reading: Reading, node: Node, path: str) -> Any:
+def flag(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     return node.value if type(node.value) is bool else reading.expected(node, path, "true or false")
 
 
 def matching(pattern: str, what: str) -> Reader:
     compiled = re.compile(pattern)
 
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         if not isinstance(node.value, str) or not compiled.fullmatch(node.value):
             return reading.expected(node, path, what)
         return node.value
@@ -124,7 +125,7 @@ def matching(pattern: str, what: str) -> Reader:
     return read
 
 
-def text(reading: Reading, node: Node, path: str) -> Any:
+def text(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     if not isinstance(node.value, str) or not 0 < len(node.value.strip()) <= len(node.value) <= MAX_TEXT:
         return reading.expected(node, path, f"text of 1 to {MAX_TEXT} characters")
     return node.value
@@ -133,7 +134,7 @@ def text(reading: Reading, node: Node, path: str) -> Any:
 def one_of(what: str, names: Iterable[str]) -> Reader:
     allowed = tuple(names)
 
-    def read(reading: Reading, node: Node, path: str) -> Any:
+    def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         if not isinstance(node.value, str) or node.value not in allowed:
             return reading.fail(node.line, path, _not_among(node.value, what, allowed))
         return node.value
@@ -150,12 +151,12 @@ def member(what: str, enum: type[StrEnum]) -> Reader:
     return mapped(one_of(what, [item.value for item in enum]), enum)
 
 
-def risk(reading: Reading, node: Node, path: str) -> Any:
+def risk(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     return mapped(one_of("risk", RISK_NAMES), Risk.from_wire)(reading, node, path)
 
 
 def mapped(read: Reader, convert: Callable[[Any], Any]) -> Reader:
-    def read_and_convert(reading: Reading, node: Node, path: str) -> Any:
+    def read_and_convert(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         value = read(reading, node, path)
         return value if isinstance(value, Invalid) else convert(value)
 
@@ -170,7 +171,7 @@ def optional(read: Reader) -> Reader:
 def always_on(read: Reader) -> Reader:
     """`null` would read as "off", which this cannot be."""
 
-    def read_given(reading: Reading, node: Node, path: str) -> Any:
+    def read_given(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         if node.value is None:
             return reading.fail(node.line, path, "cannot be switched off; leave it out to keep the default")
         return read(reading, node, path)
@@ -179,7 +180,7 @@ def always_on(read: Reader) -> Reader:
 
 
 def list_of(read: Reader, most: int = 10_000) -> Reader:
-    def read_list(reading: Reading, node: Node, path: str) -> Any:
+    def read_list(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         if not isinstance(node.value, list) or len(node.value) > most:
             return reading.expected(node, path, f"a list of at most {most} entries")
         values = [read(reading, item, f"{path}[{index}]") for index, item in enumerate(node.value)]
@@ -188,10 +189,10 @@ def list_of(read: Reader, most: int = 10_000) -> Reader:
     return read_list
 
 
-def mapping_of(name: Callable[[Reading, int, str, str], bool], read: Reader) -> Reader:
+def mapping_of(name: Callable[[PolicyReading, int, str, str], bool], read: Reader) -> Reader:
     """A mapping with names of the reader's own choice, which `name` accepts or reports."""
 
-    def read_mapping(reading: Reading, node: Node, path: str) -> Any:
+    def read_mapping(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         entries = members_of(reading, node, path)
         values = {
             key: read(reading, item, f"{path}.{key[:80]}")
@@ -206,7 +207,7 @@ def mapping_of(name: Callable[[Reading, int, str, str], bool], read: Reader) -> 
 def fields(readers: Mapping[str, Reader]) -> Reader:
     """A mapping of known keys; the answer holds those that were given and are valid."""
 
-    def read_fields(reading: Reading, node: Node, path: str) -> Any:
+    def read_fields(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         values: dict[str, Any] = {}
         for key, item in members_of(reading, node, path).items():
             inner = f"{path}.{key[:80]}" if path else key[:80]
@@ -221,7 +222,7 @@ def fields(readers: Mapping[str, Reader]) -> Reader:
     return read_fields
 
 
-def members_of(reading: Reading, node: Node, path: str) -> dict[str, Node]:
+def members_of(reading: PolicyReading, node: YamlNode, path: str) -> dict[str, YamlNode]:
     """The entries of a mapping. One left empty, as when all below is commented out, has none."""
     if isinstance(node.value, dict):
         return node.value

@@ -5,40 +5,45 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from qwed.domain.permits import MAX_PERMIT_SECONDS
 from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, Separate, ToolGroup
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.policy import readers
+from qwed.policy.broker import broker
 from qwed.policy.engines import CHECK_KINDS, RULES_READERS, URL_PATTERNS
-from qwed.policy.readers import Reader, Reading, amount, flag, optional, seconds, whole
-from qwed.policy.yaml_text import Node
+from qwed.policy.people import PEOPLE
+from qwed.policy.provenance import provenance
+from qwed.policy.readers import PolicyReading, Reader, amount, flag, optional, seconds, whole
+from qwed.policy.rules import rules, teams
+from qwed.policy.yaml_text import YamlNode
 
 _DAYS: Final = whole(1, 36_500)
 _COUNT: Final = whole(0, 10**12)
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 
 
-def name(reading: Reading, line: int, path: str, key: str) -> bool:
+def name(reading: PolicyReading, line: int, path: str, key: str) -> bool:
     if _NAME.fullmatch(key):
         return True
     reading.fail(line, path, f"{readers.shown(key)} is not a name: letters, digits and _ . : / - only")
     return False
 
 
-def level(reading: Reading, line: int, path: str, key: str) -> bool:
+def level(reading: PolicyReading, line: int, path: str, key: str) -> bool:
     if key in ("1", "2", "3"):
         return True
     reading.fail(line, path, f"{readers.shown(key)} is not a trust level above 0: 1, 2 or 3")
     return False
 
 
-def principal_name(reading: Reading, line: int, path: str, key: str) -> bool:
+def principal_name(reading: PolicyReading, line: int, path: str, key: str) -> bool:
     if key.strip() and key.isprintable() and len(key) <= readers.MAX_TEXT:
         return True
     reading.fail(line, path, f"{readers.shown(key)} is not a principal")
     return False
 
 
-def engine_name(reading: Reading, line: int, path: str, key: str) -> bool:
+def engine_name(reading: PolicyReading, line: int, path: str, key: str) -> bool:
     if key in ENGINE_NAMES:
         return True
     reading.fail(
@@ -47,7 +52,7 @@ def engine_name(reading: Reading, line: int, path: str, key: str) -> bool:
     return False
 
 
-def checks(reading: Reading, node: Node, path: str) -> Any:
+def checks(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     """`{parameter: kind}`."""
     kinds = readers.mapping_of(name, readers.one_of("check", CHECK_KINDS))(reading, node, path)
     return tuple(ParameterCheck(parameter, kind) for parameter, kind in sorted(kinds.items()))
@@ -59,6 +64,7 @@ ACTION: Final[Mapping[str, Reader]] = {
     "checks": checks,
     "price_usd": amount,
     "min_price_usd": amount,
+    "permit": optional(readers.text),
     "enabled": flag,
 }
 TOOL: Final[Mapping[str, Reader]] = {
@@ -67,6 +73,7 @@ TOOL: Final[Mapping[str, Reader]] = {
     "checks": checks,
     "price_usd": amount,
     "min_price_usd": amount,
+    "permit": optional(readers.text),
     "enabled": flag,
 }
 LOOPS: Final[Mapping[str, Reader]] = {
@@ -78,6 +85,7 @@ LOOPS: Final[Mapping[str, Reader]] = {
     "cycle_rounds": whole(2, 100),
     "cycle_rounds_without_hashes": whole(2, 100),
     "cross_conversation": optional(whole(1, 10**6)),
+    "same_state_only": flag,
 }
 RATE_LIMIT: Final[Mapping[str, Reader]] = {
     "limit": whole(1, 10**6),
@@ -93,6 +101,7 @@ LIMITS: Final[Mapping[str, Reader]] = {
     "requests_per_credential": optional(readers.fields(RATE_LIMIT)),
     "failed_auth": readers.always_on(readers.fields(RATE_LIMIT)),
     "refusals_per_hour": whole(1, 10**6),
+    "stop_when_ledger_lags": flag,
 }
 BUDGETS: Final[Mapping[str, Reader]] = {
     "max_daily_cost_usd": optional(amount),
@@ -144,6 +153,7 @@ ASSURANCE: Final[Mapping[str, Reader]] = {
     "verifiers": readers.list_of(readers.text),
     "strict_checkpoints": flag,
 }
+PERMITS: Final[Mapping[str, Reader]] = {"seconds": whole(1, MAX_PERMIT_SECONDS)}
 RETENTION: Final[Mapping[str, Reader]] = {
     "activity_days": optional(_DAYS),
     "approval_days": optional(_DAYS),
@@ -152,24 +162,24 @@ RETENTION: Final[Mapping[str, Reader]] = {
 }
 
 
-def tools(reading: Reading, node: Node, path: str) -> Any:
+def tools(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     """Tools by name, and beside them the one key that is not a tool."""
     entries = dict(readers.members_of(reading, node, path))
     require = entries.pop("require_context", None)
-    rest = Node(entries, node.line, node.key_line)
+    rest = YamlNode(entries, node.line, node.key_line)
     by_name = readers.mapping_of(name, readers.fields(TOOL))(reading, rest, path)
     given = None if require is None else flag(reading, require, f"{path}.require_context")
     return {"by_name": by_name, "require_context": given}
 
 
-def guards(reading: Reading, node: Node, path: str) -> Any:
+def guards(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     """Kept as written, a list or a mapping: the guards read their own part."""
     if isinstance(node.value, list):
         return _plain(node)
     return {key: _plain(item) for key, item in readers.members_of(reading, node, path).items()}
 
 
-def _plain(node: Node) -> Any:
+def _plain(node: YamlNode) -> Any:
     if isinstance(node.value, dict):
         return {key: _plain(item) for key, item in node.value.items()}
     if isinstance(node.value, list):
@@ -183,7 +193,7 @@ FILE: Final[Mapping[str, Reader]] = {
     "tools": tools,
     "prices": readers.mapping_of(engine_name, amount),
     "default_price_usd": amount,
-    "loops": readers.fields(LOOPS),
+    "loops": readers.fields({**LOOPS, "agents": readers.mapping_of(name, readers.fields(LOOPS))}),
     "limits": readers.fields(LIMITS),
     "budgets": readers.fields(BUDGETS),
     "principals": readers.fields(
@@ -193,7 +203,14 @@ FILE: Final[Mapping[str, Reader]] = {
     "trust": readers.fields({"denied_cells": readers.member("way to treat denied cells", DeniedCells)}),
     "notifications": readers.fields(NOTIFICATIONS),
     "retention": readers.fields(RETENTION),
+    "policy": readers.fields({"change": readers.fields({"approvers": whole(1, 2)})}),
     "assurance": readers.fields(ASSURANCE),
+    "permits": readers.fields(PERMITS),
     **RULES_READERS,
     "guards": guards,
+    "rules": rules,
+    "provenance": provenance,
+    "teams": teams,
+    "broker": broker,
+    "people": readers.fields(PEOPLE),
 }

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from qwed.policy.mistakes import Mistake, quoted
+from qwed.policy.mistakes import PolicyMistake, quoted
 
 MAX_CHARACTERS: Final = 256 * 1024
 MAX_NODES: Final = 20_000
@@ -33,7 +33,7 @@ _BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3})?")
 
 
-class Node(msgspec.Struct, frozen=True):
+class YamlNode(msgspec.Struct, frozen=True):
     """A value and the lines, from 1, of its key and of itself. Mappings and lists hold nodes."""
 
     value: Any
@@ -46,10 +46,10 @@ class YamlError(ValueError):
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
-        self.mistake = Mistake(line, "", message)
+        self.mistake = PolicyMistake(line, "", message)
 
 
-def read(text: str) -> tuple[Node | None, list[Mistake]]:
+def read(text: str) -> tuple[YamlNode | None, list[PolicyMistake]]:
     """The document (None if there is none) and the mistakes that do not prevent reading on.
 
     Raises `YamlError` only.
@@ -82,16 +82,16 @@ def _compose(text: str) -> Any:
 
 class _Conversion:
     def __init__(self) -> None:
-        self.mistakes: list[Mistake] = []
+        self.mistakes: list[PolicyMistake] = []
         self._nodes = 0
 
-    def node(self, node: Any, path: str, key_line: int, depth: int) -> Node:
+    def node(self, node: Any, path: str, key_line: int, depth: int) -> YamlNode:
         line = node.start_mark.line + 1
         self._nodes += 1
         if self._nodes > MAX_NODES or depth > MAX_DEPTH:
             raise YamlError(line, "holds more than a policy can need once its aliases are unfolded")
         if node.tag not in _TAGS:
-            self.mistakes.append(Mistake(line, path, f"the tag {quoted(node.tag)} has no meaning here"))
+            self.mistakes.append(PolicyMistake(line, path, f"the tag {quoted(node.tag)} has no meaning here"))
         match node:
             case ScalarNode():
                 value: Any = node.value if node.style else _scalar(node.value)
@@ -101,20 +101,20 @@ class _Conversion:
                 ]
             case MappingNode():
                 value = self._mapping(node, path, depth)
-        return Node(value, line, key_line)
+        return YamlNode(value, line, key_line)
 
-    def _mapping(self, node: MappingNode, path: str, depth: int) -> dict[str, Node]:
-        mapping: dict[str, Node] = {}
+    def _mapping(self, node: MappingNode, path: str, depth: int) -> dict[str, YamlNode]:
+        mapping: dict[str, YamlNode] = {}
         for key, item in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, ScalarNode) or (not key.style and not isinstance(_scalar(key.value), str)):
-                self.mistakes.append(Mistake(line, path, "a key that is not text; write it in quotes"))
+                self.mistakes.append(PolicyMistake(line, path, "a key that is not text; write it in quotes"))
                 continue
             name = key.value
             inner = f"{path}.{name[:80]}" if path else name[:80]
             if name in mapping:
                 first = mapping[name].key_line
-                self.mistakes.append(Mistake(line, inner, f"is given twice, first in line {first}"))
+                self.mistakes.append(PolicyMistake(line, inner, f"is given twice, first in line {first}"))
                 continue
             mapping[name] = self.node(item, inner, line, depth + 1)
         return mapping

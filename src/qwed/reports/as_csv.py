@@ -10,7 +10,7 @@ import unicodedata
 from typing import Final
 
 from qwed.gateway.reporting.compliance import Report
-from qwed.reports.tables import Table, Value, cover, sections, text_of
+from qwed.reports.tables import ReportTable, Value, cover, sections, text_of
 
 COLUMNS: Final = ("section", "table", "row", "field", "value")
 _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n", "|", "%")
@@ -29,7 +29,7 @@ def csv_of(report: Report) -> bytes:
     return text.getvalue().encode("utf-8")
 
 
-def _lines(section: str, table: Table) -> list[tuple[str | int, ...]]:
+def _lines(section: str, table: ReportTable) -> list[tuple[str | int, ...]]:
     if not table.rows:
         return [(section, table.title or "", 0, "", "none in this period")]
     return [

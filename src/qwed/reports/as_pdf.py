@@ -42,7 +42,7 @@ from qwed.domain.compliance import CONTROLS, Figure
 from qwed.domain.times import parse_iso
 from qwed.gateway.reporting.compliance import Report
 from qwed.reports.pdf_charts import Bar, Bars
-from qwed.reports.tables import Section, Table, Value, cover, sections, text_of
+from qwed.reports.tables import ReportTable, Section, Value, cover, sections, text_of
 
 _REGULAR, _BOLD = "QwedSans", "QwedSans-Bold"
 _FILES: Final = {_REGULAR: "DejaVuSansCondensed.ttf", _BOLD: "DejaVuSansCondensed-Bold.ttf"}
@@ -311,7 +311,7 @@ def _bars(rows: Iterable[tuple[str, int, str]]) -> Flowable:
     return Bars([Bar(label, value, str(value), colour) for label, value, colour in rows], _WIDTH, _REGULAR)
 
 
-def _cover_table(table: Table) -> Flowable:
+def _cover_table(table: ReportTable) -> Flowable:
     rows = [
         [Paragraph(name, _COVER_NAME), Paragraph(escape(visible(text_of(value))), _COVER_VALUE)]
         for name, value in table.rows
@@ -338,7 +338,7 @@ def _supports(figure: Figure | None) -> list[Flowable]:
     return [Paragraph(f"Can support: {escape(named)}. The last section says how, and how far.", _NOTE)]
 
 
-def _table(table: Table) -> Iterable[Flowable]:
+def _table(table: ReportTable) -> Iterable[Flowable]:
     if table.title is not None:
         yield CondPageBreak(35 * mm)
         yield Paragraph(table.title, _SUBHEADING)
@@ -358,7 +358,7 @@ def _table(table: Table) -> Iterable[Flowable]:
     yield Spacer(1, 2 * mm)
 
 
-def _is_numeric(table: Table, column: int) -> bool:
+def _is_numeric(table: ReportTable, column: int) -> bool:
     values = [row[column] for row in table.rows if row[column] is not None]
     return bool(values) and not any(isinstance(value, str) for value in values)
 
@@ -373,5 +373,5 @@ def _instant(text: str) -> str:
     return f"{text[:10]} {text[11:19]}Z" if _INSTANT.fullmatch(text) else text
 
 
-def _widths(table: Table) -> list[float]:
+def _widths(table: ReportTable) -> list[float]:
     return [_WIDTH * weight / 100 for weight in table.weights]

@@ -13,7 +13,7 @@ from qwed.gateway.reporting.compliance import Report
 Value = str | int | float | Decimal | None
 
 
-class Table(msgspec.Struct, frozen=True):
+class ReportTable(msgspec.Struct, frozen=True):
     """`weights` are the columns' shares of a page's width, in percent. Our own words are not cut."""
 
     columns: tuple[str, ...]
@@ -26,11 +26,11 @@ class Table(msgspec.Struct, frozen=True):
 class Section(msgspec.Struct, frozen=True):
     name: str
     title: str
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     figure: Figure | None = None
 
 
-def cover(report: Report) -> Table:
+def cover(report: Report) -> ReportTable:
     scope = report.scope
     described = {
         "deployment": "the whole deployment",
@@ -50,7 +50,7 @@ def cover(report: Report) -> Table:
         ("Ledger entries", ledger["entries"]),
         ("Ledger head", ledger["head"]),
     )
-    return Table(("", ""), rows, (26, 74))
+    return ReportTable(("", ""), rows, (26, 74))
 
 
 def sections(report: Report) -> Iterable[Section]:
@@ -60,54 +60,63 @@ def sections(report: Report) -> Iterable[Section]:
     yield Section("controls", "What the figures can support", (_controls(),))
 
 
-def _not_measured(report: Report) -> Table:
+def _not_measured(report: Report) -> ReportTable:
     rows = tuple((item["what"], item["count"], item["why"]) for item in report.not_measured)
-    return Table(("what", "count", "why"), rows, (32, 10, 58))
+    return ReportTable(("what", "count", "why"), rows, (32, 10, 58))
 
 
-def _controls() -> Table:
+def _controls() -> ReportTable:
     rows = tuple(
         (TITLES[row.figure], row.framework, row.control, row.supports, row.does_not_show) for row in CONTROLS
     )
-    return Table(("figure", "framework", "control", "supports", "does not show"), rows, (17, 12, 13, 30, 28))
+    return ReportTable(
+        ("figure", "framework", "control", "supports", "does not show"), rows, (17, 12, 13, 30, 28)
+    )
 
 
-def _summary(values: Mapping[str, Value], title: str | None = None) -> Table:
+def _summary(values: Mapping[str, Value], title: str | None = None) -> ReportTable:
     rows = tuple((name.replace("_", " "), value) for name, value in values.items())
-    return Table(("figure", "value"), rows, (42, 14), title)
+    return ReportTable(("figure", "value"), rows, (42, 14), title)
 
 
 _DECISIONS = ("approved", "corrected", "pending", "denied", "budget_exceeded")
 
 
-def _decisions(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _decisions(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     yield _summary({"total": figure["total"], **{name: figure[name] for name in _DECISIONS}})
     rows = tuple(
         (row["agent_id"], row["name"], row["total"], *(row[name] for name in _DECISIONS))
         for row in figure["by_agent"]
     )
     columns = ("agent", "name", "total", "approved", "corrected", "pending", "denied", "over budget")
-    yield Table(columns, rows, (23, 21, 9, 10, 10, 9, 9, 9), "By agent")
+    yield ReportTable(columns, rows, (23, 21, 9, 10, 10, 9, 9, 9), "By agent")
 
 
-def _verification(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _verification(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     yield _summary({name: figure[name] for name in ("examined", "refused_before_examination", "uncertain")})
     fields = ("engine", "risk_level", "status", "decision", "count")
     rows = tuple(tuple(row[field] for field in fields) for row in figure["list"])
-    yield Table(("engine", "risk", "result", "decision", "count"), rows, (25, 17, 21, 25, 12), "By engine")
+    yield ReportTable(
+        ("engine", "risk", "result", "decision", "count"), rows, (25, 17, 21, 25, 12), "By engine"
+    )
 
 
-def _refusals(figure: list[Mapping[str, Any]]) -> Iterable[Table]:
+def _refusals(figure: list[Mapping[str, Any]]) -> Iterable[ReportTable]:
     rows = tuple((row["code"], row["meaning"], row["decision"], row["count"]) for row in figure)
-    yield Table(("code", "meaning", "decision", "count"), rows, (25, 45, 19, 11))
+    yield ReportTable(("code", "meaning", "decision", "count"), rows, (25, 45, 19, 11))
 
 
-def _outcomes(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _outcomes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     names = ("allowed", "reported", "missing", "reported_by_the_agent_itself")
     yield _summary({**{name: figure[name] for name in names}, **figure["by_outcome"]})
+    if figure["permit_findings"]:
+        rows = tuple(sorted(figure["permit_findings"].items()))
+        yield ReportTable(
+            ("finding", "count"), rows, (70, 30), title="What was approved and what was run differ"
+        )
 
 
-def _costs(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _costs(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     names = ("charged_usd", "settled_difference_usd", "total_usd", "tokens")
     yield _summary({name: figure[name] for name in names})
     yield from (
@@ -115,7 +124,7 @@ def _costs(figure: Mapping[str, Any]) -> Iterable[Table]:
     )
 
 
-def _approvals(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _approvals(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     names = (
         "total", "expired_unanswered", "granted_and_never_used", "edited_before_approval",
         "needing_several_people",
@@ -131,10 +140,10 @@ def _approvals(figure: Mapping[str, Any]) -> Iterable[Table]:
         }
     )
     by_key = tuple((row["by"], row["approved"], row["denied"]) for row in figure["by_key"])
-    yield Table(("who", "approved", "denied"), by_key, (60, 20, 20), "Answers by key")
+    yield ReportTable(("who", "approved", "denied"), by_key, (60, 20, 20), "Answers by key")
     rows = tuple(_approval_row(row) for row in figure["list"])
     columns = ("approval", "agent", "action", "risk", "status", "asked", "answered", "needed", "answers")
-    yield Table(columns, rows, (13, 12, 11, 8, 8, 10, 10, 7, 21), "Each approval, newest first")
+    yield ReportTable(columns, rows, (13, 12, 11, 8, 8, 10, 10, 7, 21), "Each approval, newest first")
 
 
 def _approval_row(row: Mapping[str, Any]) -> tuple[Value, ...]:
@@ -157,13 +166,15 @@ def _approval_row(row: Mapping[str, Any]) -> tuple[Value, ...]:
     )
 
 
-def _changes(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _changes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     yield _summary({"total": figure["total"], **figure["by_kind"]})
     rows = tuple(
         (change["at"], change["agent_id"], change["kind"], change["by"], _details(change["details"]))
         for change in figure["list"]
     )
-    yield Table(("time", "agent", "what", "by", "details"), rows, (17, 18, 15, 17, 33), "Each, oldest first")
+    yield ReportTable(
+        ("time", "agent", "what", "by", "details"), rows, (17, 18, 15, 17, 33), "Each, oldest first"
+    )
 
 
 #: In the columns beside the details already, or derived from them.
@@ -186,20 +197,20 @@ def _told(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _erasures(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _erasures(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     summary, changes = _changes(figure)
     counted = ("entries in the period whose text was erased", figure["redacted_entries"])
     yield msgspec.structs.replace(summary, rows=(counted, *summary.rows))
     yield changes
 
 
-def _policies(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _policies(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     fields = ("version", "entries", "first_seen", "last_seen")
     rows = tuple(tuple(row[field] for field in fields) for row in figure["versions"])
-    yield Table(("version", "entries", "first seen", "last seen"), rows, (46, 10, 22, 22))
+    yield ReportTable(("version", "entries", "first seen", "last seen"), rows, (46, 10, 22, 22))
 
 
-def _ledger(figure: Mapping[str, Any]) -> Iterable[Table]:
+def _ledger(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     names = ("entries", "head", "first_entry_at", "last_entry_at")
     rows = [(name.replace("_", " "), figure[name]) for name in names]
     checkpoint = figure["checkpoint"]
@@ -207,10 +218,10 @@ def _ledger(figure: Mapping[str, Any]) -> Iterable[Table]:
         rows += [("checkpoint of entries", checkpoint["size"]), ("checkpoint", checkpoint["token"])]
         rows += [("signature of a witness", token) for token in checkpoint["cosignatures"]]
     rows += [("how to verify", text) for text in figure["how_to_verify"]]
-    yield Table(("figure", "value"), tuple(rows), (24, 76), is_ours=True)
+    yield ReportTable(("figure", "value"), tuple(rows), (24, 76), is_ours=True)
 
 
-_TABLES: Final[Mapping[Figure, Callable[[Any], Iterable[Table]]]] = {
+_TABLES: Final[Mapping[Figure, Callable[[Any], Iterable[ReportTable]]]] = {
     Figure.DECISIONS: _decisions,
     Figure.VERIFICATION: _verification,
     Figure.REFUSALS: _refusals,

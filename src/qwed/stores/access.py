@@ -23,7 +23,7 @@ Applied = Callable[[bool], None]
 MAX_GROUP = 256
 
 
-class Access(Protocol):
+class StoreAccess(Protocol):
     async def read(self, call: Callable[..., T], *args: Any) -> T: ...
 
     async def write(self, record: Record, applied: Applied) -> None:

@@ -15,8 +15,8 @@ from qwed.ect.tokens import Level, hash_bytes, parse
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, LedgerItem
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
-from qwed.ledger.entries import SALT_BYTES, Entry, Head, append, commit_to
-from qwed.ledger.merkle import Edge, GrowingNodes, node_hash
+from qwed.ledger.entries import SALT_BYTES, Head, LedgerEntry, append, commit_to
+from qwed.ledger.merkle import GrowingNodes, TreeEdge, node_hash
 
 TILE_LEVELS: Final = 4
 TILE: Final = 1 << TILE_LEVELS
@@ -25,20 +25,20 @@ TILE: Final = 1 << TILE_LEVELS
 class Growth:
     """The ledger's end with a group added to it: nothing counts before the group is written."""
 
-    def __init__(self, head: Head, edge: Edge, nodes: GrowingNodes | None = None) -> None:
+    def __init__(self, head: Head, edge: TreeEdge, nodes: GrowingNodes | None = None) -> None:
         self.head = head
         self.edge = edge.copy()
         self._nodes = nodes or self
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
         self.tiles: list[tuple[int, int, bytes]] = []
         self._salts: Iterator[bytes] = iter(())
 
-    def add(self, subject: str, at_ms: int, content: bytes) -> tuple[Entry, bytes]:
+    def add(self, subject: str, at_ms: int, content: bytes) -> tuple[LedgerEntry, bytes]:
         """The new entry, and the salt of its commitment."""
         salt = next(self._salts, None) or self._fresh_salt()
         return self.extend(subject, at_ms, commit_to(content, salt)), salt
 
-    def extend(self, subject: str, at_ms: int, commitment: bytes) -> Entry:
+    def extend(self, subject: str, at_ms: int, commitment: bytes) -> LedgerEntry:
         """An entry whose commitment was made before."""
         entry = append(self.head, at_ms, subject, commitment)
         self.head = Head(entry.seq, entry.hash)
@@ -128,13 +128,13 @@ def parents_of(item: LedgerItem) -> tuple[str, ...]:
 
 def decided_node(jti: str, at_ms: int, par: tuple[str, ...], wid: str | None) -> KnownNode:
     """A gateway's own node: the ledger holds it."""
-    return KnownNode(dag.Node(jti, at_ms // 1000, par, wid, Level.L3), None)
+    return KnownNode(dag.TokenNode(jti, at_ms // 1000, par, wid, Level.L3), None)
 
 
 def erased_node(jti: str) -> KnownNode:
     """A token that was accepted and erased: it was there, nothing it said can be relied on, and no other
     token takes its place."""
-    return KnownNode(dag.Node(jti, 0, (), None, Level.L1), "")
+    return KnownNode(dag.TokenNode(jti, 0, (), None, Level.L1), "")
 
 
 def received_node(token: str) -> KnownNode:
@@ -144,7 +144,7 @@ def received_node(token: str) -> KnownNode:
     par = claims.get("par", claims.get("pred", ()))
     wid = claims.get("wid")
     level = Level.L1 if unverified.signed is None else Level.L3
-    node = dag.Node(
+    node = dag.TokenNode(
         claims["jti"].lower(),
         claims["iat"],
         tuple(parent.lower() for parent in par),

@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ports import GatewayError
 from qwed.gateway.kernel.waiting import run
-from qwed.ledger.states import CREDENTIALS, Difference
+from qwed.ledger.states import CREDENTIALS, StateDifference
 
 #: What takes longer goes on beside the gateway; each row is compared as it is read in any case.
 START_SECONDS: Final = 2.0
@@ -16,7 +16,7 @@ START_SECONDS: Final = 2.0
 class Checked(Protocol):
     @property
     def integrity(self) -> Integrity: ...
-    async def differences(self, tables: Sequence[str]) -> list[Difference]: ...
+    async def differences(self, tables: Sequence[str]) -> list[StateDifference]: ...
 
 
 Store = TypeVar("Store", bound=Checked)

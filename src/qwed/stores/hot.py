@@ -9,27 +9,40 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from qwed.domain.admission import Account, Attempt, loop_refusal, spending_refusal
 from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
-from qwed.domain.approvals import Approval, ApprovalStatus, Kind
+from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus
 from qwed.domain.budgets import FREE, Charge, Spending
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import Conduct, Standing
 from qwed.domain.conversations import Conversation, Reservation
 from qwed.domain.credentials import ApiKey
-from qwed.domain.deliveries import Claim, Delivery
-from qwed.domain.outcomes import Outcome, Result
-from qwed.domain.policy import Policy
-from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
+from qwed.domain.deliveries import Delivery, DeliveryClaim
+from qwed.domain.outcomes import Outcome, OutcomeResult
+from qwed.domain.permits import IssuedPermit, PermitFinding, permit_used
+from qwed.domain.policy import LoopLimits, Policy
+from qwed.domain.policy_changes import PolicyChange
+from qwed.domain.refusal_counts import Counted, CountedRefusal, RefusedMinute
 from qwed.domain.times import DAY_MS, day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.verifier import GENERIC_REFUSAL
 from qwed.gateway.kernel.integrity import Integrity
-from qwed.gateway.kernel.ports import Admission, AgentChanged, Clock, LeaseLost, StateDiffers
+from qwed.gateway.kernel.ledger_watch import LedgerWatch
+from qwed.gateway.kernel.ports import (
+    Admission,
+    AgentChanged,
+    Clock,
+    KeyClaim,
+    KeyInFlight,
+    KeyTaken,
+    LeaseLost,
+    PolicyMoved,
+    StateDiffers,
+)
 from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
@@ -49,14 +62,20 @@ from qwed.gateway.kernel.records import (
     SignedCheckpoint,
     Survey,
 )
-from qwed.gateway.kernel.waiting import SingleFlight
-from qwed.ledger.entries import Entry
-from qwed.ledger.states import Difference
-from qwed.stores.access import Access
-from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
+from qwed.gateway.kernel.waiting import SingleFlight, Ticket, wake
+from qwed.ledger.entries import LedgerEntry
+from qwed.ledger.states import StateDifference
+from qwed.stores.access import StoreAccess
+from qwed.stores.cache import GenerationCache as _Cache
+from qwed.stores.refusals import (
+    changed_meanwhile,
+    check_unchanged,
+    policy_moved,
+    reported_already,
+    too_many_open,
+)
+from qwed.stores.rule_memory import Past, RuleMemory
 
-K = TypeVar("K")
-V = TypeVar("V")
 T = TypeVar("T")
 
 MAX_AGENTS: Final = 10_000
@@ -88,49 +107,8 @@ class _HotAgent:
 
     def behave(self, actions: int, conduct: Conduct | None) -> None:
         """What is now on record of its conduct."""
-        if actions or conduct is not None:
-            known = self.standing
-            self.standing = Standing(known.actions + actions, conduct or known.conduct)
-
-
-class _Cache(Generic[K, V]):
-    """Bounded, in two generations: a look costs one lookup and changes nothing, so it needs no lock.
-
-    When the young generation is full it becomes the old one, and what was old and has not been used
-    since is forgotten, but for what `is_busy` protects. All but `get` are called under the store's lock.
-    """
-
-    def __init__(self, limit: int, is_busy: Callable[[V], bool]) -> None:
-        self._young: dict[K, V] = {}
-        self._old: dict[K, V] = {}
-        self._half = max(1, limit // 2)
-        self._is_busy = is_busy
-
-    def get(self, key: K) -> V | None:
-        item = self._young.get(key)
-        return self._old.get(key) if item is None else item
-
-    def use(self, key: K) -> V | None:
-        """As `get`, and keeps the item for another generation."""
-        item = self._young.get(key)
-        if item is None and (item := self._old.get(key)) is not None:
-            self.put(key, item)
-        return item
-
-    def put(self, key: K, item: V) -> None:
-        if len(self._young) >= self._half:
-            self._age()
-        self._young[key] = item
-
-    def _age(self) -> None:
-        busy = {key: item for key, item in self._old.items() if self._is_busy(item)}
-        # Assigned in this order, a look from another thread finds an item in one of the two.
-        self._old = {**busy, **self._young}
-        self._young = {}
-
-    def drop(self, key: K) -> None:
-        self._young.pop(key, None)
-        self._old.pop(key, None)
+        known = self.standing
+        self.standing = Standing(known.actions + actions, conduct or known.conduct)
 
 
 class _Place(Admission, frozen=True, kw_only=True):
@@ -143,24 +121,43 @@ class _Place(Admission, frozen=True, kw_only=True):
     conversation: Conversation | None = None
 
 
+class _HotClaim:
+    """A claim on an idempotency key, with what is held under it."""
+
+    __slots__ = ("expires_ms", "is_writing", "place", "token")
+
+    def __init__(self, token: int, expires_ms: int) -> None:
+        self.token = token
+        self.expires_ms = expires_ms
+        self.place: _Place | None = None
+        #: Its answer is on its way to the disk: no lease may end it now.
+        self.is_writing = False
+
+
 class _Counting:
     """A refusal that waits to be counted, and then what became of it."""
 
     __slots__ = ("counted", "error", "refused")
 
-    def __init__(self, refused: Refused) -> None:
+    def __init__(self, refused: CountedRefusal) -> None:
         self.refused = refused
         self.counted: Counted | None = None
         self.error: Exception | None = None
 
 
 class HotStore:
-    def __init__(self, access: Access, policy: Policy, clock: Clock) -> None:
+    def __init__(self, access: StoreAccess, policy: Policy, clock: Clock) -> None:
         self._access = access
         self._clock = clock
         self._tables = access.tables
-        self._policy = policy
-        self._lease_ms = int(policy.limits.lease_seconds * 1000)
+        self.use_policy(policy)
+        newest = self._tables.policy_changes(None, 1)
+        #: The newest change, as soon as it is on its way; who wants to write meanwhile waits for it, and it
+        #: waits for the decisions that are being written.
+        self._policy_number = newest[0].number if newest else 0
+        self._behind_change: list[Ticket[None]] | None = None
+        self._writing = 0
+        self._written: Ticket[None] | None = None
         self._lock = threading.Lock()
         self._agents: _Cache[AgentId, _HotAgent] = _Cache(MAX_AGENTS, lambda hot: hot.spending.in_flight > 0)
         self._principals: _Cache[PrincipalId, Spending] = _Cache(
@@ -174,17 +171,22 @@ class HotStore:
         #: The newest version of approvals that changed lately.
         self._approvals: _Cache[str, int] = _Cache(MAX_KEYS, lambda _: False)
         self._ects: _Cache[str, str] = _Cache(MAX_TOKENS, lambda _: False)
-        self._outcomes: _Cache[str, Result] = _Cache(MAX_KEYS, lambda _: False)
+        self._permits: _Cache[str, int] = _Cache(MAX_KEYS, lambda _: False)
+        self._outcomes: _Cache[str, OutcomeResult] = _Cache(MAX_KEYS, lambda _: False)
         self._destinations: _Cache[PrincipalId, tuple[Webhook, ...]] = _Cache(MAX_AGENTS, lambda _: False)
         #: How often webhooks have changed: what was read before a change is not kept after it.
         self._webhook_changes = 0
         self._loads = SingleFlight()
+        self._rules = RuleMemory(access, self._loads, self._lock)
         self._serials = itertools.count(1)
         #: Admissions whose hold has not been given back: whatever ends one, ends it once.
         self._live: set[int] = set()
+        self._claims: dict[tuple[AgentId, bytes], _HotClaim] = {}
         self._uncounted: deque[_Counting] = deque()
         self._counting = threading.Lock()
         self.integrity = Integrity()
+        #: Each group is signed before it is answered: the ledger is never behind.
+        self.ledger_watch = LedgerWatch()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -228,11 +230,8 @@ class HotStore:
             self.integrity.add(error.difference)
             return None
 
-    async def differences(self, tables: Sequence[str]) -> list[Difference]:
+    async def differences(self, tables: Sequence[str]) -> list[StateDifference]:
         return await self._access.read(self._tables.differences, tables)
-
-    async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
-        return await self._access.read(self._tables.remembered, agent_id, key_hash, now_ms)
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending:
         hot = await self._required_agent(agent.agent_id)
@@ -252,7 +251,7 @@ class HotStore:
     async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
         return fingerprint in (await self._required_agent(agent_id)).unsettled
 
-    async def count_refusal(self, refused: Refused) -> Counted:
+    async def count_refusal(self, refused: CountedRefusal) -> Counted:
         own = _Counting(refused)
         self._uncounted.append(own)
         return await self._access.change(self._count_with_others, own)
@@ -297,11 +296,28 @@ class HotStore:
     async def shared(self, digest: str) -> bytes | None:
         return await self._access.read(self._tables.shared, digest)
 
+    async def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
+        return await self._access.change(self._tables.keep_salt, agent_id, conversation_id, fresh, now_ms)
+
+    async def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
+        await self._access.change(self._tables.keep_heard, agent_id, conversation_id, report_id, body)
+
+    async def heard(
+        self, agent_id: AgentId, conversation_id: str, after: int
+    ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        return await self._access.read(self._tables.heard, agent_id, conversation_id, after)
+
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         await self._access.change(self._tables.end_session, session_id, expires_ms)
 
     async def is_session_ended(self, session_id: bytes) -> bool:
         return await self._access.read(self._tables.is_session_ended, session_id)
+
+    async def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
+        await self._access.change(self._tables.keep_sign_in, session_id, body, expires_ms)
+
+    async def sign_in(self, session_id: bytes) -> bytes | None:
+        return await self._access.read(self._tables.sign_in, session_id)
 
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return await self._access.read(self._tables.outcomes, agent_id, limit)
@@ -392,11 +408,41 @@ class HotStore:
     async def next_delivery_ms(self) -> int | None:
         return await self._access.read(self._tables.next_delivery_ms)
 
-    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+    async def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
         return await self._access.change(self._tables.claim_deliveries, claim)
 
     async def settle_delivery(self, delivery: Delivery) -> None:
         await self._access.change(self._tables.settle_delivery, delivery)
+
+    async def permit(self, jti: str) -> IssuedPermit | None:
+        return await self._access.read(self._tables.permit, jti)
+
+    async def permits_of(self, activity_id: str) -> list[IssuedPermit]:
+        return await self._access.read(self._tables.permits_of, activity_id)
+
+    async def unused_permits(
+        self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
+    ) -> list[IssuedPermit]:
+        return await self._access.read(self._tables.unused_permits, agent_id, audience, action_hash, now_ms)
+
+    async def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
+        return await self._access.read(self._tables.permits_due, before_ms, limit)
+
+    async def count_findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
+    ) -> dict[str, int]:
+        return await self._access.read(self._tables.count_findings, principal_id, agent_id, from_ms, to_ms)
+
+    async def findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
+    ) -> list[PermitFinding]:
+        return await self._access.read(self._tables.findings, principal_id, agent_id, before, limit)
+
+    async def policy_change(self, number: int | None = None) -> PolicyChange | None:
+        return await self._access.read(self._tables.policy_change, number)
+
+    async def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
+        return await self._access.read(self._tables.policy_changes, before, limit)
 
     async def workflow(self, workflow_id: str) -> Workflow | None:
         return await self._access.read(self._tables.workflow, workflow_id)
@@ -416,10 +462,54 @@ class HotStore:
 
     # --- admission -----------------------------------------------------------------------------
 
-    async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
+    async def claim_key(
+        self, agent_id: AgentId, key_hash: bytes, now_ms: int
+    ) -> Remembered | KeyClaim | KeyInFlight:
+        with self._lock:
+            held = self._claims.get((agent_id, key_hash))
+            if held is not None and not self._overtake(held, now_ms):
+                return KeyInFlight(held.expires_ms)
+            claim = KeyClaim(agent_id, key_hash, next(self._serials))
+            self._claims[agent_id, key_hash] = _HotClaim(claim.token, now_ms + self._lease_ms)
+        # Looked up under the claim, so that nobody can answer in between.
+        try:
+            kept = await self._access.read(self._tables.remembered, agent_id, key_hash, now_ms)
+        except BaseException:
+            await self.give_up_key(claim)
+            raise
+        if kept is None:
+            return claim
+        await self.give_up_key(claim)
+        return kept
+
+    def _overtake(self, held: _HotClaim, now_ms: int) -> bool:
+        """Whether its lease has ended; then what is held under it has, too."""
+        if held.is_writing or now_ms < held.expires_ms:
+            return False
+        if held.place is not None and held.place.serial in self._live:
+            self._let_go(held.place)
+        return True
+
+    async def give_up_key(self, claim: KeyClaim) -> None:
+        with self._lock:
+            held = self._claims.get((claim.agent_id, claim.key_hash))
+            # What is being written is ended by the write alone, whatever becomes of its caller.
+            if held is not None and held.token == claim.token and not held.is_writing:
+                del self._claims[claim.agent_id, claim.key_hash]
+
+    def _under(self, claim: KeyClaim, admission: Admission | Refusal) -> Admission | Refusal:
+        if isinstance(admission, _Place):
+            held = self._claims.get((claim.agent_id, claim.key_hash))
+            if held is not None and held.token == claim.token:
+                held.place = admission
+        return admission
+
+    async def admit(
+        self, agent: Agent, attempt: Attempt, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
         key = (agent.agent_id, attempt.conversation_id)
-        crossings = 0
-        if self._policy.loops.cross_conversation is not None:
+        crossings, limits = 0, self._policy.loops_of(agent.agent_id)
+        if limits.cross_conversation is not None:
             crossings = await self._crossings(agent.agent_id, attempt, now_ms)
         while True:
             with self._lock:
@@ -427,7 +517,8 @@ class HotStore:
                 principal = self._principals.use(agent.principal_id)
                 if hot is not None and conversation is not None and principal is not None:
                     account = self._account(hot, principal, crossings)
-                    return self._admit(agent, account, hot, conversation, attempt, now_ms)
+                    admission = self._admit(agent, account, hot, conversation, attempt, limits, now_ms)
+                    return admission if claim is None else self._under(claim, admission)
             # Loading one may push out another, so the look is repeated until all are there at once.
             await self._warm(agent)
             if conversation is None:
@@ -444,17 +535,21 @@ class HotStore:
         hot: _HotAgent,
         conversation: Conversation,
         attempt: Attempt,
+        limits: LoopLimits,
         now_ms: int,
     ) -> Admission | Refusal:
-        refusal = loop_refusal(conversation, account, attempt, self._policy.loops, now_ms)
-        if refusal is None:
-            refusal = spending_refusal(account, attempt.charge, now_ms)
+        attempt = attempt.number_in(conversation)
+        refusal = loop_refusal(conversation, account, attempt, limits, now_ms) or spending_refusal(
+            account, attempt.charge, now_ms
+        )
         if refusal is not None:
             return refusal
         reservation = conversation.reserve(attempt.step, now_ms, self._lease_ms)
         return self._take(agent, account, hot, attempt.charge, now_ms, conversation, reservation)
 
-    async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
+    async def hold(
+        self, agent: Agent, charge: Charge, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
         while True:
             await self._warm(agent)
             with self._lock:
@@ -462,7 +557,8 @@ class HotStore:
                 if hot is not None and principal is not None:
                     account = self._account(hot, principal)
                     refusal = spending_refusal(account, charge, now_ms)
-                    return refusal or self._take(agent, account, hot, charge, now_ms)
+                    admission = refusal or self._take(agent, account, hot, charge, now_ms)
+                    return admission if claim is None else self._under(claim, admission)
 
     def _take(
         self,
@@ -475,9 +571,8 @@ class HotStore:
         reservation: Reservation | None = None,
     ) -> Admission:
         principal = account.principal_spending
-        for spending in (hot.spending, principal):
-            spending.count_request(now_ms)
-            spending.hold(charge)
+        hot.spending.take(charge, now_ms)
+        principal.take(charge, now_ms)
         serial = next(self._serials)
         self._live.add(serial)
         return _Place(
@@ -503,6 +598,11 @@ class HotStore:
                 self._live.discard(admission.serial)
                 _end(admission)
 
+    def use_policy(self, policy: Policy) -> None:
+        self._policy = policy
+        self._lease_ms = int(policy.limits.lease_seconds * 1000)
+        self._tables.use_retention(policy.retention)
+
     # --- committing ----------------------------------------------------------------------------
 
     async def commit(self, record: Record, admission: Admission | None = None) -> Refusal | None:
@@ -510,20 +610,43 @@ class HotStore:
         # bring back what the write replaces.
         place = await self._pin(record.activity) if admission is None else admission
         assert isinstance(place, _Place | None)
+        while self._behind_change is not None and (ticket := self._wait_for_change(record)) is not None:
+            await ticket
+        past = None
+        if record.looks_back:
+            try:
+                past = await self._rules.look_back(record)
+            except BaseException:
+                if admission is None and place is not None:
+                    with self._lock:
+                        self._let_go(place)
+                raise
         with self._lock:
             try:
-                refusal = self._prepare(record, place)
-            except AgentChanged:
+                reached = None if past is None else self._rules.check(record, past)
+                refusal = reached or self._prepare(record, place)
+            except (AgentChanged, KeyTaken, LeaseLost, PolicyMoved):
+                if past is not None:
+                    self._rules.forget(past)
                 if admission is None and place is not None:
                     self._let_go(place)
                 raise
             if refusal is not None:
+                if past is not None:
+                    self._rules.forget(past)
                 if admission is None and place is not None:
                     self._let_go(place)
                 return refusal
             if place is not None:
                 self._live.discard(place.serial)
-        await self._access.write(record, lambda ok: self._applied(record, place, ok))
+            if (kept := record.remembered) is not None:
+                self._claims[kept.agent_id, kept.key_hash].is_writing = True
+            if past is not None:
+                record = self._rules.count(record, past)
+            self._writing += record.policy_number is not None
+        if record.policy_change is not None:
+            await self._let_decisions_go_first(record, place, past)
+        await self._access.write(record, lambda ok: self._applied(record, place, past, ok))
         return None
 
     async def _pin(self, activity: Activity) -> _Place | None:
@@ -556,18 +679,54 @@ class HotStore:
         self._live.discard(place.serial)
         _end(place)
 
+    def _wait_for_change(self, record: Record) -> Ticket[None] | None:
+        """Where a change of what is in force is being written: until it is, or is not."""
+        if record.policy_number is None and record.policy_change is None:
+            return None
+        with self._lock:
+            if self._behind_change is None:
+                return None
+            ticket: Ticket[None] = Ticket()
+            self._behind_change.append(ticket)
+            return ticket
+
+    async def _let_decisions_go_first(self, record: Record, place: _Place | None, past: Past | None) -> None:
+        with self._lock:
+            ticket = self._written = Ticket() if self._writing else None
+        try:
+            if ticket is not None:
+                await ticket
+        except BaseException:
+            self._applied(record, place, past, False)
+            raise
+
     def _prepare(self, record: Record, place: _Place | None) -> Refusal | None:
-        if place is not None and record.activity.decision in _BINDING:
+        if record.policy_number is not None and record.policy_number != self._policy_number:
+            raise policy_moved()
+        if (kept := record.remembered) is not None:
+            self._check_claim(kept)
+        if (change := record.policy_change) is not None:
+            if change.number != self._policy_number + 1:
+                raise policy_moved()
+            self._policy_number, self._behind_change = change.number, []
+        if place is not None and place.agent is not place.hot.agent and record.activity.decision in _BINDING:
             check_unchanged(place.agent, place.hot.agent)
-        if (replay := self._replay(record.ects)) is not None:
+        if record.ects and (replay := self._replay(record.ects)) is not None:
             return replay
         if record.step is not None:
             self._seal(place)
+        if record.permit is not None and record.permit.version:
+            return self._permit_refusal(record.permit)
         if record.outcome is not None:
             return self._outcome_refusal(record.outcome)
         if record.approval is not None and place is not None:
             return self._open_approval(record.approval, place.hot)
         return None
+
+    def _check_claim(self, kept: Remembered) -> None:
+        held = self._claims.get((kept.agent_id, kept.key_hash))
+        if held is None or held.token != kept.claim:
+            raise KeyTaken("another request answers under this idempotency key")
 
     def _replay(self, ects: tuple[ReceivedEct, ...]) -> Refusal | None:
         """Two tokens under one id, at the same moment: the first is taken. (Earlier ones were looked up.)"""
@@ -576,6 +735,13 @@ class HotStore:
                 return Refusal(Code.ECT_REFUSED, GENERIC_REFUSAL)
         for ect in ects:
             self._ects.put(ect.jti, ect.token)
+        return None
+
+    def _permit_refusal(self, permit: IssuedPermit) -> Refusal | None:
+        """As with approvals: of two changes that were made from the same state, the first is taken."""
+        if (self._permits.get(permit.jti) or 0) >= permit.version:
+            return permit_used(permit.jti)
+        self._permits.put(permit.jti, permit.version)
         return None
 
     def _outcome_refusal(self, outcome: Outcome) -> Refusal | None:
@@ -602,7 +768,7 @@ class HotStore:
         limit = self._policy.approvals.max_open
         refusal = too_many_open(limit, hot.open_approvals.values(), now_ms)
         # Nobody keeps a review away by asking for much else.
-        if refusal is not None and approval.kind is not Kind.REVIEW:
+        if refusal is not None and approval.kind is not ApprovalKind.REVIEW:
             return refusal
         hot.open_approvals[approval.approval_id] = approval.expires_ms
         return None
@@ -616,15 +782,27 @@ class HotStore:
             hot.open_approvals.pop(approval.approval_id, None)
         return None
 
-    def _applied(self, record: Record, place: _Place | None, ok: bool) -> None:
+    def _applied(self, record: Record, place: _Place | None, past: Past | None, ok: bool) -> None:
         """What the tables now hold, the hot state holds too; if they hold nothing, it is undone."""
+        waiting: list[Ticket[None]] = []
         with self._lock:
+            if past is not None:
+                self._rules.end(record, past, is_written=ok)
             if ok:
                 self._apply(record, place)
             else:
                 self._undo(record, place)
+            if (kept := record.remembered) is not None:
+                self._claims.pop((kept.agent_id, kept.key_hash), None)
             if place is not None:
                 _end(place)
+            if record.policy_change is not None:
+                waiting, self._behind_change = self._behind_change or [], None
+            self._writing -= record.policy_number is not None
+            if self._written is not None and not self._writing:
+                waiting, self._written = [*waiting, self._written], None
+        if waiting:
+            wake(waiting)
 
     def _undo(self, record: Record, place: _Place | None) -> None:
         if (approval := record.approval) is not None and place is not None:
@@ -634,14 +812,19 @@ class HotStore:
                 place.hot.open_approvals[approval.approval_id] = approval.expires_ms
             else:
                 place.hot.open_approvals.pop(approval.approval_id, None)
+        if record.policy_change is not None:
+            self._policy_number = record.policy_change.number - 1
         for ect in record.ects:
             self._ects.drop(ect.jti)
         if record.outcome is not None:
             self._outcomes.drop(record.outcome.activity_id)
+        if record.permit is not None and record.permit.version:
+            self._permits.put(record.permit.jti, record.permit.version - 1)
 
     def _apply(self, record: Record, place: _Place | None) -> None:
-        for jti in record.redaction.tokens if record.redaction is not None else ():
-            self._ects.drop(jti)
+        if record.redaction is not None:
+            for jti in record.redaction.tokens:
+                self._ects.drop(jti)
         if record.key is not None:
             self._keys.put(record.key.key_hash, record.key)
         if record.webhook is not None or record.dropped_webhook is not None:
@@ -655,7 +838,9 @@ class HotStore:
         if (booking := record.booking) is not None:
             place.hot.spending.settle(booking.day, booking.cost_nano, booking.tokens)
             place.principal.settle(booking.day, booking.cost_nano, booking.tokens)
-        place.hot.behave(booking.actions if booking is not None else 0, record.conduct)
+        actions = booking.actions if booking is not None else 0
+        if actions or record.conduct is not None:
+            place.hot.behave(actions, record.conduct)
         if record.agent is not None:
             self._tokens.drop(place.hot.agent.token_hash)
             place.hot.agent = record.agent
@@ -731,7 +916,7 @@ class HotStore:
 class HotEvidence:
     """The `Evidence` port: straight to the tables."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: StoreAccess) -> None:
         self._access = access
         self._tables = access.tables.ledger
 
@@ -744,7 +929,7 @@ class HotEvidence:
     async def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
         return await self._access.read(self._tables.checkpoint, size)
 
-    async def entries(self, after: int, limit: int) -> list[Entry]:
+    async def entries(self, after: int, limit: int) -> list[LedgerEntry]:
         return await self._access.read(self._tables.entries, after, limit)
 
     async def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
@@ -777,8 +962,9 @@ class HotEvidence:
 
 def _end(place: _Place) -> None:
     """Step and hold are free again."""
-    if place.reservation is not None and place.conversation is not None:
-        place.conversation.release(place.reservation)
+    held = place.conversation
+    if held is not None and held.reservation is not None and place.reservation is not None:
+        held.release(place.reservation)
     place.hot.spending.release(place.charge)
     place.principal.release(place.charge)
 
@@ -786,7 +972,7 @@ def _end(place: _Place) -> None:
 def _note_outcome(hot: _HotAgent, outcome: Outcome) -> None:
     """Counted: of two unknown outcomes of one action, settling one leaves the other."""
     count = hot.unsettled.get(outcome.fingerprint, 0)
-    if outcome.result is Result.UNKNOWN:
+    if outcome.result is OutcomeResult.UNKNOWN:
         hot.unsettled[outcome.fingerprint] = count + 1
     elif outcome.settled_by is not None and count > 1:
         hot.unsettled[outcome.fingerprint] = count - 1

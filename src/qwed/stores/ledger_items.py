@@ -7,7 +7,7 @@ import msgspec
 from qwed.gateway.kernel.commitments import content_of
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Activity, LedgerItem
-from qwed.ledger.entries import SALT_BYTES, Entry, commit_to
+from qwed.ledger.entries import SALT_BYTES, LedgerEntry, commit_to
 from qwed.ledger.states import is_state
 
 Row = tuple[Any, ...]
@@ -18,7 +18,7 @@ def item_of(row: Row) -> LedgerItem:
 
     Raises `StoreUnavailable` for content that is not what the ledger committed to.
     """
-    entry = Entry(*row[:6])
+    entry = LedgerEntry(*row[:6])
     token, token_salt, principal_id, salt = row[6:10]
     *facts, par, wid = row[10:]
     # A payload that was erased leaves the columns behind; one that was replaced has lost its salt.
@@ -28,7 +28,8 @@ def item_of(row: Row) -> LedgerItem:
         raise StoreUnavailable(f"the ledger fails at entry {entry.seq}: run `qwed ledger verify`")
     text = None if token is None else token.decode("ascii")
     owner = principal_id if activity is None else activity.principal_id
-    return LedgerItem(entry.seq, entry.at_ms, activity, text, owner, is_state(entry.subject))
+    is_row = is_state(entry.subject)
+    return LedgerItem(entry.seq, entry.at_ms, activity, text, owner, is_row, used is None)
 
 
 def par_of(text: str | None) -> tuple[str, ...]:
@@ -46,7 +47,7 @@ def content_in(columns: Row) -> bytes | None:
         return b""
 
 
-def commits_to(entry: Entry, content: object, salt: object) -> bool:
+def commits_to(entry: LedgerEntry, content: object, salt: object) -> bool:
     """Whoever edits a row may leave another type behind than the gateway would."""
     return (
         isinstance(content, bytes)

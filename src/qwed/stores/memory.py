@@ -17,11 +17,14 @@ from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.conduct import Conduct, Standing
 from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
-from qwed.domain.deliveries import Claim, Delivery, DeliveryState, claimed
+from qwed.domain.deliveries import Delivery, DeliveryClaim, DeliveryState, claimed
 from qwed.domain.nodes import activity_id_of
-from qwed.domain.outcomes import Outcome, Result
-from qwed.domain.policy import Policy
-from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute, count_refusal, oldest_minute
+from qwed.domain.outcomes import Outcome, OutcomeResult
+from qwed.domain.permits import IssuedPermit, PermitFinding, PermitState
+from qwed.domain.policy import Policy, Retention
+from qwed.domain.policy_changes import PolicyChange
+from qwed.domain.refusal_counts import Counted, CountedRefusal, RefusedMinute, count_refusal, oldest_minute
+from qwed.domain.rule_windows import WindowEntry
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -34,6 +37,7 @@ from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
     ActivityQuery,
+    Booking,
     HourCount,
     KnownNode,
     LedgerItem,
@@ -50,10 +54,10 @@ from qwed.gateway.kernel.records import (
     Survey,
     Tally,
 )
-from qwed.ledger.chain import Entry, Head
+from qwed.ledger.chain import Head, LedgerEntry
 from qwed.ledger.checkpoints import Checkpoint, sign_checkpoint
-from qwed.ledger.merkle import Edge, NodeMemory, prove_consistency, prove_inclusion, root_of
-from qwed.ledger.states import Difference, find_differences, is_state
+from qwed.ledger.merkle import NodeMemory, TreeEdge, prove_consistency, prove_inclusion, root_of
+from qwed.ledger.states import StateDifference, find_differences, is_state
 from qwed.stores.access import InlineAccess
 from qwed.stores.bodies import encode
 from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
@@ -66,6 +70,7 @@ from qwed.stores.state_columns import (
     approval_columns,
     key_columns,
     outcome_columns,
+    policy_change_columns,
     trust_change_columns,
     webhook_columns,
     workflow_columns,
@@ -100,10 +105,20 @@ class MemoryTables:
         self._conduct: dict[str, Conduct] = {}
         self._trust_changes: list[TrustChange] = []
         self._scores: defaultdict[str, dict[int, ScoreChange]] = defaultdict(dict)
+        self._salts: dict[tuple[str, str], bytes] = {}
+        self._heard: defaultdict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
         self._ended_sessions: set[bytes] = set()
+        self._sign_ins: dict[bytes, bytes] = {}
         self._refused: defaultdict[str, dict[int, RefusedMinute]] = defaultdict(dict)
+        self._permits: dict[str, IssuedPermit] = {}
+        self._findings: dict[str, PermitFinding] = {}
         self._deliveries: dict[str, Delivery] = {}
+        self._windows: defaultdict[bytes, dict[int, WindowEntry]] = defaultdict(dict)
+        self._times: dict[bytes, int] = {}
+        #: By activity: key, proof and time of what happened once its outcome proves it.
+        self._waiting_marks: defaultdict[str, list[tuple[bytes, int, int]]] = defaultdict(list)
         self._workflows: dict[str, Workflow] = {}
+        self._policy_changes: list[PolicyChange] = []
         self._completed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.ledger = MemoryLedgerTables(ring, self._activities)
         self._states = MemoryStates(self.ledger)
@@ -132,7 +147,7 @@ class MemoryTables:
                 Counter(
                     o.fingerprint
                     for o in self._outcomes.values()
-                    if o.agent_id == agent_id and o.result is Result.UNKNOWN
+                    if o.agent_id == agent_id and o.result is OutcomeResult.UNKNOWN
                 )
             ),
             Standing(self._actions[agent_id], self._conduct.get(agent_id, Conduct())),
@@ -140,6 +155,16 @@ class MemoryTables:
 
     def principal_today(self, principal_id: PrincipalId, day: int) -> Counters:
         return self._days.get(("principal", principal_id, day), Counters())
+
+    def window(self, key: bytes, since_ms: int) -> list[WindowEntry]:
+        return [entry for entry in self._windows[key].values() if entry.at_ms > since_ms]
+
+    def last_time(self, key: bytes) -> int | None:
+        return self._times.get(key)
+
+    def waiting_marks(self, activity_id: str, proof: int) -> list[tuple[bytes, int]]:
+        waiting = self._waiting_marks.get(activity_id, ())
+        return [(key, at_ms) for key, needed, at_ms in waiting if needed <= proof]
 
     def conversation(self, agent_id: AgentId, conversation_id: str) -> list[Step]:
         return self._steps.get((agent_id, conversation_id), [])
@@ -190,11 +215,11 @@ class MemoryTables:
         own = [(number, change) for number, change in numbered if change.agent_id == agent_id]
         return [row for row in reversed(own) if before is None or row[0] < before][:limit]
 
-    def count_refusals(self, refused: Sequence[Refused], limit: int) -> list[Counted]:
+    def count_refusals(self, refused: Sequence[CountedRefusal], limit: int) -> list[Counted]:
         with self._lock:
             return [self._count_refusal(each, limit) for each in refused]
 
-    def _count_refusal(self, refused: Refused, limit: int) -> Counted:
+    def _count_refusal(self, refused: CountedRefusal, limit: int) -> Counted:
         minutes = self._refused[refused.agent_id]
         oldest = oldest_minute(refused.at_ms)
         for row in [row for row in minutes.values() if row.minute < oldest]:
@@ -227,11 +252,32 @@ class MemoryTables:
     def shared(self, digest: str) -> bytes | None:
         return self._shared.get(digest)
 
+    def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
+        return self._salts.setdefault((agent_id, conversation_id), fresh)
+
+    def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
+        self._heard[agent_id, conversation_id].setdefault(report_id, body)
+
+    def heard(
+        self, agent_id: AgentId, conversation_id: str, after: int
+    ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        kept = self._heard.get((agent_id, conversation_id), {}).values()
+        numbered = list(enumerate(kept, start=1))[max(0, after) :]
+        return self._salts.get((agent_id, conversation_id)), numbered
+
     def end_session(self, session_id: bytes, expires_ms: int) -> None:
         self._ended_sessions.add(session_id)
+        self._sign_ins.pop(session_id, None)
 
     def is_session_ended(self, session_id: bytes) -> bool:
         return session_id in self._ended_sessions
+
+    def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
+        if session_id not in self._ended_sessions:
+            self._sign_ins[session_id] = body
+
+    def sign_in(self, session_id: bytes) -> bytes | None:
+        return self._sign_ins.get(session_id)
 
     def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         own = [outcome for _, outcome in sorted(self._outcomes.items()) if outcome.agent_id == agent_id]
@@ -359,7 +405,7 @@ class MemoryTables:
         with self._lock:
             return min((delivery.due_ms for delivery in self._waiting()), default=None)
 
-    def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+    def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
         with self._lock:
             due = [delivery for delivery in self._waiting() if delivery.due_ms <= claim.now_ms]
             due.sort(key=lambda delivery: delivery.due_ms)
@@ -378,6 +424,57 @@ class MemoryTables:
                 return
             if stored.attempts == delivery.attempts or delivery.state is DeliveryState.DELIVERED:
                 self._deliveries[delivery.delivery_id] = delivery
+
+    def permit(self, jti: str) -> IssuedPermit | None:
+        return self._permits.get(jti)
+
+    def permits_of(self, activity_id: str) -> list[IssuedPermit]:
+        return [permit for permit in self._permits.values() if permit.activity_id == activity_id]
+
+    def unused_permits(
+        self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
+    ) -> list[IssuedPermit]:
+        found = [
+            permit
+            for permit in self._permits.values()
+            if (permit.agent_id, permit.audience, permit.action_hash) == (agent_id, audience, action_hash)
+            and permit.state is PermitState.ISSUED
+            and permit.expires_ms > now_ms
+        ]
+        return found[:2]
+
+    def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
+        unused = [permit for permit in self._permits.values() if permit.state is PermitState.ISSUED]
+        return [permit for permit in unused if permit.expires_ms < before_ms][:limit]
+
+    def count_findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
+    ) -> dict[str, int]:
+        found = self.findings(principal_id, agent_id, None, len(self._findings))
+        return dict(Counter(finding.kind.value for finding in found if from_ms <= finding.at_ms < to_ms))
+
+    def findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
+    ) -> list[PermitFinding]:
+        found = [
+            finding
+            for finding_id, finding in sorted(self._findings.items(), reverse=True)
+            if finding_id < (before or "~")
+            and principal_id in (None, finding.principal_id)
+            and agent_id in (None, finding.agent_id)
+        ]
+        return found[:limit]
+
+    def use_retention(self, retention: Retention) -> None:
+        """Nothing here is forgotten by its age."""
+
+    def policy_change(self, number: int | None) -> PolicyChange | None:
+        found = self.policy_changes(None if number is None else number + 1, 1)
+        return found[0] if found and number in (None, found[0].number) else None
+
+    def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
+        older = (c for c in reversed(self._policy_changes) if before is None or c.number < before)
+        return list(itertools.islice(older, limit))
 
     def workflow(self, workflow_id: str) -> Workflow | None:
         return self._workflows.get(workflow_id)
@@ -398,25 +495,25 @@ class MemoryTables:
         if record.stated is not None:
             self._state(record.stated)
         for activity, entry in zip(record.activities, self.ledger.add(record), strict=True):
-            self._activities[activity.activity_id] = (entry.seq, activity)
-            self._by_agent[activity.agent_id].append((entry.seq, activity))
+            kept = (entry.seq, activity)
+            self._activities[activity.activity_id] = kept
+            self._by_agent[activity.agent_id].append(kept)
             for key in hour_keys(activity):
                 count, cost = self._hours.get(key, (0, 0))
                 self._hours[key] = (count + 1, cost + activity.cost_nano)
         if (step := record.step) is not None:
             self._steps[step.agent_id, step.conversation_id].append(step.step)
         if record.booking is not None:
-            self._book(record)
-        self._write_rare(record)
+            self._book(record.booking)
+        if not record.is_plain:
+            self._write_rare(record)
 
     def _state(self, minute: RefusedMinute) -> None:
         if self._refused[minute.agent_id].get(minute.minute) != minute:
             raise StoreUnavailable(COUNTED_MEANWHILE)
         self._refused[minute.agent_id][minute.minute] = msgspec.structs.replace(minute, is_stated=True)
 
-    def _book(self, record: Record) -> None:
-        b = record.booking
-        assert b is not None
+    def _book(self, b: Booking) -> None:
         for key in (("agent", b.agent_id, b.day), ("principal", b.principal_id, b.day)):
             have = self._days.get(key) or _NOTHING
             self._days[key] = Counters(
@@ -432,16 +529,34 @@ class MemoryTables:
     def _write_rare(self, record: Record) -> None:
         self._put_states(record)
         if (kept := record.remembered) is not None:
-            self._remembered[kept.agent_id, kept.key_hash] = kept
+            self._remembered[kept.agent_id, kept.key_hash] = msgspec.structs.replace(kept, claim=0)
         if (crossing := record.crossing) is not None:
             seen = self._crossings[crossing.agent_id, crossing.fingerprint]
             seen[crossing.conversation_id] = crossing.at_ms
+        if record.permit is not None:
+            self._permits[record.permit.jti] = record.permit
+        if record.finding is not None:
+            self._findings[record.finding.finding_id] = record.finding
+        self._write_windows(record)
         if record.dropped_webhook is not None:
             self._drop_webhook(record.dropped_webhook, record.activity.at_ms)
         for delivery in record.deliveries:
             self._deliveries[delivery.delivery_id] = delivery
         if record.redaction is not None:
             self._redact(record.redaction, record.activity.at_ms)
+
+    def _write_windows(self, record: Record) -> None:
+        at_ms, outcome = record.activity.at_ms, record.outcome
+        for new in record.counted:
+            self._windows[new.key][new.number] = WindowEntry(new.number, new.at_ms, new.value)
+        for mark in record.marks:
+            if mark.proof:
+                self._waiting_marks[record.activity.activity_id].append((mark.key, mark.proof, at_ms))
+            else:
+                self._times[mark.key] = max(at_ms, self._times.get(mark.key, at_ms))
+        if outcome is not None and outcome.proves:
+            for key, happened_ms in self.waiting_marks(outcome.activity_id, outcome.proves):
+                self._times[key] = max(happened_ms, self._times.get(key, happened_ms))
 
     def _put_states(self, record: Record) -> None:
         """The parts of a record that decide from now on, each with its entry."""
@@ -474,6 +589,9 @@ class MemoryTables:
         if record.workflow is not None:
             self._workflows[record.workflow.workflow_id] = record.workflow
             commit("workflows", workflow_columns(record.workflow), at_ms)
+        if (changed := record.policy_change) is not None:
+            self._policy_changes.append(changed)
+            commit("policy_changes", policy_change_columns(changed), at_ms)
         for done in record.completions:
             if done.node_id not in self._completed[done.workflow_id]:
                 self._completed[done.workflow_id][done.node_id] = done.jti
@@ -510,12 +628,14 @@ class MemoryTables:
             yield from map(webhook_columns, self._webhooks.values())
         elif table == "workflows":
             yield from map(workflow_columns, self._workflows.values())
+        elif table == "policy_changes":
+            yield from map(policy_change_columns, self._policy_changes)
         elif table == "workflow_nodes":
             for workflow_id, nodes in self._completed.items():
                 for node_id, jti in nodes.items():
                     yield {"workflow_id": workflow_id, "node_id": node_id, "jti": jti}
 
-    def differences(self, tables: Sequence[str]) -> list[Difference]:
+    def differences(self, tables: Sequence[str]) -> list[StateDifference]:
         with self._lock:
             return list(
                 find_differences(
@@ -528,6 +648,8 @@ class MemoryTables:
 
     def _redact(self, redaction: Redaction, at_ms: int) -> None:
         for stone in redaction.tombstones:
+            for permit in self.permits_of(stone.activity_id):
+                del self._permits[permit.jti]
             seq, activity = self._activities[stone.activity_id]
             self._forget_fingerprint(activity)
             erased = msgspec.structs.replace(
@@ -558,6 +680,8 @@ class MemoryTables:
                 self._states.commit("outcomes", columns, at_ms)
         for conversation in redaction.conversations:
             self._steps.pop((redaction.agent_id, conversation), None)
+            self._salts.pop((redaction.agent_id, conversation), None)
+            self._heard.pop((redaction.agent_id, conversation), None)
             for seen in self._crossings.values():
                 seen.pop(conversation, None)
         for jti in redaction.tokens:
@@ -626,13 +750,13 @@ class MemoryLedgerTables:
         self._activities = activities
         self._name = f"urn:uuid:{new_id()}"
         self._nodes = NodeMemory()
-        self._growth = Growth(Head(), Edge(), self._nodes)
+        self._growth = Growth(Head(), TreeEdge(), self._nodes)
         self._chain = self._growth.entries
         self._positions: dict[str, int] = {}
         self._tokens: dict[str, Received] = {}
         self._cosigned: dict[int, SignedCheckpoint] = {}
 
-    def add(self, record: Record) -> list[Entry]:
+    def add(self, record: Record) -> list[LedgerEntry]:
         """One entry for each of the record's activities."""
         for ect in record.ects:
             if ect.jti not in self._tokens:
@@ -650,8 +774,8 @@ class MemoryLedgerTables:
             for activity in record.activities
         ]
 
-    def _add(self, subject: str, at_ms: int, content: bytes) -> Entry:
-        entry, _ = self._growth.add(subject, at_ms, content)
+    def _add(self, subject: str, at_ms: int, content: bytes) -> LedgerEntry:
+        entry = self._growth.add(subject, at_ms, content)[0]
         self._positions[subject] = entry.seq
         return entry
 
@@ -675,7 +799,7 @@ class MemoryLedgerTables:
             return SignedCheckpoint(size, sign_checkpoint(self._ring, checkpoint))
         return self._cosigned[size]
 
-    def entries(self, after: int, limit: int) -> list[Entry]:
+    def entries(self, after: int, limit: int) -> list[LedgerEntry]:
         return self._chain[after : after + limit]
 
     def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
@@ -711,7 +835,7 @@ class MemoryLedgerTables:
                 return self._item(self._chain[seq - 1])
         return None
 
-    def _item(self, entry: Entry) -> LedgerItem:
+    def _item(self, entry: LedgerEntry) -> LedgerItem:
         activity = self._activities.get(entry.subject)
         received = self._tokens.get(entry.subject)
         return LedgerItem(

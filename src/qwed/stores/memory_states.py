@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from qwed.ledger.chain import Entry
+from qwed.ledger.chain import LedgerEntry
 from qwed.ledger.entries import SALT_BYTES
 from qwed.ledger.states import SALT, Row, States, commit_row, is_state, subject_of, tombstone
 from qwed.stores.randomness import POOL
@@ -11,7 +11,7 @@ from qwed.stores.randomness import POOL
 
 class GrowingLedger(Protocol):
     def extend(self, subject: str, at_ms: int, commitment: bytes) -> None: ...
-    def entries(self, after: int, limit: int) -> list[Entry]: ...
+    def entries(self, after: int, limit: int) -> list[LedgerEntry]: ...
     def size(self) -> int: ...
 
 
@@ -49,6 +49,6 @@ class MemoryStates:
     def earlier(self, subject: str) -> list[tuple[int, bytes]]:
         return [(entry.seq, entry.commitment) for entry in self._stated() if entry.subject == subject]
 
-    def _stated(self) -> Iterator[Entry]:
+    def _stated(self) -> Iterator[LedgerEntry]:
         entries = self._ledger.entries(0, self._ledger.size())
         return (entry for entry in entries if is_state(entry.subject))

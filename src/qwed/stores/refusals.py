@@ -6,11 +6,15 @@ from typing import Final
 from qwed.domain.agents import Agent, AgentStatus
 from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Outcome, OutcomeResult
 from qwed.domain.times import iso
-from qwed.gateway.kernel.ports import AgentChanged
+from qwed.gateway.kernel.ports import AgentChanged, PolicyMoved
 
 COUNTED_MEANWHILE: Final = "more was counted in this minute while its entry was written: ask again"
+
+
+def policy_moved() -> PolicyMoved:
+    return PolicyMoved("another policy came in force while this was at work")
 
 
 def too_many_open(limit: int, ends_ms: Collection[int], now_ms: int) -> Refusal | None:
@@ -36,10 +40,10 @@ def changed_meanwhile(approval: Approval) -> Refusal:
     return Refusal(Code.APPROVAL_ANSWERED, "somebody else answered at the same moment")
 
 
-def reported_already(earlier: Result | None, outcome: Outcome) -> Refusal | None:
+def reported_already(earlier: OutcomeResult | None, outcome: Outcome) -> Refusal | None:
     """An outcome is reported once and settled once."""
     settles = outcome.settled_by is not None
-    if earlier is None or (settles and earlier is Result.UNKNOWN):
+    if earlier is None or (settles and earlier is OutcomeResult.UNKNOWN):
         return None
     return Refusal(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier}")
 

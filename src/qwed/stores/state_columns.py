@@ -6,6 +6,8 @@ from qwed.domain.agents import Agent, AgentStatus
 from qwed.domain.approvals import Approval
 from qwed.domain.credentials import ApiKey
 from qwed.domain.outcomes import Outcome
+from qwed.domain.permits import IssuedPermit, PermitFinding
+from qwed.domain.policy_changes import PolicyChange
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
@@ -57,6 +59,31 @@ def outcome_columns(outcome: Outcome) -> Columns:
     }
 
 
+def permit_columns(permit: IssuedPermit) -> Columns:
+    return {
+        "jti": permit.jti,
+        "activity_id": permit.activity_id,
+        "agent_id": permit.agent_id,
+        "audience": permit.audience,
+        "action_hash": permit.action_hash,
+        "state": permit.state.value,
+        "expires_ms": permit.expires_ms,
+        "version": permit.version,
+        "body": encode(permit),
+    }
+
+
+def finding_columns(finding: PermitFinding) -> Columns:
+    return {
+        "finding_id": finding.finding_id,
+        "principal_id": finding.principal_id,
+        "agent_id": finding.agent_id,
+        "kind": finding.kind.value,
+        "at_ms": finding.at_ms,
+        "body": encode(finding),
+    }
+
+
 def trust_change_columns(change: TrustChange) -> Columns:
     return {
         "agent_id": change.agent_id,
@@ -68,6 +95,10 @@ def trust_change_columns(change: TrustChange) -> Columns:
 
 def webhook_columns(hook: Webhook) -> Columns:
     return {"webhook_id": hook.webhook_id, "principal_id": hook.principal_id, "body": encode(hook)}
+
+
+def policy_change_columns(change: PolicyChange) -> Columns:
+    return {"number": change.number, "body": encode(change)}
 
 
 def workflow_columns(workflow: Workflow) -> Columns:

@@ -22,7 +22,7 @@ from qwed_open_responses.results import GuardResult
 Rules = Mapping[str, Any]
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ArgumentRule(msgspec.Struct, frozen=True):
     """What one argument must be. `pattern` is an RE2 expression that the whole value matches."""
 
     type: str | None = None
@@ -101,7 +101,7 @@ def _schema_problems(guard: SchemaGuard, arguments: Mapping[str, Any]) -> list[d
 
 
 def _problems(
-    rules: Mapping[str, Rule], arguments: Mapping[str, Any], allow_extra: bool
+    rules: Mapping[str, ArgumentRule], arguments: Mapping[str, Any], allow_extra: bool
 ) -> Iterator[dict[str, str]]:
     for name, rule in rules.items():
         if name not in arguments:
@@ -115,7 +115,7 @@ def _problems(
                 yield {"argument": name, "message": f"{name[:60]} is not an expected argument"}
 
 
-def _value_problem(rule: Rule, value: Any) -> str | None:
+def _value_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.type is not None and not _TYPES[rule.type](value):
         return f"is {_shown(value)}, expected {_ARTICLES.get(rule.type, 'a')} {rule.type}"
     if rule.enum is not None and not any(_same(value, choice) for choice in rule.enum):
@@ -123,7 +123,7 @@ def _value_problem(rule: Rule, value: Any) -> str | None:
     return _range_problem(rule, value) or _length_problem(rule, value) or _shape_problem(rule, value)
 
 
-def _range_problem(rule: Rule, value: Any) -> str | None:
+def _range_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.min is None and rule.max is None:
         return None
     if not _is_number(value):
@@ -136,7 +136,7 @@ def _range_problem(rule: Rule, value: Any) -> str | None:
     return None
 
 
-def _length_problem(rule: Rule, value: Any) -> str | None:
+def _length_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.min_length is None and rule.max_length is None:
         return None
     if not isinstance(value, str | list | dict | tuple):
@@ -148,7 +148,7 @@ def _length_problem(rule: Rule, value: Any) -> str | None:
     return None
 
 
-def _shape_problem(rule: Rule, value: Any) -> str | None:
+def _shape_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.format is None and rule.pattern is None:
         return None
     if not isinstance(value, str):
@@ -250,16 +250,16 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 }
 
 
-def _rule(name: str, rule: Any) -> Rule:
+def _rule(name: str, rule: Any) -> ArgumentRule:
     """Reads one rule; whatever it does not understand is a mistake, never ignored."""
-    if isinstance(rule, Rule):
+    if isinstance(rule, ArgumentRule):
         return rule
     if isinstance(rule, str | type):
         rule = {"type": rule}
     if not isinstance(rule, Mapping):
         raise ValueError(f"the rule of {name!r} is {describe_type(rule)}, expected a mapping or a type name")
     fields: dict[str, Any] = {_KEY_NAMES.get(str(key), str(key)): value for key, value in rule.items()}
-    unknown = sorted(set(fields) - set(Rule.__struct_fields__))
+    unknown = sorted(set(fields) - set(ArgumentRule.__struct_fields__))
     if unknown:
         raise ValueError(f"the rule of {name!r} has the unknown key {unknown[0]!r}")
     _read_type(name, fields)
@@ -276,7 +276,7 @@ def _rule(name: str, rule: Any) -> Rule:
         fields["enum"] = tuple(fields["enum"])
     if fields.get("pattern") is not None:
         fields["pattern"] = _compiled(name, fields["pattern"])
-    return Rule(**fields)
+    return ArgumentRule(**fields)
 
 
 def _read_type(name: str, fields: dict[str, Any]) -> None:

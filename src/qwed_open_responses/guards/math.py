@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed_open_responses.calculations import Claim, claims_in, number, shown
+from qwed_open_responses.calculations import CalculationClaim, claims_in, number, shown
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.outputs import Output
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.written_claims import Budget, Judged, judge_by_engine, judge_text
+from qwed_open_responses.written_claims import EngineBudget, JudgedCalculation, judge_by_engine, judge_text
 
 FLOAT_TOLERANCE: Final = Fraction(1, 10**9)
 MAX_CLAIMS: Final = 2_000
@@ -58,7 +58,7 @@ class MathGuard(BaseGuard):
 
     def _outcomes(self, view: Output) -> Iterator[Wrong | None]:
         """One for each calculation: nothing where it holds."""
-        budget = Budget()
+        budget = EngineBudget()
         for path, value in view.objects:
             for claim in claims_in(value):
                 yield None if self._holds(claim) else Wrong(path, _said(claim))
@@ -67,10 +67,10 @@ class MathGuard(BaseGuard):
         for text in view.texts:
             yield from _outcomes(text.path, judge_text(text.value, self._holds, budget))
 
-    def _holds(self, claim: Claim) -> bool:
+    def _holds(self, claim: CalculationClaim) -> bool:
         return any(self._agree(result, claim) for result in claim.results)
 
-    def _agree(self, result: Fraction | int, claim: Claim) -> bool:
+    def _agree(self, result: Fraction | int, claim: CalculationClaim) -> bool:
         if result == claim.stated.value:
             return True
         difference = abs(Fraction(result) - Fraction(claim.stated.value))
@@ -83,18 +83,18 @@ class MathGuard(BaseGuard):
         return claim.stated.decimals >= 2 and difference * 2 * 10**claim.stated.decimals <= 1
 
 
-def _outcomes(path: str, judged: Iterator[Judged]) -> Iterator[Wrong | None]:
+def _outcomes(path: str, judged: Iterator[JudgedCalculation]) -> Iterator[Wrong | None]:
     for each in judged:
         yield Wrong(path, each.wrong) if each.wrong else None
 
 
-def _said(claim: Claim) -> str:
+def _said(claim: CalculationClaim) -> str:
     if not claim.results:
         return f"{claim.formula} has no result, not {shown(claim.stated.value)}"
     return f"{claim.formula} = {shown(claim.results[0])}, not {shown(claim.stated.value)}"
 
 
-def _expression(value: Mapping[str, Any], budget: Budget) -> Iterator[Judged]:
+def _expression(value: Mapping[str, Any], budget: EngineBudget) -> Iterator[JudgedCalculation]:
     """`{"expression": "2 + 2", "result": 5}`."""
     expression = next((value[key] for key in _EXPRESSION_KEYS if isinstance(value.get(key), str)), None)
     stated = next((value[key] for key in _RESULT_KEYS if number(value.get(key)) is not None), None)

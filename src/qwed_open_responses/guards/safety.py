@@ -20,19 +20,19 @@ from qwed_open_responses import (
 from qwed_open_responses.example_secrets import is_example
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.libraries import library
-from qwed_open_responses.personal_checks import Place
+from qwed_open_responses.personal_checks import TextPlace
 from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, pattern_of
 from qwed_open_responses.personal_slots import Places
 from qwed_open_responses.phone_checks import is_called_a_phone, may_be_phone
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import SECRET_SIGNALS, Line, Scan, scan
-from qwed_open_responses.spending import NotACharge, Spending, amount, charge_of
+from qwed_open_responses.scanning import SECRET_SIGNALS, ScannedLine, TextScan, scan
+from qwed_open_responses.spending import NotACharge, ToolSpending, amount, charge_of
 
 _MAX_FINDINGS: Final = 100
 _MAX_OF_ONE_KIND: Final = 20
 
 
-class Finding(msgspec.Struct, frozen=True):
+class SafetyFinding(msgspec.Struct, frozen=True):
     kind: str
     path: str
     masked: str
@@ -67,12 +67,12 @@ class SafetyGuard(BaseGuard):
         budget = (
             settings.from_environment().max_budget if max_budget is None else amount("max_budget", max_budget)
         )
-        self._spending = Spending(budget, max_tokens, max_calls)
+        self._spending = ToolSpending(budget, max_tokens, max_calls)
         self._cost_per_call = amount("cost_per_call", cost_per_call)
         self._allowed = frozenset(entry.lower() for entry in pii_allow)
         self._harmful = tuple(map(_harmful_pattern, harmful_patterns or ()))
         self._model = None if model is None else local_model.load(model)
-        searches: list[tuple[bool, Callable[[Scan, Places], Iterator[Finding]]]] = [
+        searches: list[tuple[bool, Callable[[TextScan, Places], Iterator[SafetyFinding]]]] = [
             (block_secrets, secrets_in),
             (block_pii, self._personal_data_in),
             (block_injection, injections_in),
@@ -115,8 +115,8 @@ class SafetyGuard(BaseGuard):
         details = {"findings": [msgspec.structs.asdict(finding) for finding in findings]}
         return self.fail_result(f"found {shown[:400]}", details)
 
-    def _findings(self, scanned: Scan, places: Places) -> list[Finding]:
-        found: dict[tuple[str, str, str], Finding] = {}
+    def _findings(self, scanned: TextScan, places: Places) -> list[SafetyFinding]:
+        found: dict[tuple[str, str, str], SafetyFinding] = {}
         for search in self._searches:
             for finding in search(scanned, places):
                 found.setdefault((finding.kind, finding.path, finding.masked), finding)
@@ -124,25 +124,25 @@ class SafetyGuard(BaseGuard):
                     return list(found.values())
         return list(found.values())
 
-    def _personal_data_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
+    def _personal_data_in(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
         return personal_data_in(scanned, places, self._allowed)
 
-    def _flagged_by_model(self, scanned: Scan, places: Places) -> Iterator[Finding]:
+    def _flagged_by_model(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
         if self._model is None:
             return
         for line in scanned.lines:
             if self._model.flags(line.value):
-                yield Finding("prompt_injection", line.text.path, "by the local model", "injection")
+                yield SafetyFinding("prompt_injection", line.text.path, "by the local model", "injection")
 
-    def _harmful_words_in(self, scanned: Scan, places: Places) -> Iterator[Finding]:
+    def _harmful_words_in(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
         for shown, pattern in self._harmful:
             for match in pattern.finditer(scanned.blob):
                 line, start = scanned.line_at(match.start())
                 if match.end() > start + _name_length(line):
-                    yield Finding("harmful_pattern", line.text.path, shown, "harmful")
+                    yield SafetyFinding("harmful_pattern", line.text.path, shown, "harmful")
 
 
-def secrets_in(scanned: Scan, places: Places) -> Iterator[Finding]:
+def secrets_in(scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
     if scanned.signals.isdisjoint(SECRET_SIGNALS):
         return
     for secret in find_secrets(scanned.blob):
@@ -150,24 +150,24 @@ def secrets_in(scanned: Scan, places: Places) -> Iterator[Finding]:
         if is_example(secret.kind, value):
             continue
         line, _ = scanned.line_at(secret.start)
-        yield Finding(secret.kind, line.text.path, preview(value), "secret")
+        yield SafetyFinding(secret.kind, line.text.path, preview(value), "secret")
 
 
 def personal_data_in(
-    scanned: Scan, places: Places, allowed: frozenset[str] = frozenset()
-) -> Iterator[Finding]:
+    scanned: TextScan, places: Places, allowed: frozenset[str] = frozenset()
+) -> Iterator[SafetyFinding]:
     for finding, _, _ in located_personal_data_in(scanned, places, allowed):
         yield finding
 
 
 def located_personal_data_in(
-    scanned: Scan,
+    scanned: TextScan,
     places: Places,
     allowed: frozenset[str] = frozenset(),
     *,
     most_of_one_kind: int = _MAX_OF_ONE_KIND,
     most_phones: int = personal_data.MAX_PHONES,
-) -> Iterator[tuple[Finding, int, int]]:
+) -> Iterator[tuple[SafetyFinding, int, int]]:
     """Each finding with the place of the blob where it begins and ends."""
     if scanned.signals.isdisjoint(personal_data.SIGNALS):
         return
@@ -188,7 +188,7 @@ def located_personal_data_in(
                 left -= 1
                 if left < 0:
                     many = f"more than {most_phones} candidates"
-                    yield Finding("phone", line.text.path, many, "pii"), match.start(), match.end()
+                    yield SafetyFinding("phone", line.text.path, many, "pii"), match.start(), match.end()
                     break
             if (
                 detector.accept(place)
@@ -196,17 +196,17 @@ def located_personal_data_in(
                 and not places.are_for(detector.kind, line.text, place.match)
             ):
                 shown = personal_data.masked(detector.kind, place.match)
-                yield Finding(detector.kind, line.text.path, shown, "pii"), match.start(), match.end()
+                yield SafetyFinding(detector.kind, line.text.path, shown, "pii"), match.start(), match.end()
                 found += 1
                 if found == most_of_one_kind:
                     break
 
 
-def _may_occur(detector: Detector, scanned: Scan) -> bool:
+def _may_occur(detector: Detector, scanned: TextScan) -> bool:
     return not detector.also or personal_data.signal(detector.also) in scanned.signals
 
 
-def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
+def injections_in(scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
     if scanned.signals.isdisjoint(_INJECTION_SIGNALS):
         return
     found_in: set[int] = set()
@@ -216,7 +216,7 @@ def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
         for line, start, match in scanned.find(injections.signal(index), injection.shape):
             if injection.accept(scanned.blob, match.start(), match.end()):
                 found_in.add(start)
-                yield Finding(injection.kind, line.text.path, "", "injection")
+                yield SafetyFinding(injection.kind, line.text.path, "", "injection")
                 found += 1
                 if found == _MAX_OF_ONE_KIND:
                     break
@@ -225,21 +225,21 @@ def injections_in(scanned: Scan, places: Places) -> Iterator[Finding]:
     for line, start in scanned.lines_with(spelled_orders.SPELLED):
         value = _leave_out(line, start, mentioned.get(start, ()))
         if start not in found_in and spelled_orders.hides_an_order(value):
-            yield Finding("prompt_injection", line.text.path, "", "injection")
+            yield SafetyFinding("prompt_injection", line.text.path, "", "injection")
     for line, start in scanned.lines_with(orders.SIGNAL):
         if start in found_in:
             continue
         order = _find_order(scanned.blob, line, start, mentioned.get(start, ()))
         if order is not None:
-            yield Finding("prompt_injection", line.text.path, ", ".join(order.cues), "injection")
+            yield SafetyFinding("prompt_injection", line.text.path, ", ".join(order.cues), "injection")
     for line, start in scanned.lines_with(sql_fragments.SIGNAL):
         if start not in found_in and sql_fragments.breaks_out(line.value):
-            yield Finding("sql_injection", line.text.path, "", "injection")
+            yield SafetyFinding("sql_injection", line.text.path, "", "injection")
 
 
 def _find_order(
-    blob: str, line: Line, start: int, mentions: Sequence[tuple[int, int]]
-) -> orders.Order | None:
+    blob: str, line: ScannedLine, start: int, mentions: Sequence[tuple[int, int]]
+) -> orders.WrittenOrder | None:
     """What is quoted is left out, and the rest is read: a mention must not excuse what stands beside it."""
     if not mentions:
         return orders.find_order(line.value)
@@ -247,7 +247,7 @@ def _find_order(
     return orders.find_order(_leave_out(line, start, quoted), _SURE)
 
 
-def _leave_out(line: Line, start: int, spans: Sequence[tuple[int, int]]) -> str:
+def _leave_out(line: ScannedLine, start: int, spans: Sequence[tuple[int, int]]) -> str:
     value, begin = line.value, start + _name_length(line)
     for first, last in spans:
         value = value[: first - begin] + " " * (last - first) + value[last - begin :]
@@ -260,17 +260,17 @@ _QUOTES: Final = frozenset("\"'`“”‘’«»„")
 _INJECTION_SIGNALS: Final = frozenset((*injections.SIGNALS, *orders.signals(), *sql_fragments.SIGNALS))
 
 
-def _name_length(line: Line) -> int:
+def _name_length(line: ScannedLine) -> int:
     return len(line.text.key) + 2 if line.text.key else 0
 
 
-def _place(blob: str, line: Line, start: int, match: Any) -> Place:
+def _place(blob: str, line: ScannedLine, start: int, match: Any) -> TextPlace:
     begin = max(start, match.start() - WINDOW)
     end = min(start + _name_length(line) + len(line.value), match.end() + WINDOW)
-    return Place(match.group(), blob[begin : match.start()], blob[match.end() : end])
+    return TextPlace(match.group(), blob[begin : match.start()], blob[match.end() : end])
 
 
-def _is_allowed(line: Line, value: str, allowed: frozenset[str]) -> bool:
+def _is_allowed(line: ScannedLine, value: str, allowed: frozenset[str]) -> bool:
     key, lowered = line.text.key.lower(), value.lower()
     return key in allowed or lowered in allowed or "@" + lowered.rpartition("@")[2] in allowed
 

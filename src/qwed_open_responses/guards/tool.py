@@ -7,11 +7,11 @@ from typing import Any, Final
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses import suspicions
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
-from qwed_open_responses.outputs import Output, Text, ToolCall
+from qwed_open_responses.outputs import Output, OutputText, OutputToolCall
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import Line, Scan, scan
+from qwed_open_responses.scanning import ScannedLine, TextScan, scan
 from qwed_open_responses.slots import Slot, Slots, slot_of
-from qwed_open_responses.suspicions import Argument, Suspicion
+from qwed_open_responses.suspicions import CallArgument, Suspicion
 
 DEFAULT_BLOCKLIST: Final = frozenset(
     {
@@ -92,7 +92,7 @@ class ToolGuard(BaseGuard):
         details = {"findings": [{"kind": one.kind, "path": one.path, "reason": one.reason} for one in found]}
         return self.fail_result(f"hostile {first.kind} in {first.path}: {first.reason}", details)
 
-    def _refusal(self, call: ToolCall) -> str | None:
+    def _refusal(self, call: OutputToolCall) -> str | None:
         if self._is_blocked(call.name):
             return f"the tool {call.name[:80]!r} is on the blocklist"
         if not self._allow_unknown and call.name not in self._allowed:
@@ -114,7 +114,7 @@ def _looks(name: str) -> frozenset[str]:
 
 
 def _suspicions(view: Output, slots: Slots) -> Iterator[Suspicion]:
-    scanned: Scan = view.once(scan)
+    scanned: TextScan = view.once(scan)
     signals = scanned.signals & _SUSPICION_SIGNALS
     calls = _Calls(view, slots)
     texts = list(_distinct(calls.texts()))
@@ -127,7 +127,7 @@ def _suspicions(view: Output, slots: Slots) -> Iterator[Suspicion]:
         yield from suspicions.search(argument, signals)
 
 
-def _distinct(arguments: Iterable[Argument]) -> Iterator[Argument]:
+def _distinct(arguments: Iterable[CallArgument]) -> Iterator[CallArgument]:
     return iter({(argument.slot, argument.value): argument for argument in arguments}.values())
 
 
@@ -142,7 +142,7 @@ class _Calls:
         }
         self._only = next(iter(self._by_path.items())) if len(self._by_path) == 1 else None
 
-    def texts(self) -> Iterator[Argument]:
+    def texts(self) -> Iterator[CallArgument]:
         """Every text as it stands, then those that stand in several values."""
         for text in self._view.texts:
             if text.in_call:
@@ -150,23 +150,23 @@ class _Calls:
         for path, value in self._view.objects:
             if self._only or path.endswith("arguments") or ".arguments" in path:
                 for key, slot, joined in suspicions.join_texts(value):
-                    yield Argument(slot, f"{path}.{key}", joined)
+                    yield CallArgument(slot, f"{path}.{key}", joined)
 
-    def readings(self, lines: Iterable[Line]) -> Iterator[Argument]:
+    def readings(self, lines: Iterable[ScannedLine]) -> Iterator[CallArgument]:
         """What the texts say where a disguise or an encoding is taken off."""
         for line in lines:
             if line.text.in_call and line.value != line.text.value:
                 yield self._argument(line.text, line.value)
 
-    def _argument(self, text: Text, value: str) -> Argument:
+    def _argument(self, text: OutputText, value: str) -> CallArgument:
         where, call = self._only or self._call_at(text.path)
         if call is None:
-            return Argument(slot_of("", text.key), text.path, value)
+            return CallArgument(slot_of("", text.key), text.path, value)
         slot = self._slots.find(call.name, text.key, text.path[len(where) :].lstrip("."))
         language = _language_of(call.arguments) if slot is Slot.CODE else None
-        return Argument(slot, text.path, value, language)
+        return CallArgument(slot, text.path, value, language)
 
-    def _call_at(self, path: str) -> tuple[str, ToolCall | None]:
+    def _call_at(self, path: str) -> tuple[str, OutputToolCall | None]:
         """The innermost call that the path lies in."""
         where = max((where for where in self._by_path if path.startswith(where)), key=len, default="")
         return where, self._by_path.get(where)

@@ -20,7 +20,7 @@ OnBlocked = Callable[[Any, VerificationResult], Any]
 logger = logging.getLogger(LOGGER_NAME)
 
 
-class Gate:
+class OutputGate:
     """Verifies, and never raises: an error while verifying is a result that blocks."""
 
     def __init__(

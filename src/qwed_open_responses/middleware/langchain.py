@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage  # type: ignore[import-not-found
 
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import Gate, OnBlocked, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
 from qwed_open_responses.results import VerificationResult
 
 try:
@@ -39,7 +39,7 @@ class QWEDCallbackHandler(BaseCallbackHandler):  # type: ignore[misc,unused-igno
         on_blocked: OnBlocked | None = None,
     ) -> None:
         super().__init__()
-        self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        self._gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     def on_agent_action(self, action: AgentAction, **kwargs: Any) -> None:
         self._verify(action.tool, action.tool_input, action)
@@ -74,7 +74,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,valid-type,unused-ig
         on_blocked: OnBlocked | None = None,
     ) -> None:
         super().__init__()
-        self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        self._gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         call = request.tool_call

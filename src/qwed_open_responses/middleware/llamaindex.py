@@ -15,7 +15,7 @@ from llama_index.core.tools import (  # type: ignore[import-not-found,unused-ign
 )
 
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import Gate, OnBlocked, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
 from qwed_open_responses.results import VerificationResult
 
 
@@ -28,7 +28,7 @@ class QWEDToolSpecGuard:
         block_on_failure: bool = True,
         on_blocked: OnBlocked | None = None,
     ) -> None:
-        self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        self._gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     def wrap(self, tools: Sequence[BaseTool | Callable[..., Any]]) -> list[AsyncBaseTool]:
         """Tools and plain functions alike; each keeps its name, description and schema."""
@@ -61,7 +61,7 @@ class QWEDToolSpecGuard:
 class GuardedTool(AsyncBaseTool):  # type: ignore[misc,unused-ignore]
     """A tool that is called only with verified arguments."""
 
-    def __init__(self, tool: BaseTool, gate: Gate) -> None:
+    def __init__(self, tool: BaseTool, gate: OutputGate) -> None:
         self._tool = adapt_to_async_tool(tool)
         self._gate = gate
 

@@ -15,7 +15,7 @@ from agents import (  # type: ignore[import-not-found,unused-ignore]
 
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import Gate, OnBlocked, explained, failed
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained, failed
 
 __all__ = ["QWEDRunHooks", "guard_agent", "qwed_guardrail"]
 
@@ -24,7 +24,7 @@ def qwed_guardrail(
     guards: Iterable[BaseGuard], block_on_failure: bool = True, on_blocked: OnBlocked | None = None
 ) -> ToolInputGuardrail[Any]:
     """For `@function_tool(tool_input_guardrails=[qwed_guardrail(…)])`: a refused call answers the model."""
-    gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+    gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     async def verify(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         try:
@@ -83,7 +83,7 @@ class QWEDRunHooks(RunHooks[Any]):  # type: ignore[misc,unused-ignore]
     def __init__(
         self, guards: Iterable[BaseGuard], block_on_failure: bool = True, on_blocked: OnBlocked | None = None
     ) -> None:
-        self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        self._gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         name = getattr(context, "tool_name", None) or getattr(tool, "name", None)

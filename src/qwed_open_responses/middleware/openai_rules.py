@@ -7,7 +7,7 @@ import enum
 from typing import Final
 
 
-class Rule(enum.Enum):
+class AttributeRule(enum.Enum):
     # Nothing that it hands out holds a model's call.
     PASS = "pass"  # noqa: S105 - not a password
     # A resource: its own attributes have rules.
@@ -30,28 +30,37 @@ SETTINGS: Final = frozenset(
     }
 )  # fmt: skip
 _ANSWERS: Final = {
-    "create": Rule.VERIFY,
-    "parse": Rule.VERIFY,
-    "retrieve": Rule.VERIFY,
-    "stream": Rule.HELPER,
-    "delete": Rule.PASS,
-    "with_raw_response": Rule.RAW,
+    "create": AttributeRule.VERIFY,
+    "parse": AttributeRule.VERIFY,
+    "retrieve": AttributeRule.VERIFY,
+    "stream": AttributeRule.HELPER,
+    "delete": AttributeRule.PASS,
+    "with_raw_response": AttributeRule.RAW,
 }
-_COMPLETIONS: Final = {**_ANSWERS, "update": Rule.VERIFY}
-_RESPONSES: Final = {**_ANSWERS, "cancel": Rule.VERIFY, "compact": Rule.VERIFY, "input_tokens": Rule.PASS}
+_COMPLETIONS: Final = {**_ANSWERS, "update": AttributeRule.VERIFY}
+_RESPONSES: Final = {
+    **_ANSWERS,
+    "cancel": AttributeRule.VERIFY,
+    "compact": AttributeRule.VERIFY,
+    "input_tokens": AttributeRule.PASS,
+}
 
 
-def _rules() -> dict[str, Rule]:
+def _rules() -> dict[str, AttributeRule]:
     rules = dict.fromkeys(
-        ("chat", "chat.completions", "beta", "beta.chat", "beta.chat.completions"), Rule.OPEN
+        ("chat", "chat.completions", "beta", "beta.chat", "beta.chat.completions"), AttributeRule.OPEN
     )
     for where in ("chat.completions", "beta.chat.completions"):
         rules |= {f"{where}.{name}": rule for name, rule in _COMPLETIONS.items()}
-    rules |= {"responses": Rule.OPEN, **{f"responses.{name}": rule for name, rule in _RESPONSES.items()}}
-    rules |= {"completions": Rule.OPEN, "completions.create": Rule.VERIFY}
-    rules |= {"files": Rule.OPEN}
     rules |= {
-        f"files.{name}": Rule.PASS for name in ("create", "delete", "list", "retrieve", "wait_for_processing")
+        "responses": AttributeRule.OPEN,
+        **{f"responses.{name}": rule for name, rule in _RESPONSES.items()},
+    }
+    rules |= {"completions": AttributeRule.OPEN, "completions.create": AttributeRule.VERIFY}
+    rules |= {"files": AttributeRule.OPEN}
+    rules |= {
+        f"files.{name}": AttributeRule.PASS
+        for name in ("create", "delete", "list", "retrieve", "wait_for_processing")
     }
     whole = (
         "audio",
@@ -63,7 +72,7 @@ def _rules() -> dict[str, Rule]:
         "uploads",
         "vector_stores",
     )
-    return rules | dict.fromkeys(whole, Rule.PASS)
+    return rules | dict.fromkeys(whole, AttributeRule.PASS)
 
 
 RULES: Final = _rules()

@@ -13,8 +13,8 @@ from openai import AsyncOpenAI, AsyncStream, OpenAI, Stream  # type: ignore[impo
 
 from qwed_open_responses.errors import AttributeRefused, ResponseBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import Gate, OnBlocked, refused
-from qwed_open_responses.middleware.openai_rules import RULES, SETTINGS, Rule, explain_refusal
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, refused
+from qwed_open_responses.middleware.openai_rules import RULES, SETTINGS, AttributeRule, explain_refusal
 from qwed_open_responses.middleware.openai_streams import (
     AsyncVerifiedManager,
     AsyncVerifiedStream,
@@ -47,7 +47,7 @@ class _Verified:
         self._qwed = {"guards": chosen, "block_on_failure": block_on_failure, "on_blocked": on_blocked}
         super().__init__(*args, **kwargs)
         real = self._plain(*args, **{**kwargs, "http_client": self._client})
-        gate = Gate(chosen, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        gate = OutputGate(chosen, block_on_failure=block_on_failure, on_blocked=on_blocked)
         self._door = _Door(real, gate, "", self._is_async)
 
     def __getattribute__(self, name: str) -> Any:
@@ -87,7 +87,7 @@ class AsyncVerifiedOpenAI(_Verified, AsyncOpenAI):  # type: ignore[misc,unused-i
 class _Door:
     """A client or one of its resources: hands out what the rules know, and refuses the rest."""
 
-    def __init__(self, real: Any, gate: Gate, path: str, is_async: bool, is_raw: bool = False) -> None:
+    def __init__(self, real: Any, gate: OutputGate, path: str, is_async: bool, is_raw: bool = False) -> None:
         self._real = real
         self._gate = gate
         self._path = path
@@ -97,16 +97,16 @@ class _Door:
     def __getattr__(self, name: str) -> Any:
         path = f"{self._path}.{name}" if self._path else name
         rule = RULES.get(path)
-        if rule is None or (self._is_raw and rule not in (Rule.VERIFY, Rule.PASS)):
+        if rule is None or (self._is_raw and rule not in (AttributeRule.VERIFY, AttributeRule.PASS)):
             return self._refuse(name, path)
         found = getattr(self._real, name)
-        if rule is Rule.PASS:
+        if rule is AttributeRule.PASS:
             return found
-        if rule is Rule.OPEN:
+        if rule is AttributeRule.OPEN:
             return _Door(found, self._gate, path, self._is_async)
-        if rule is Rule.RAW:
+        if rule is AttributeRule.RAW:
             return _Door(found, self._gate, self._path, self._is_async, is_raw=True)
-        if rule is Rule.HELPER:
+        if rule is AttributeRule.HELPER:
             manager = AsyncVerifiedManager if self._is_async else VerifiedManager
             return lambda *args, **kwargs: manager(found(*args, **kwargs), self._gate)
         wrap = _verify_raw if self._is_raw else _verify_answer
@@ -122,7 +122,7 @@ class _Door:
         return getattr(self._real, name)
 
 
-def _verify_answer(call: Callable[..., Any], gate: Gate, is_async: bool) -> Callable[..., Any]:
+def _verify_answer(call: Callable[..., Any], gate: OutputGate, is_async: bool) -> Callable[..., Any]:
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:
         answer = call(*args, **kwargs)
@@ -142,7 +142,7 @@ def _verify_answer(call: Callable[..., Any], gate: Gate, is_async: bool) -> Call
     return checked_async if is_async else checked
 
 
-def _verify_raw(call: Callable[..., Any], gate: Gate, is_async: bool) -> Callable[..., Any]:
+def _verify_raw(call: Callable[..., Any], gate: OutputGate, is_async: bool) -> Callable[..., Any]:
     """Raw answers: parsed and verified, then handed out as they are. A raw stream can't be verified."""
 
     @functools.wraps(call)
@@ -167,7 +167,7 @@ def _answer_of(answer: Any) -> Any:
     return answer if hasattr(answer, "model_dump") else {"object": "response", "output": [{"unread": answer}]}
 
 
-def _refuse_stream(kwargs: Mapping[str, Any], gate: Gate) -> None:
+def _refuse_stream(kwargs: Mapping[str, Any], gate: OutputGate) -> None:
     if not kwargs.get("stream"):
         return
     result = refused("a raw stream can't be verified; use stream=True without with_raw_response")

@@ -5,23 +5,23 @@ from typing import Any, Final
 
 from qwed_open_responses.errors import ResponseBlocked
 from qwed_open_responses.middleware.assembly import assemble
-from qwed_open_responses.middleware.gate import Gate
+from qwed_open_responses.middleware.gate import OutputGate
 
 
-def verify(answer: Any, gate: Gate) -> None:
+def verify(answer: Any, gate: OutputGate) -> None:
     result = gate.response(answer)
     if gate.blocks(result):
         raise ResponseBlocked(result)
 
 
-async def verify_async(answer: Any, gate: Gate) -> None:
+async def verify_async(answer: Any, gate: OutputGate) -> None:
     result = await gate.response_async(answer)
     if gate.blocks(result):
         raise ResponseBlocked(result)
 
 
 class VerifiedStream:
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
         self._events = self._verified()
@@ -48,7 +48,7 @@ class VerifiedStream:
 
 
 class AsyncVerifiedStream:
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
         self._events = self._verified()
@@ -81,7 +81,7 @@ _FINALS: Final = ("get_final_completion", "get_final_response")
 class VerifiedManager:
     """`stream()`: the helper's events and its final answer, after verification."""
 
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
 
@@ -93,7 +93,7 @@ class VerifiedManager:
 
 
 class _Helper:
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
         self._kept: list[Any] | None = None
@@ -125,7 +125,7 @@ class _Helper:
 
 
 class AsyncVerifiedManager:
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
 
@@ -137,7 +137,7 @@ class AsyncVerifiedManager:
 
 
 class _AsyncHelper:
-    def __init__(self, real: Any, gate: Gate) -> None:
+    def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
         self._kept: list[Any] | None = None

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from qwed_open_responses import items
 from qwed_open_responses.middleware.assembly import assemble, carries_call
-from qwed_open_responses.middleware.gate import Gate, refused
-from qwed_open_responses.opening import Unreadable, opened
+from qwed_open_responses.middleware.gate import OutputGate, refused
+from qwed_open_responses.opening import UnreadableText, opened
 from qwed_open_responses.outputs import normalise
 from qwed_open_responses.results import VerificationResult
 from qwed_open_responses.shapes import is_call
@@ -52,7 +52,7 @@ class Passage:
 
     def __init__(
         self,
-        gate: Gate,
+        gate: OutputGate,
         count: Callable[[VerificationResult], None],
         intervene: Callable[[VerificationResult], Any],
     ) -> None:
@@ -70,7 +70,7 @@ class Passage:
     def feed(self, item: Any) -> list[Any]:
         try:
             read = _read(item)
-        except Unreadable as problem:
+        except UnreadableText as problem:
             return self._refuse(item, str(problem), [item])
         if read is None:
             return [item]
@@ -197,13 +197,13 @@ class Passage:
 
 
 def _read(item: Any) -> Mapping[str, Any] | None:
-    """The item as a mapping; None for a text. Raises `Unreadable` for anything else."""
+    """The item as a mapping; None for a text. Raises `UnreadableText` for anything else."""
     value = opened(item)
     if isinstance(value, str):
         return _read_text(value)
     if value is None or isinstance(value, Mapping):
         return value
-    raise Unreadable(f"an item that is a {type(item).__name__} can't be checked")
+    raise UnreadableText(f"an item that is a {type(item).__name__} can't be checked")
 
 
 def _read_text(text: str) -> Mapping[str, Any] | None:
@@ -211,7 +211,7 @@ def _read_text(text: str) -> Mapping[str, Any] | None:
     lines = [line.partition("data:")[2] if line.startswith("data:") else line for line in text.splitlines()]
     found = [value for line in lines if isinstance(value := _json(line), Mapping)]
     if len(found) > 1:
-        raise Unreadable("several events in one text; pass them one by one")
+        raise UnreadableText("several events in one text; pass them one by one")
     return found[0] if found else _json(text) if isinstance(_json(text), Mapping) else None
 
 

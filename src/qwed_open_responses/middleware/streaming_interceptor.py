@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any, Final
 
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import Gate, OnBlocked, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
 from qwed_open_responses.middleware.passage import Passage
 from qwed_open_responses.results import VerificationResult
 
@@ -28,7 +28,7 @@ class OpenResponsesMiddleware:
         block_on_failure: bool = True,
         on_blocked: OnBlocked | None = None,
     ) -> None:
-        self._gate = Gate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
+        self._gate = OutputGate(guards, block_on_failure=block_on_failure, on_blocked=on_blocked)
         self._lock = threading.Lock()
         self._counts = {"total": 0, "verified": 0, "blocked": 0}
 

@@ -20,7 +20,7 @@ MAX_READ: Final = 400
 Weights = dict[str, int]
 
 
-class Order(msgspec.Struct, frozen=True):
+class WrittenOrder(msgspec.Struct, frozen=True):
     """`cues` are what the sentences do, `start` and `end` where they stand in the text."""
 
     start: int
@@ -29,7 +29,7 @@ class Order(msgspec.Struct, frozen=True):
     weight: int
 
 
-def find_order(text: str, threshold: int = THRESHOLD) -> Order | None:
+def find_order(text: str, threshold: int = THRESHOLD) -> WrittenOrder | None:
     """The first passage of a text that orders a model about, or None. More than `MAX_READ` different
     sentences that may be orders are one: nobody can say what stands behind them."""
     passages = _Passages(text)
@@ -44,7 +44,7 @@ def find_order(text: str, threshold: int = THRESHOLD) -> Order | None:
                 dull.add(passages.text_of(index))
             continue
         if passages.read_so_far > MAX_READ:
-            return Order(0, len(text), ("has too many passages to read",), threshold)
+            return WrittenOrder(0, len(text), ("has too many passages to read",), threshold)
         for first in range(max(0, index - _WINDOW + 1), index + 1):
             if first not in judged:
                 judged.add(first)
@@ -87,7 +87,7 @@ class _Passages:
             return True
         return any(_is_decisive(weights) for weights in self._weigh(index).values())
 
-    def judge(self, first: int, threshold: int) -> Order | None:
+    def judge(self, first: int, threshold: int) -> WrittenOrder | None:
         last = min(first + _WINDOW, len(self.spans)) - 1
         is_after_end = bool(self._ends) and self._is_after_end(first, last)
         weighed = [self._weigh(index) for index in range(first, last + 1)]
@@ -97,7 +97,7 @@ class _Passages:
                 cues["ends the data"] = 3
             weight = sum(cues.values())
             if weight >= threshold and _is_decisive(cues) and _is_more_than_a_sequence(cues):
-                return Order(self.spans[first][0], self.spans[last][1], tuple(cues), weight)
+                return WrittenOrder(self.spans[first][0], self.spans[last][1], tuple(cues), weight)
         return None
 
     def _is_after_end(self, first: int, last: int) -> bool:

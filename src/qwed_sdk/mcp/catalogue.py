@@ -14,7 +14,7 @@ MAX_TOOLS: Final = 2_000
 MAX_NAME: Final = 256
 
 
-class Standing(enum.StrEnum):
+class ToolStanding(enum.StrEnum):
     NEW = "new"
     PINNED = "pinned"
     CHANGED = "changed"
@@ -28,7 +28,7 @@ class Listed(msgspec.Struct, frozen=True):
 
     name: str
     sha256: str
-    standing: Standing
+    standing: ToolStanding
     why: str | None
     definition: Mapping[str, Any]
 
@@ -59,32 +59,34 @@ def _examine_one(tool: Any, pinned: Pinned, is_twice: bool, elsewhere: Mapping[s
     name = _name(tool)
     sha256 = definition_hash(tool) if name else ""
     if not sha256 or not isinstance(tool.get("inputSchema"), Mapping):
-        return Listed(name, sha256, Standing.MALFORMED, "its definition is not one", {})
+        return Listed(name, sha256, ToolStanding.MALFORMED, "its definition is not one", {})
     pin = pinned.own.get(name)
     twin = pinned.twins.get(name)
     # The same program, pointed at something else, that says the very same about its tool.
     if pin is None and twin is not None and twin.sha256 == sha256:
         pin = twin
 
-    def listed(standing: Standing, why: str | None) -> Listed:
+    def listed(standing: ToolStanding, why: str | None) -> Listed:
         return Listed(name, sha256, standing, why, tool)
 
     # Accepting one of two cannot say which one is meant.
     if is_twice:
-        return listed(Standing.AMBIGUOUS, "the server offers it more than once, or one that looks like it")
+        return listed(
+            ToolStanding.AMBIGUOUS, "the server offers it more than once, or one that looks like it"
+        )
     if pin is not None and pin.sha256 != sha256:
-        return listed(Standing.CHANGED, "its definition changed since it was pinned")
+        return listed(ToolStanding.CHANGED, "its definition changed since it was pinned")
     if pin is not None and pin.accepted:
-        return listed(Standing.PINNED, None)
+        return listed(ToolStanding.PINNED, None)
     why = suspicion(tool)
     if why is not None:
-        return listed(Standing.SUSPICIOUS, f"its definition cannot be trusted: {why}")
+        return listed(ToolStanding.SUSPICIOUS, f"its definition cannot be trusted: {why}")
     if pin is not None:
-        return listed(Standing.PINNED, None)
+        return listed(ToolStanding.PINNED, None)
     other = elsewhere.get(compact_skeleton(name))
     if other is not None:
-        return listed(Standing.AMBIGUOUS, f"the server {other!r} already offers a tool of this name")
-    return listed(Standing.NEW, None)
+        return listed(ToolStanding.AMBIGUOUS, f"the server {other!r} already offers a tool of this name")
+    return listed(ToolStanding.NEW, None)
 
 
 class Catalogue:
@@ -112,7 +114,9 @@ class Catalogue:
         """Look at a whole list, keep what was found. Raises `PinsUnusable`, `TooManyTools`."""
         found = [self._admitted(tool) for tool in examine(tools, self._known())]
         new = {
-            tool.name: Pin(tool.sha256) for tool in found if tool.standing is Standing.NEW and not tool.why
+            tool.name: Pin(tool.sha256)
+            for tool in found
+            if tool.standing is ToolStanding.NEW and not tool.why
         }
         self._pins.add(self._server, self._identity, new)
         self._refused = {tool.name: tool.why for tool in found if tool.why is not None}
@@ -124,7 +128,7 @@ class Catalogue:
         return msgspec.structs.replace(pinned, elsewhere={}) if self._is_apart else pinned
 
     def _admitted(self, tool: Listed) -> Listed:
-        if tool.standing is not Standing.NEW or self._pins_new:
+        if tool.standing is not ToolStanding.NEW or self._pins_new:
             return tool
         return msgspec.structs.replace(
             tool, why="nobody has pinned it yet; a person can, with 'qwed mcp pin'"

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from qwed_sdk.mcp.messages import Malformed, Message, MessageId, encode, read_message
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage, MessageId, encode, read_message
 
 #: How long a server may take to leave after its input was closed, and after it was asked to.
 LEAVE_SECONDS: Final = 2.0
@@ -30,7 +30,7 @@ class ChannelBroken(Exception):
     """The other side is gone, or sends what cannot be read on."""
 
 
-class TooLarge(Malformed):
+class MessageTooLarge(MalformedMessage):
     """A message was skipped unread. `id` is its own where that could be told."""
 
     def __init__(self, id: MessageId | None) -> None:
@@ -42,11 +42,13 @@ class NoPipes(Exception):
     """Standard input or output is something that cannot be waited for, such as a file."""
 
 
-class Channel(Protocol):
-    async def receive(self) -> Message | None:
-        """The next message; None at the end. Raises `Malformed`, `TooLarge` (read on) or `ChannelBroken`."""
+class MessageChannel(Protocol):
+    async def receive(self) -> McpMessage | None:
+        """The next message; None at the end.
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+        Raises `MalformedMessage`, `MessageTooLarge` (read on) or `ChannelBroken`."""
+
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         """`related` is the request that made the other side say this. Raises `ChannelBroken`."""
 
     async def settle(self, request_id: MessageId) -> None:
@@ -59,7 +61,7 @@ class LineChannel:
         self._writer = writer
         self._max_bytes = max_bytes
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> McpMessage | None:
         while True:
             try:
                 line = await self._line()
@@ -71,7 +73,7 @@ class LineChannel:
                 return read_message(line)
 
     async def _line(self) -> bytes:
-        """Up to and with its end; empty at the end of all. Raises `TooLarge`."""
+        """Up to and with its end; empty at the end of all. Raises `MessageTooLarge`."""
         try:
             return await self._reader.readuntil(b"\n")
         except asyncio.IncompleteReadError as end:
@@ -96,7 +98,7 @@ class LineChannel:
             if is_end:
                 break
         if size > self._max_bytes:
-            raise TooLarge(_id_of(first, last))
+            raise MessageTooLarge(_id_of(first, last))
         return b"".join(parts)
 
     async def _part(self) -> tuple[bytes, bool]:
@@ -107,7 +109,7 @@ class LineChannel:
         except asyncio.LimitOverrunError as overrun:
             return await self._reader.readexactly(overrun.consumed), False
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         try:
             self._writer.writelines((encode(message), b"\n"))
             await self._writer.drain()

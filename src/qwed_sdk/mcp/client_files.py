@@ -24,11 +24,11 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9-]+")
 _HEADER_VARIABLE: Final = "MCP_HEADER_"
 
 
-class Unreadable(Exception):
+class UnreadableConfig(Exception):
     """Not such a file, or one that cannot be changed without losing something; the sentence says why."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ServerEntry(msgspec.Struct, frozen=True):
     """One server as a client starts it."""
 
     name: str
@@ -50,14 +50,16 @@ class ClientFile:
         self._content = _read(path, text, is_toml=self.is_toml)
         self.section = next((name for name in _SECTIONS if isinstance(self._content.get(name), dict)), "")
         if not self.section:
-            raise Unreadable(f"{path}: names no MCP servers")
+            raise UnreadableConfig(f"{path}: names no MCP servers")
 
-    def entries(self) -> list[Entry]:
-        """Raises `Unreadable`."""
+    def entries(self) -> list[ServerEntry]:
+        """Raises `UnreadableConfig`."""
         return [_entry(self.path, name, given) for name, given in self._content[self.section].items()]
 
-    def rewritten(self, replace: Callable[[Entry], Mapping[str, Any] | None]) -> str:
-        """The file's text with each server replaced, where `replace` answers what by. Raises `Unreadable`."""
+    def rewritten(self, replace: Callable[[ServerEntry], Mapping[str, Any] | None]) -> str:
+        """The file's text with each server replaced, where `replace` answers what by.
+
+        Raises `UnreadableConfig`."""
         servers = {
             entry.name: _merged(self._content[self.section][entry.name], replace(entry))
             for entry in self.entries()
@@ -71,27 +73,27 @@ class ClientFile:
         except tomllib.TOMLDecodeError:
             is_same = False
         if not is_same:
-            raise Unreadable(
+            raise UnreadableConfig(
                 f"{self.path}: is written in a way that cannot be changed safely; edit it by hand"
             )
         return text
 
 
 def open_file(path: Path) -> ClientFile:
-    """Raises `Unreadable`."""
+    """Raises `UnreadableConfig`."""
     try:
         content = path.read_bytes()
         if len(content) > MAX_BYTES:
-            raise Unreadable(f"{path}: is larger than {MAX_BYTES} bytes")
+            raise UnreadableConfig(f"{path}: is larger than {MAX_BYTES} bytes")
         return ClientFile(path, content.decode("utf-8-sig"))
     except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from None
+        raise UnreadableConfig(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Unreadable(f"{path}: is not UTF-8") from None
+        raise UnreadableConfig(f"{path}: is not UTF-8") from None
 
 
 def proxied(
-    entry: Entry, program: tuple[str, ...], options: tuple[str, ...], env: Mapping[str, str]
+    entry: ServerEntry, program: tuple[str, ...], options: tuple[str, ...], env: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
     """The entry that starts the proxy in front of this server; None where it does already."""
     if entry.is_proxied:
@@ -117,9 +119,9 @@ def _read(path: Path, text: str, *, is_toml: bool) -> dict[str, Any]:
     try:
         content = tomllib.loads(text) if is_toml else json.loads(_plain(text) or "{}")
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{path}: cannot be read: {error}") from None
+        raise UnreadableConfig(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise Unreadable(f"{path}: is no configuration of a client")
+        raise UnreadableConfig(f"{path}: is no configuration of a client")
     return content
 
 
@@ -132,16 +134,16 @@ def _kept(found: re.Match[str]) -> str:
     return found.group() if found.group().startswith('"') else ""
 
 
-def _entry(path: Path, name: str, given: Any) -> Entry:
+def _entry(path: Path, name: str, given: Any) -> ServerEntry:
     try:
         read = msgspec.convert(given, _Given)
     except msgspec.ValidationError as error:
-        raise Unreadable(f"{path}: the server {name!r}: {error}") from None
+        raise UnreadableConfig(f"{path}: the server {name!r}: {error}") from None
     if (read.command is None) == (read.url is None):
-        raise Unreadable(f"{path}: the server {name!r} has a command or an address")
+        raise UnreadableConfig(f"{path}: the server {name!r} has a command or an address")
     command = () if read.command is None else (read.command, *read.args)
     env = {key: str(value) for key, value in read.env.items()}
-    return Entry(name, command, read.url, env, {**read.headers, **read.http_headers})
+    return ServerEntry(name, command, read.url, env, {**read.headers, **read.http_headers})
 
 
 class _Given(msgspec.Struct, frozen=True):

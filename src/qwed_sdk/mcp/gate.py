@@ -11,6 +11,7 @@ from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.conversations import ActionDenied, Permit, redemption, reporting
 from qwed_sdk.errors import GatewayUnavailable, QWEDError, RequestRefused
+from qwed_sdk.reported_values import result_members
 from qwed_sdk.results import Approval, Decision
 
 #: Clients give a process about two seconds to leave.
@@ -41,7 +42,7 @@ _ADVICE: Final = (
 Tick = Callable[[str], Awaitable[None]]
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedCall(msgspec.Struct, frozen=True):
     """`text` is for a model to act on; `details` are for programs."""
 
     text: str
@@ -53,7 +54,7 @@ class Refused(msgspec.Struct, frozen=True):
         return self.details.get("approval_id") if self.details.get("decision") == "PENDING" else None
 
 
-class Gate:
+class McpGate:
     def __init__(
         self,
         client: AsyncQWEDClient,
@@ -76,7 +77,9 @@ class Gate:
         self._pending: dict[str, Decision] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
-    async def decide(self, action: Mapping[str, Any], tick: Tick, wait_seconds: float) -> Permit | Refused:
+    async def decide(
+        self, action: Mapping[str, Any], tick: Tick, wait_seconds: float
+    ) -> Permit | RefusedCall:
         """`tick` is awaited from time to time while a person is asked. Raises nothing but cancellation."""
         try:
             return await self._decide(sha256_hex(encode_exact(action)), action, tick, wait_seconds)
@@ -86,7 +89,7 @@ class Gate:
             return _refused(error.code, str(error), {})
         except QWEDError as error:
             self._log(f"nothing was run: {error}")
-            return Refused(UNREACHABLE, {"decision": "UNAVAILABLE"})
+            return RefusedCall(UNREACHABLE, {"decision": "UNAVAILABLE"})
 
     async def _decide(self, key: str, action: Mapping[str, Any], tick: Tick, wait_seconds: float) -> Permit:
         decision = self._pending.get(key)
@@ -147,10 +150,18 @@ class Gate:
     # --- what became of it ---------------------------------------------------------------------
 
     def report(
-        self, permit: Permit, outcome: str, error: str | None = None, result_hash: str | None = None
+        self,
+        permit: Permit,
+        outcome: str,
+        error: str | None = None,
+        *,
+        result_hash: str | None = None,
+        result: msgspec.Raw | None = None,
     ) -> "asyncio.Task[None]":
-        """In the background; `close` waits for it."""
-        told = {"outcome": outcome, "error": error, "result_hash": result_hash}
+        """In the background; `close` waits for it. `result` is what the server answered."""
+        told: dict[str, Any] = {"outcome": outcome, "error": error, "result_hash": result_hash}
+        if result is not None and self._client.tells_values:
+            told |= result_members(_read(result))
         return self._spawn(
             self._client.carry_out(reporting(self._agent_id, permit, told, self._client.unsent))
         )
@@ -179,6 +190,14 @@ class Gate:
             task.exception()
 
 
+def _read(result: msgspec.Raw) -> object:
+    """The answer as JSON; what is none has no form to tell."""
+    try:
+        return msgspec.json.decode(result)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return result
+
+
 def _recorded(permit: Permit) -> Permit:
     """Nothing is approved that was not written down first."""
     if permit.decision.activity_id is None:
@@ -186,29 +205,29 @@ def _recorded(permit: Permit) -> Permit:
     return permit
 
 
-def _denied(denial: ActionDenied) -> Refused:
+def _denied(denial: ActionDenied) -> RefusedCall:
     decision, approval = denial.decision, denial.approval
     if approval is None:
         return _refused(decision.code or decision.decision, decision.message, decision)
     if approval.status == "open":
-        return Refused(
+        return RefusedCall(
             f"This waits for a person's approval ({decision.approval_id}) and was not run. Once it is"
             " approved, make the same call with the same arguments again and it runs; meanwhile do something"
             " else or tell the user.",
             {"decision": "PENDING", "approval_id": decision.approval_id},
         )
-    return Refused(
+    return RefusedCall(
         f"QWED did not allow this, and it was not run. {str(denial)[:1000]}. Do not repeat it unchanged.",
         {"decision": "DENIED", "approval_id": decision.approval_id, "status": approval.status},
     )
 
 
-def _refused(code: str, message: str, decision: Mapping[str, Any]) -> Refused:
+def _refused(code: str, message: str, decision: Mapping[str, Any]) -> RefusedCall:
     advice = next((text for start, text in _ADVICE if code.startswith(start)), "Do not repeat it unchanged.")
     details = {"decision": decision.get("decision", "DENIED"), "code": code}
     if "activity_id" in decision:
         details["activity_id"] = decision["activity_id"]
     suffix = "" if code in message else f" ({code})"
-    return Refused(
+    return RefusedCall(
         f"QWED did not allow this, and it was not run: {message[:1000]}{suffix}. {advice}", details
     )

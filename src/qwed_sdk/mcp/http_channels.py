@@ -23,7 +23,7 @@ from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCMessage, jsonrpc_message
 
 from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.channels import ChannelBroken
-from qwed_sdk.mcp.messages import Malformed, Message, MessageId
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage, MessageId
 
 CONNECT_SECONDS: Final = 10.0
 #: A tool may take its time; a server that says nothing at all for this long is gone.
@@ -44,12 +44,12 @@ class StreamChannel:
         self.ended = asyncio.Event()
         self.failure: str | None = None
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> McpMessage | None:
         item = await self._incoming.get()
         if item is None:
             return None
         if isinstance(item, Exception):
-            raise Malformed(f"not a JSON-RPC message ({type(item).__name__})")
+            raise MalformedMessage(f"not a JSON-RPC message ({type(item).__name__})")
         self.note(item)
         return from_sdk(item.message)
 
@@ -109,7 +109,7 @@ class HttpServerChannel(StreamChannel):
         self._version: str | None = None
         self._initializing: MessageId | None = None
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         if message.method == "initialize":
             self._initializing = message.id if isinstance(message.id, int | str) else None
         headers = self._headers(message)
@@ -127,7 +127,7 @@ class HttpServerChannel(StreamChannel):
         self._version = version if isinstance(version, str) else None
         self._initializing = None
 
-    def _headers(self, message: Message) -> dict[str, str]:
+    def _headers(self, message: McpMessage) -> dict[str, str]:
         if not isinstance(message.method, str) or message.method == "initialize":
             return {}
         params = _loose(message.params)
@@ -159,7 +159,7 @@ class HttpClientChannel(StreamChannel):
         if isinstance(item.metadata, ServerMessageMetadata):
             self._open[request_id] = item.metadata
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         if message.method is msgspec.UNSET and isinstance(message.id, int | str):
             self._open.pop(message.id, None)
         metadata = ServerMessageMetadata(related_request_id=related) if related in self._open else None
@@ -240,11 +240,11 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def from_sdk(message: JSONRPCMessage) -> Message:
+def from_sdk(message: JSONRPCMessage) -> McpMessage:
     return messages.read_message(message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
 
-def to_sdk(message: Message) -> JSONRPCMessage:
+def to_sdk(message: McpMessage) -> JSONRPCMessage:
     return jsonrpc_message_adapter.validate_json(messages.encode(message), by_name=False)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.messages import Malformed
-from qwed_sdk.tool_map import NotShowable, ToolAs, ToolCall, ToolMap, tool_call
+from qwed_sdk.mcp.messages import MalformedMessage
+from qwed_sdk.tool_map import NotShowable, ToolAs, ToolCall, ToolMap, action_of_call
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedParameter(msgspec.Struct, frozen=True):
     """`field` is the parameter that the answer is written to."""
 
     call: ToolCall
@@ -30,32 +30,32 @@ def action_type_of(tool: str, tool_map: ToolMap) -> str:
     return rule.action_type if isinstance(rule, ToolAs) else rule
 
 
-def read_call(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
+def read_call(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> JudgedParameter:
     name, arguments = _name_and_arguments(params)
     try:
-        return Judged(tool_call(prefix + name, arguments, tool_map), "arguments")
+        return JudgedParameter(action_of_call(prefix + name, arguments, tool_map), "arguments")
     except NotShowable as problem:
-        raise Malformed(str(problem)) from None
+        raise MalformedMessage(str(problem)) from None
 
 
-def read_prompt(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
+def read_prompt(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> JudgedParameter:
     name, arguments = _name_and_arguments(params)
     action: dict[str, Any] = {"type": action_type_of(messages.PROMPT, tool_map), "target": prefix + name}
     if arguments:
         action["parameters"] = arguments
-    return Judged(ToolCall(messages.PROMPT, arguments, action, {}), "arguments")
+    return JudgedParameter(ToolCall(messages.PROMPT, arguments, action, {}), "arguments")
 
 
-def read_resource(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> Judged:
+def read_resource(params: Mapping[str, Any], tool_map: ToolMap, prefix: str = "") -> JudgedParameter:
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise Malformed("a resource has a uri")
+        raise MalformedMessage("a resource has a uri")
     action = {"type": action_type_of(messages.READ, tool_map), "target": uri}
-    return Judged(ToolCall(messages.READ, {"uri": uri}, action, {"target": "uri"}), "uri")
+    return JudgedParameter(ToolCall(messages.READ, {"uri": uri}, action, {"target": "uri"}), "uri")
 
 
 def _name_and_arguments(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
-        raise Malformed("it has a name, and its arguments are an object")
+        raise MalformedMessage("it has a name, and its arguments are an object")
     return name, arguments or {}

@@ -22,17 +22,17 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.channels import Channel
+from qwed_sdk.mcp.channels import MessageChannel
 from qwed_sdk.mcp.events import RecentEvents
 from qwed_sdk.mcp.http_channels import HttpClientChannel
-from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.messages import MalformedMessage
 from qwed_sdk.mcp.stateless import Stateless
 
 MAX_SESSIONS: Final = 100
 IDLE_SECONDS: Final = 1800.0
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 
-Serve = Callable[[Channel], Awaitable[bool]]
+Serve = Callable[[MessageChannel], Awaitable[bool]]
 
 
 class Listener:
@@ -184,7 +184,7 @@ def _opening_refusal(request: Request, body: bytes) -> Response | None:
         return PlainTextResponse("a session begins with a POST that accepts JSON and streams", 400)
     try:
         method = messages.read_message(body).method
-    except Malformed as problem:
+    except MalformedMessage as problem:
         return _refused(messages.PARSE_ERROR, str(problem))
     if method != "initialize":
         return _refused(messages.INVALID_REQUEST, "a session begins with initialize")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.catalogue import Catalogue, Listed, TooManyTools
-from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.messages import MalformedMessage
 from qwed_sdk.mcp.pins import PinsUnusable
 
 MAX_PAGES: Final = 100
@@ -32,7 +32,7 @@ class Listing:
         self._changes += 1
 
     async def look(self, meta: Any) -> tuple[dict[str, Any], list[Listed]]:
-        """The server's first page as it is, and all tools with their standing. Raises `Malformed`."""
+        """The server's first page as it is, and all tools with their standing. Raises `MalformedMessage`."""
         async with self._looking:
             return await self._look(meta)
 
@@ -53,7 +53,9 @@ class Listing:
         except (PinsUnusable, TooManyTools) as problem:
             self._looked_at = None
             self._log(str(problem))
-            raise Malformed("the tools of this server cannot be checked, so none can be used") from None
+            raise MalformedMessage(
+                "the tools of this server cannot be checked, so none can be used"
+            ) from None
         self._looked_at = changes
         for tool in found:
             if tool.why is not None:
@@ -75,9 +77,9 @@ class Listing:
         try:
             page = messages.object_of(await asyncio.wait_for(self._ask(messages.LIST, params), LIST_SECONDS))
         except TimeoutError:
-            raise Malformed("the server does not list its tools in time") from None
+            raise MalformedMessage("the server does not list its tools in time") from None
         if not isinstance(page.get("tools"), list):
-            raise Malformed("the server's list of tools is not one")
+            raise MalformedMessage("the server's list of tools is not one")
         return page
 
 

@@ -40,11 +40,11 @@ _KNOWN_PARAMS: Final = frozenset(
 )
 
 
-class Malformed(ValueError):
+class MalformedMessage(ValueError):
     """Not a message of the protocol; the text says why."""
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class McpMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     jsonrpc: Literal["2.0"]
     id: MessageId | msgspec.UnsetType | None = msgspec.UNSET
     method: str | msgspec.UnsetType = msgspec.UNSET
@@ -61,49 +61,49 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.method is not msgspec.UNSET and self.id is msgspec.UNSET
 
 
-_decoder: Final = msgspec.json.Decoder(Message)
+_decoder: Final = msgspec.json.Decoder(McpMessage)
 _encoder: Final = msgspec.json.Encoder()
 
 
-def read_message(line: bytes) -> Message:
-    """One message. Raises `Malformed` only."""
+def read_message(line: bytes) -> McpMessage:
+    """One message. Raises `MalformedMessage` only."""
     try:
         message = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Malformed(f"not a JSON-RPC message: {error}") from None
+        raise MalformedMessage(f"not a JSON-RPC message: {error}") from None
     except RecursionError:
-        raise Malformed("not a JSON-RPC message: nested too deeply") from None
+        raise MalformedMessage("not a JSON-RPC message: nested too deeply") from None
     if message.method is msgspec.UNSET:
         if message.id is msgspec.UNSET or (message.result is msgspec.UNSET) == (
             message.error is msgspec.UNSET
         ):
-            raise Malformed("neither a request, a notification nor a response")
+            raise MalformedMessage("neither a request, a notification nor a response")
     elif message.id is None:
-        raise Malformed("a request's id is a number or a string")
+        raise MalformedMessage("a request's id is a number or a string")
     return message
 
 
-def encode(message: Message) -> bytes:
+def encode(message: McpMessage) -> bytes:
     return _encoder.encode(message)
 
 
-def request(id: MessageId, method: str, params: Any = None) -> Message:
-    return Message("2.0", id=id, method=method, params=raw(params if params is not None else {}))
+def request(id: MessageId, method: str, params: Any = None) -> McpMessage:
+    return McpMessage("2.0", id=id, method=method, params=raw(params if params is not None else {}))
 
 
-def notification(method: str, params: Any) -> Message:
-    return Message("2.0", method=method, params=raw(params))
+def notification(method: str, params: Any) -> McpMessage:
+    return McpMessage("2.0", method=method, params=raw(params))
 
 
-def response(id: MessageId, result: Any) -> Message:
-    return Message("2.0", id=id, result=raw(result))
+def response(id: MessageId, result: Any) -> McpMessage:
+    return McpMessage("2.0", id=id, result=raw(result))
 
 
-def error(id: MessageId | None, code: int, text: str) -> Message:
-    return Message("2.0", id=id, error=raw({"code": code, "message": text}))
+def error(id: MessageId | None, code: int, text: str) -> McpMessage:
+    return McpMessage("2.0", id=id, error=raw({"code": code, "message": text}))
 
 
-def id_of(message: Message) -> MessageId:
+def id_of(message: McpMessage) -> MessageId:
     assert isinstance(message.id, int | str)
     return message.id
 
@@ -130,18 +130,18 @@ def object_of(value: msgspec.Raw | msgspec.UnsetType) -> dict[str, Any]:
     try:
         read = _plain(loads(bytes(value)))
     except JsonError as problem:
-        raise Malformed(str(problem)) from None
+        raise MalformedMessage(str(problem)) from None
     if not isinstance(read, dict):
-        raise Malformed("expected an object")
+        raise MalformedMessage("expected an object")
     return read
 
 
-def params_of(message: Message) -> dict[str, Any]:
+def params_of(message: McpMessage) -> dict[str, Any]:
     """The parameters of what the gateway judges. A known name in another spelling is refused."""
     params = object_of(message.params)
     for name in params:
         if name not in _KNOWN_PARAMS and name.casefold() in _FOLDED_PARAMS:
-            raise Malformed(f"{name[:40]!r} could be read as another parameter")
+            raise MalformedMessage(f"{name[:40]!r} could be read as another parameter")
     return params
 
 
@@ -156,7 +156,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Unrepresentable):
-        raise Malformed(f"{value.why} has no JSON value")
+        raise MalformedMessage(f"{value.why} has no JSON value")
     return value
 
 
@@ -176,7 +176,7 @@ def read_call_result(result: msgspec.Raw) -> CallResult:
     try:
         return _results.decode(result)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise Malformed(f"the result of a tool is an object: {problem}") from None
+        raise MalformedMessage(f"the result of a tool is an object: {problem}") from None
 
 
 def tool_error(text: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.errors import GatewayUnavailable
 
 
-class Permissions(msgspec.Struct, frozen=True):
+class KnownActions(msgspec.Struct, frozen=True):
     """Action types with a meaning and their engines, and what this agent was given."""
 
     engines: Mapping[str, str]
@@ -32,7 +32,7 @@ class Permissions(msgspec.Struct, frozen=True):
         return None
 
 
-async def read_permissions(client: AsyncQWEDClient, agent_id: str) -> Permissions:
+async def read_permissions(client: AsyncQWEDClient, agent_id: str) -> KnownActions:
     """Raises `QWEDError`."""
     agent = await client.get_agent(agent_id)
     actions = await client.actions()
@@ -42,8 +42,8 @@ async def read_permissions(client: AsyncQWEDClient, agent_id: str) -> Permission
         raise GatewayUnavailable("the gateway describes permissions or actions in an unknown way") from None
 
 
-def permissions_of(granted: Mapping[str, Any], actions: list[Any]) -> Permissions:
-    return Permissions(
+def permissions_of(granted: Mapping[str, Any], actions: list[Any]) -> KnownActions:
+    return KnownActions(
         engines={row["name"]: row["engine"] for row in actions},
         allowed_engines=frozenset(granted.get("allowed_engines") or ()),
         allowed_tools=frozenset(granted.get("allowed_tools") or ()),

@@ -11,19 +11,20 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.permits import PERMIT_META
 from qwed_sdk.conversations import Permit
 from qwed_sdk.errors import QWEDError
 from qwed_sdk.mcp import messages, rounds
 from qwed_sdk.mcp.catalogue import Catalogue
-from qwed_sdk.mcp.channels import Channel
+from qwed_sdk.mcp.channels import MessageChannel
 from qwed_sdk.mcp.definitions import suspicion
-from qwed_sdk.mcp.gate import UNREACHABLE, Gate, Refused
-from qwed_sdk.mcp.judging import Judged, action_type_of, read_call, read_prompt, read_resource
+from qwed_sdk.mcp.gate import UNREACHABLE, McpGate, RefusedCall
+from qwed_sdk.mcp.judging import JudgedParameter, action_type_of, read_call, read_prompt, read_resource
 from qwed_sdk.mcp.listing import Listing
-from qwed_sdk.mcp.messages import Malformed, Message
-from qwed_sdk.mcp.permissions import Permissions
-from qwed_sdk.mcp.relay import Handled, Handler, Relay, ServerGone, ServerRefused, Watcher
-from qwed_sdk.mcp.results import Policy, Withheld, screened, screened_error
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage
+from qwed_sdk.mcp.permissions import KnownActions
+from qwed_sdk.mcp.relay import Handled, Handler, Relay, RelayWatcher, ServerGone, ServerRefused
+from qwed_sdk.mcp.results import ResultPolicy, Withheld, screened, screened_error
 from qwed_sdk.mcp.rounds import Round, Rounds
 from qwed_sdk.tool_map import NotApplicable, ToolMap
 
@@ -32,30 +33,30 @@ WAITING_STEP: Final = 1e-6
 
 _GREETINGS: Final = frozenset({"initialize", "server/discover"})
 
-Read = Callable[[Mapping[str, Any], ToolMap, str], Judged]
+Read = Callable[[Mapping[str, Any], ToolMap, str], JudgedParameter]
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ProxyRules(msgspec.Struct, frozen=True):
     """`prefix` comes before a tool's name where its action type is looked for. `permissions` reads what the
     agent may use, or is None where everything is shown. `results` is what may reach the model of what the
     server answers, or None where all may."""
 
     tool_map: ToolMap = {}
     prefix: str = ""
-    permissions: Callable[[], Awaitable[Permissions]] | None = None
+    permissions: Callable[[], Awaitable[KnownActions]] | None = None
     verifies_resources: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
-    results: Policy | None = None
+    results: ResultPolicy | None = None
 
 
-class Proxy(Watcher):
+class Proxy(RelayWatcher):
     def __init__(
         self,
-        client: Channel,
-        server: Channel,
-        gate: Gate,
+        client: MessageChannel,
+        server: MessageChannel,
+        gate: McpGate,
         catalogue: Catalogue,
-        rules: Rules,
+        rules: ProxyRules,
         log: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._gate = gate
@@ -90,24 +91,24 @@ class Proxy(Watcher):
 
     # --- what passes ---------------------------------------------------------------------------
 
-    def notified(self, notification: Message) -> None:
+    def notified(self, notification: McpMessage) -> None:
         if notification.method == messages.TOOLS_CHANGED:
             self._listing.note_change()
 
-    def answered(self, request: Message, answer: Message) -> Message:
+    def answered(self, request: McpMessage, answer: McpMessage) -> McpMessage:
         if request.method in _GREETINGS:
             return self._checked_greeting(answer)
         if request.method == messages.TASK_RESULT:
             self._settle_task(request, answer.result if isinstance(answer.result, msgspec.Raw) else None)
         return answer
 
-    def _checked_greeting(self, answer: Message) -> Message:
+    def _checked_greeting(self, answer: McpMessage) -> McpMessage:
         """A server's instructions are read by the model as a tool's description is."""
         if not isinstance(answer.result, msgspec.Raw):
             return answer
         try:
             greeting = messages.object_of(answer.result)
-        except Malformed as problem:
+        except MalformedMessage as problem:
             self._log(f"the server's greeting is refused: {problem}")
             return messages.error(
                 messages.id_of(answer), messages.INTERNAL_ERROR, "the server's greeting is none"
@@ -134,7 +135,7 @@ class Proxy(Watcher):
     async def _list_tools(self, handled: Handled) -> None:
         params = messages.params_of(handled.message)
         if params.get("cursor") is not None:
-            raise Malformed("the whole list is one page: there is no cursor")
+            raise MalformedMessage("the whole list is one page: there is no cursor")
         page, found = await self._listing.look(params.get("_meta"))
         try:
             shown = await self._permitted([tool.definition for tool in found if tool.why is None])
@@ -168,7 +169,7 @@ class Proxy(Watcher):
 
         return handle
 
-    async def _refuse(self, handled: Handled, refused: Refused) -> None:
+    async def _refuse(self, handled: Handled, refused: RefusedCall) -> None:
         if _is_call(handled):
             error = messages.tool_error(refused.text, refused.details)
             await self._relay.tell(messages.response(handled.id, error))
@@ -176,8 +177,8 @@ class Proxy(Watcher):
             await self._relay.tell(messages.error(handled.id, messages.INVALID_REQUEST, refused.text))
 
     async def _decided(
-        self, handled: Handled, params: dict[str, Any], judged: Judged
-    ) -> msgspec.Raw | dict[str, Any] | Refused:
+        self, handled: Handled, params: dict[str, Any], judged: JudgedParameter
+    ) -> msgspec.Raw | dict[str, Any] | RefusedCall:
         refused = await self._tool_refusal(handled, params)
         if refused is not None:
             return refused
@@ -198,8 +199,8 @@ class Proxy(Watcher):
         return await self._run(handled, rounds.continued(params, taken), judged, permit, key, taken.number)
 
     async def _asked(
-        self, handled: Handled, params: dict[str, Any], judged: Judged, key: str, taken: Round
-    ) -> Permit | dict[str, Any] | Refused:
+        self, handled: Handled, params: dict[str, Any], judged: JudgedParameter, key: str, taken: Round
+    ) -> Permit | dict[str, Any] | RefusedCall:
         """The gateway's decision; where a person is asked and the client can come back, only its promise."""
         seconds = rounds.seconds_to_wait(params, taken.waited, self._gate.wait_seconds)
         decided = await self._gate.decide(judged.call.action, self._ticker(handled, params), seconds)
@@ -213,29 +214,29 @@ class Proxy(Watcher):
         state = self._kept(key, Round(waited=waited))
         return rounds.waiting_result(params, approval_id, state)
 
-    async def _tool_refusal(self, handled: Handled, params: Mapping[str, Any]) -> Refused | None:
+    async def _tool_refusal(self, handled: Handled, params: Mapping[str, Any]) -> RefusedCall | None:
         if not _is_call(handled):
             return None
         why = await self._listing.refusal(params["name"], params.get("_meta"))
         if why is None:
             return None
         text = f"QWED withholds this tool, and it was not run: {why}. Use another tool, or tell the user."
-        return Refused(text, {"decision": "DENIED"})
+        return RefusedCall(text, {"decision": "DENIED"})
 
     async def _run(
         self,
         handled: Handled,
         params: dict[str, Any],
-        judged: Judged,
+        judged: JudgedParameter,
         permit: Permit,
         key: str,
         number: int,
-    ) -> msgspec.Raw | Refused:
+    ) -> msgspec.Raw | RefusedCall:
         try:
             granted = judged.rewritten(params, permit.action)
         except NotApplicable as problem:
             self._gate.report(permit, "failure", "not run: what was granted cannot be carried out")
-            return Refused(f"It was not run: {problem}. Tell the user.", {"decision": "DENIED"})
+            return RefusedCall(f"It was not run: {problem}. Tell the user.", {"decision": "DENIED"})
         result = await self._forwarded(handled, granted, permit, judged.call.tool_name)
         if isinstance(result, msgspec.Raw):
             return self._concluded(result, permit, key, number, judged.call.tool_name)
@@ -243,13 +244,13 @@ class Proxy(Watcher):
 
     async def _forwarded(
         self, handled: Handled, params: Mapping[str, Any], permit: Permit, tool: str
-    ) -> msgspec.Raw | Refused:
+    ) -> msgspec.Raw | RefusedCall:
         try:
-            return await self._relay.forward(handled, params)
+            return await self._relay.forward(handled, _with_permit(params, permit))
         except ServerRefused as refusal:
             if refusal.code == messages.TOO_LARGE:
                 self._gate.report(permit, "success")
-                return Refused(self._too_large("a size"), {"decision": "APPROVED", "outcome": "success"})
+                return RefusedCall(self._too_large("a size"), {"decision": "APPROVED", "outcome": "success"})
             if refusal.is_lost:
                 return await self._lost(permit)
             self._gate.report(permit, "failure", "the server answered with an error")
@@ -260,10 +261,10 @@ class Proxy(Watcher):
         except ServerGone:
             return await self._lost(permit)
 
-    async def _lost(self, permit: Permit) -> Refused:
+    async def _lost(self, permit: Permit) -> RefusedCall:
         """Reported before anybody can try again: the gateway then refuses the same action."""
         await self._gate.report(permit, "unknown", "the server stopped before it answered")
-        return Refused(
+        return RefusedCall(
             "The MCP server stopped before it answered: whether this was done is unknown. Do not repeat it;"
             " tell the user.",
             {"decision": "APPROVED", "outcome": "unknown", "activity_id": permit.decision.activity_id},
@@ -278,9 +279,9 @@ class Proxy(Watcher):
         if isinstance(seen, Withheld):
             self._log(f"a result of {tool or method!r} is withheld: {seen.why}")
             text = f"It ran, but QWED withholds its result: {seen.why}. Tell the user."
-            await self._refuse(handled, Refused(text, {"decision": "APPROVED", "result": "withheld"}))
+            await self._refuse(handled, RefusedCall(text, {"decision": "APPROVED", "result": "withheld"}))
             return
-        await self._relay.tell(Message("2.0", id=handled.id, result=seen))
+        await self._relay.tell(McpMessage("2.0", id=handled.id, result=seen))
 
     async def _screened_refusal(self, tool: str, refusal: ServerRefused) -> ServerRefused:
         policy = self._rules.results
@@ -323,17 +324,17 @@ class Proxy(Watcher):
 
     def _concluded(
         self, result: msgspec.Raw, permit: Permit, key: str, number: int, tool: str
-    ) -> msgspec.Raw | Refused:
+    ) -> msgspec.Raw | RefusedCall:
         """What is passed on: the result; where it asks for input, with our state in place of the server's."""
         try:
             read = messages.read_call_result(result)
-        except Malformed:
+        except MalformedMessage:
             self._gate.report(permit, "unknown", "the server's answer is not a result")
             return result
         if read.resultType == "input_required":
             if number >= rounds.MAX_ROUNDS:
                 self._gate.report(permit, "unknown", "the server asked for input again and again")
-                return Refused("The server asks for input again and again. Tell the user.", {})
+                return RefusedCall("The server asks for input again and again. Tell the user.", {})
             state = self._kept(key, Round(permit, read.requestState, number + 1))
             return messages.raw({**messages.object_of(result), "requestState": state})
         if read.task is not None and isinstance(read.task.get("taskId"), str):
@@ -345,12 +346,12 @@ class Proxy(Watcher):
     def _report(self, permit: Permit, result: msgspec.Raw | None) -> None:
         try:
             failed = result is None or messages.read_call_result(result).isError
-        except Malformed:
+        except MalformedMessage:
             failed = True
         if failed or result is None:
-            self._gate.report(permit, "failure", "the tool reported an error")
+            self._gate.report(permit, "failure", "the tool reported an error", result=result)
         else:
-            self._gate.report(permit, "success", result_hash=sha256_hex(bytes(result)))
+            self._gate.report(permit, "success", result_hash=sha256_hex(bytes(result)), result=result)
 
     def _keep_task(self, task_id: str, permit: Permit, tool: str) -> None:
         earlier = self._running.get(task_id)
@@ -358,11 +359,11 @@ class Proxy(Watcher):
             self._gate.report(earlier[0], "unknown", "the server gave its task's name to another")
         self._running[task_id] = (permit, tool)
 
-    def _settle_task(self, request: Message, result: msgspec.Raw | None) -> str:
+    def _settle_task(self, request: McpMessage, result: msgspec.Raw | None) -> str:
         """The tool whose task it is."""
         try:
             task_id = str(messages.object_of(request.params).get("taskId"))
-        except Malformed:
+        except MalformedMessage:
             return ""
         permit, tool = self._running.get(task_id, (None, ""))
         if permit is not None and request.method == messages.TASK_RESULT:
@@ -373,3 +374,18 @@ class Proxy(Watcher):
 
 def _is_call(handled: Handled) -> bool:
     return handled.message.method == messages.CALL
+
+
+def _with_permit(params: Mapping[str, Any], permit: Permit) -> Mapping[str, Any]:
+    """What the server is asked to run, with the permit for it. One that the client sent is taken out."""
+    given = params.get("_meta")
+    meta = (
+        {name: value for name, value in given.items() if name != PERMIT_META}
+        if isinstance(given, dict)
+        else {}
+    )
+    if permit.token is not None:
+        meta[PERMIT_META] = permit.token
+    if not meta and "_meta" not in params:
+        return params
+    return {**params, "_meta": meta}

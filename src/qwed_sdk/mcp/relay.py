@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.channels import Channel, ChannelBroken, TooLarge
-from qwed_sdk.mcp.messages import Malformed, Message, MessageId
+from qwed_sdk.mcp.channels import ChannelBroken, MessageChannel, MessageTooLarge
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage, MessageId
 
 MAX_IN_FLIGHT: Final = 1_024
 FINISH_SECONDS: Final = 5.0
@@ -57,7 +57,7 @@ class _ErrorCode(msgspec.Struct, frozen=True):
 class Handled:
     """A request of the client that a handler answers."""
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: McpMessage) -> None:
         self.message = message
         self.id = messages.id_of(message)
         self.task: asyncio.Task[None] | None = None
@@ -67,7 +67,7 @@ class Handled:
     def progress_token(self) -> MessageId | None:
         try:
             return messages.progress_token(messages.object_of(self.message.params))
-        except Malformed:
+        except MalformedMessage:
             return None
 
     def cancel(self) -> None:
@@ -78,24 +78,24 @@ class Handled:
 Handler = Callable[[Handled], Awaitable[None]]
 
 
-class Watcher:
+class RelayWatcher:
     """What a relay tells of messages that it passes on."""
 
-    def answered(self, request: Message, answer: Message) -> Message:
+    def answered(self, request: McpMessage, answer: McpMessage) -> McpMessage:
         """The server's answer to a request that passed; what is returned is passed on."""
         return answer
 
-    def notified(self, notification: Message) -> None:
+    def notified(self, notification: McpMessage) -> None:
         """A notification of the server."""
 
 
 class Relay:
     def __init__(
         self,
-        client: Channel,
-        server: Channel,
+        client: MessageChannel,
+        server: MessageChannel,
         handlers: Mapping[str, Handler],
-        watcher: Watcher,
+        watcher: RelayWatcher,
         log: Callable[[str], None],
     ) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class Relay:
         self._watcher = watcher
         self._log = log
         self._handled: dict[MessageId, Handled] = {}
-        self._passed: dict[MessageId, Message] = {}
+        self._passed: dict[MessageId, McpMessage] = {}
         self._asked: dict[MessageId, asyncio.Future[msgspec.Raw]] = {}
         self._server_asked: set[MessageId] = set()
         self._mark = f"qwed-{secrets.token_hex(8)}-"
@@ -138,14 +138,16 @@ class Relay:
         if tasks:
             await asyncio.wait(tasks, timeout=FINISH_SECONDS)
 
-    async def _pump(self, channel: Channel, take: Callable[[Message], Awaitable[None]], side: str) -> None:
+    async def _pump(
+        self, channel: MessageChannel, take: Callable[[McpMessage], Awaitable[None]], side: str
+    ) -> None:
         while True:
             try:
                 message = await channel.receive()
-            except TooLarge as problem:
+            except MessageTooLarge as problem:
                 await self._too_large(channel, problem.id)
                 continue
-            except Malformed as problem:
+            except MalformedMessage as problem:
                 self._log(f"dropped a message of the {side}: {problem}")
                 if channel is self._client:
                     await self.tell(messages.error(None, messages.PARSE_ERROR, str(problem)))
@@ -157,7 +159,7 @@ class Relay:
                 return
             await take(message)
 
-    async def _too_large(self, channel: Channel, message_id: MessageId | None) -> None:
+    async def _too_large(self, channel: MessageChannel, message_id: MessageId | None) -> None:
         """The error of one call, not the end of the session; of all calls where nobody can say of which."""
         self._log("skipped a message that is larger than allowed")
         if channel is self._client:
@@ -171,7 +173,7 @@ class Relay:
 
     # --- from the client -----------------------------------------------------------------------
 
-    async def _from_client(self, message: Message) -> None:
+    async def _from_client(self, message: McpMessage) -> None:
         if message.is_request:
             await self._client_request(message, messages.id_of(message))
         elif message.method == messages.CANCELLED:
@@ -184,7 +186,7 @@ class Relay:
         else:
             self._log("dropped an answer of the client to nothing the server asked")
 
-    async def _client_request(self, message: Message, request_id: MessageId) -> None:
+    async def _client_request(self, message: McpMessage, request_id: MessageId) -> None:
         refusal = self._request_refusal(request_id)
         if refusal is not None:
             await self.tell(messages.error(request_id, messages.INVALID_REQUEST, refusal))
@@ -209,10 +211,10 @@ class Relay:
     async def _handle(self, handler: Handler, handled: Handled) -> None:
         try:
             await handler(handled)
-        except Malformed as problem:
+        except MalformedMessage as problem:
             await self.tell(messages.error(handled.id, messages.INVALID_PARAMS, str(problem)))
         except ServerRefused as refusal:
-            await self.tell(Message("2.0", id=handled.id, error=refusal.error))
+            await self.tell(McpMessage("2.0", id=handled.id, error=refusal.error))
         except ServerGone:
             await self._answer_gone(handled.id)
         except Exception as error:  # noqa: BLE001 - the boundary: whoever asked is answered, with no
@@ -221,11 +223,11 @@ class Relay:
         finally:
             self._handled.pop(handled.id, None)
 
-    async def _cancel(self, message: Message) -> None:
+    async def _cancel(self, message: McpMessage) -> None:
         """What the server has not heard of ends here; any other cancellation is the server's too."""
         try:
             request_id = messages.object_of(message.params).get("requestId")
-        except Malformed:
+        except MalformedMessage:
             return
         if not isinstance(request_id, int | str) or isinstance(request_id, bool):
             return
@@ -237,7 +239,7 @@ class Relay:
             handled.cancel()
         await self._client.settle(request_id)
 
-    async def _forward(self, message: Message) -> bool:
+    async def _forward(self, message: McpMessage) -> bool:
         if self._is_gone:
             return False
         try:
@@ -250,7 +252,7 @@ class Relay:
 
     # --- from the server -----------------------------------------------------------------------
 
-    async def _from_server(self, message: Message) -> None:
+    async def _from_server(self, message: McpMessage) -> None:
         if message.is_request:
             self._server_asked.add(messages.id_of(message))
             await self.tell(message, self._latest())
@@ -260,7 +262,7 @@ class Relay:
         elif message.id is not None:
             await self._server_answer(message, messages.id_of(message))
 
-    async def _server_answer(self, message: Message, request_id: MessageId) -> None:
+    async def _server_answer(self, message: McpMessage, request_id: MessageId) -> None:
         asked = self._asked.pop(request_id, None)
         if asked is not None:
             _resolve(asked, message)
@@ -289,10 +291,10 @@ class Relay:
         forwarded = [request_id for request_id, handled in self._handled.items() if handled.is_forwarded]
         return next(reversed([*self._passed, *forwarded]), None)
 
-    def _related(self, message: Message) -> MessageId | None:
+    def _related(self, message: McpMessage) -> MessageId | None:
         """Over HTTP, progress belongs to the request that asked for it; over pipes nobody looks at this."""
         if message.method == messages.PROGRESS:
-            with contextlib.suppress(Malformed):
+            with contextlib.suppress(MalformedMessage):
                 token = messages.object_of(message.params).get("progressToken")
                 for request_id, handled in self._handled.items():
                     if handled.progress_token is not None and handled.progress_token == token:
@@ -301,7 +303,7 @@ class Relay:
 
     # --- for handlers --------------------------------------------------------------------------
 
-    async def tell(self, message: Message, related: MessageId | None = None) -> None:
+    async def tell(self, message: McpMessage, related: MessageId | None = None) -> None:
         """Say something to the client. One that left hears nothing; its end is noticed where it is read."""
         with contextlib.suppress(ChannelBroken):
             await self._client.send(message, related)
@@ -315,7 +317,7 @@ class Relay:
         handled.is_forwarded = True
         return await self._ask(messages.request(handled.id, str(handled.message.method), params))
 
-    async def _ask(self, message: Message) -> msgspec.Raw:
+    async def _ask(self, message: McpMessage) -> msgspec.Raw:
         if self._is_gone:
             raise ServerGone
         request_id = messages.id_of(message)
@@ -328,12 +330,12 @@ class Relay:
             self._asked.pop(request_id, None)
 
 
-def _oversized(request_id: MessageId) -> Message:
+def _oversized(request_id: MessageId) -> McpMessage:
     text = "the server's answer is larger than what is passed on; ask it for less"
     return messages.error(request_id, messages.TOO_LARGE, text)
 
 
-def _resolve(asked: "asyncio.Future[msgspec.Raw]", answer: Message) -> None:
+def _resolve(asked: "asyncio.Future[msgspec.Raw]", answer: McpMessage) -> None:
     if asked.done():
         return
     if isinstance(answer.error, msgspec.Raw):

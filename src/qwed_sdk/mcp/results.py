@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.messages import MalformedMessage
 
 CATEGORIES: Final = ("personal", "secrets", "orders")
 MAX_ROUNDS: Final = 8
@@ -32,7 +32,7 @@ class Do(enum.StrEnum):
 _ORDER: Final = tuple(Do)
 
 
-class Looked(Protocol):
+class LookedAtResult(Protocol):
     @property
     def problem(self) -> str | None:
         """Why not everything could be looked at."""
@@ -44,10 +44,10 @@ class Looked(Protocol):
         """A copy without what was found, as far as it was found."""
 
 
-Look = Callable[[Mapping[str, Any]], Looked]
+Look = Callable[[Mapping[str, Any]], LookedAtResult]
 
 
-class Policy(msgspec.Struct, frozen=True):
+class ResultPolicy(msgspec.Struct, frozen=True):
     """`rules` are by category, or by tool and category (`lookup:secrets`); what is not named passes."""
 
     look: Look
@@ -66,7 +66,9 @@ class Withheld(msgspec.Struct, frozen=True):
     why: str
 
 
-async def screened(policy: Policy, tool: str, method: str, result: msgspec.Raw) -> msgspec.Raw | Withheld:
+async def screened(
+    policy: ResultPolicy, tool: str, method: str, result: msgspec.Raw
+) -> msgspec.Raw | Withheld:
     """What may pass of a result: itself, a marked or masked copy, or nothing."""
     rules = policy.about(tool)
     if all(do is Do.PASS for do in rules.values()):
@@ -76,7 +78,7 @@ async def screened(policy: Policy, tool: str, method: str, result: msgspec.Raw) 
     return await asyncio.to_thread(_screened, policy.look, rules, method, result)
 
 
-async def screened_error(policy: Policy, tool: str, error: msgspec.Raw) -> msgspec.Raw:
+async def screened_error(policy: ResultPolicy, tool: str, error: msgspec.Raw) -> msgspec.Raw:
     """The same for the words of an error, which a model reads too."""
     seen = await screened(policy, tool, ERROR, error)
     if isinstance(seen, Withheld):
@@ -88,7 +90,7 @@ async def screened_error(policy: Policy, tool: str, error: msgspec.Raw) -> msgsp
 def _screened(look: Look, rules: Mapping[str, Do], method: str, raw: msgspec.Raw) -> msgspec.Raw | Withheld:
     try:
         result = messages.object_of(raw)
-    except Malformed as problem:
+    except MalformedMessage as problem:
         return Withheld(f"it cannot be read ({problem})")
     looked = look(result)
     strictest = max(rules.values(), key=_ORDER.index)
@@ -113,7 +115,7 @@ def _screened(look: Look, rules: Mapping[str, Do], method: str, raw: msgspec.Raw
     return messages.raw(_marked(result, method, {name: list(found[name]) for name in done}, note))
 
 
-def _masked(look: Look, looked: Looked, categories: Collection[str]) -> dict[str, Any] | None:
+def _masked(look: Look, looked: LookedAtResult, categories: Collection[str]) -> dict[str, Any] | None:
     """None where something is found again and again."""
     for _ in range(MAX_ROUNDS):
         result = looked.masked(categories)

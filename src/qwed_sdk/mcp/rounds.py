@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed_sdk.conversations import Permit
-from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.messages import MalformedMessage
 
 MAX_ROUNDS: Final = 20
 MAX_KEPT: Final = 1_024
@@ -49,14 +49,14 @@ class Rounds:
         return token
 
     def take(self, params: Mapping[str, Any], key: str) -> Round | None:
-        """What this call goes on with; None where it begins. Raises `Malformed` for a state that was not
-        given for this very call, or was used already."""
+        """What this call goes on with; None where it begins. Raises `MalformedMessage` for a state that was
+        not given for this very call, or was used already."""
         token = params.get("requestState")
         if token is None:
             return None
         found = self._kept.get(token) if isinstance(token, str) else None
         if found is None or found[0] != key or found[1] < self._clock():
-            raise Malformed("this requestState was not given for this call, or was used already")
+            raise MalformedMessage("this requestState was not given for this call, or was used already")
         del self._kept[token]
         return found[2]
 

@@ -61,11 +61,11 @@ class AnswerApproval(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     note: str | None = None
 
 
-class Activity(_Arguments, kw_only=True):
+class ActivityArguments(_Arguments, kw_only=True):
     limit: int = 20
 
 
-class Budget(_Arguments, kw_only=True):
+class BudgetArguments(_Arguments, kw_only=True):
     pass
 
 
@@ -107,8 +107,8 @@ TOOLS: Final = (
         GetApproval,
         "approval",
     ),
-    GatewayTool("activity", "Read an agent's latest decisions, newest first.", Activity, "activity"),
-    GatewayTool("budget", "Read an agent's budget: limits, and what is used.", Budget, "budget"),
+    GatewayTool("activity", "Read an agent's latest decisions, newest first.", ActivityArguments, "activity"),
+    GatewayTool("budget", "Read an agent's budget: limits, and what is used.", BudgetArguments, "budget"),
     GatewayTool(
         "approve",
         "Approve what waits. Only for a person who read the whole action.",
@@ -180,11 +180,11 @@ class GatewayTools:
         agent_id = given.agent_id or self._agent_id
         return await self._client.wait_for_approval(given.approval_id, wait, agent_id=agent_id)
 
-    async def _activity(self, given: Activity) -> Mapping[str, Any]:
+    async def _activity(self, given: ActivityArguments) -> Mapping[str, Any]:
         limit = min(max(given.limit, 1), MAX_ENTRIES)
         return {"activities": await self._client.get_agent_activity(self._meant(given), limit)}
 
-    async def _budget(self, given: Budget) -> Mapping[str, Any]:
+    async def _budget(self, given: BudgetArguments) -> Mapping[str, Any]:
         return await self._client.get_agent_budget(self._meant(given))
 
     async def _approve(self, given: AnswerApproval) -> Mapping[str, Any]:

@@ -15,15 +15,15 @@ import msgspec
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.catalogue import Catalogue
-from qwed_sdk.mcp.channels import Channel, ChannelBroken, child_process, own_stdio
-from qwed_sdk.mcp.gate import Gate
+from qwed_sdk.mcp.channels import ChannelBroken, MessageChannel, child_process, own_stdio
+from qwed_sdk.mcp.gate import McpGate
 from qwed_sdk.mcp.identity import identity_of
 from qwed_sdk.mcp.listing import MAX_PAGES
-from qwed_sdk.mcp.messages import Malformed, Message
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage
 from qwed_sdk.mcp.permissions import read_permissions
 from qwed_sdk.mcp.pins import Pins
-from qwed_sdk.mcp.proxy import Proxy, Rules
-from qwed_sdk.mcp.results import Policy
+from qwed_sdk.mcp.proxy import Proxy, ProxyRules
+from qwed_sdk.mcp.results import ResultPolicy
 from qwed_sdk.mcp.switch import SEPARATOR, Switch
 from qwed_sdk.tool_map import ToolMap
 
@@ -61,7 +61,7 @@ class Upstream(msgspec.Struct, frozen=True):
 
     def open(
         self, max_bytes: int, schema: Callable[[str], Mapping[str, Any]]
-    ) -> AbstractAsyncContextManager[Channel]:
+    ) -> AbstractAsyncContextManager[MessageChannel]:
         if self.url is None:
             return child_process(self.command, self.environ, max_bytes)
         from qwed_sdk.mcp.http_channels import http_server  # noqa: PLC0415 - only HTTP needs the MCP SDK
@@ -82,15 +82,15 @@ class ProxySettings(msgspec.Struct, frozen=True):
     wait_seconds: float = 300.0
     renews: bool = False
     max_result_bytes: int = 16 * 1024 * 1024
-    results: Policy | None = None
+    results: ResultPolicy | None = None
     others: tuple[Upstream, ...] = ()
 
 
 async def serve_session(
-    settings: ProxySettings, gateway: AsyncQWEDClient, client: Channel, log: Callable[[str], None]
+    settings: ProxySettings, gateway: AsyncQWEDClient, client: MessageChannel, log: Callable[[str], None]
 ) -> bool:
     """Until one side ends; True where it was the client. Raises `OSError` where the server cannot start."""
-    gate = Gate(
+    gate = McpGate(
         gateway,
         settings.agent_id,
         f"mcp-{uuid.uuid4().hex}",
@@ -109,8 +109,8 @@ async def serve_session(
 async def _serve_many(
     settings: ProxySettings,
     gateway: AsyncQWEDClient,
-    gate: Gate,
-    client: Channel,
+    gate: McpGate,
+    client: MessageChannel,
     log: Callable[[str], None],
 ) -> bool:
     """One conversation, a proxy for each server, and a switch between them and the client."""
@@ -139,8 +139,8 @@ async def _serve_one(
     settings: ProxySettings,
     upstream: Upstream,
     gateway: AsyncQWEDClient,
-    gate: Gate,
-    client: Channel,
+    gate: McpGate,
+    client: MessageChannel,
     log: Callable[[str], None],
 ) -> bool:
     catalogue = Catalogue(
@@ -150,7 +150,7 @@ async def _serve_one(
         pins_new=settings.pins_new,
         is_apart=bool(settings.others),
     )
-    rules = Rules(
+    rules = ProxyRules(
         tool_map=settings.tool_map,
         prefix=f"{upstream.name}{SEPARATOR}" if settings.others else "",
         permissions=None if settings.shows_all else lambda: read_permissions(gateway, settings.agent_id),
@@ -190,11 +190,11 @@ async def list_tools(upstream: Upstream, max_bytes: int = 16 * 1024 * 1024) -> l
             return await asyncio.wait_for(_handshake_and_list(server), PIN_SECONDS)
         except TimeoutError:
             raise CannotList(f"the server did not answer within {PIN_SECONDS:g} seconds") from None
-        except (ChannelBroken, Malformed) as problem:
+        except (ChannelBroken, MalformedMessage) as problem:
             raise CannotList(f"the server gave no list of its tools ({problem})") from None
 
 
-async def _handshake_and_list(server: Channel) -> list[Any]:
+async def _handshake_and_list(server: MessageChannel) -> list[Any]:
     about = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "qwed", "version": "1"}}
     await _asked(server, messages.request(1, "initialize", about))
     await server.send(messages.notification("notifications/initialized", {}))
@@ -212,7 +212,7 @@ async def _handshake_and_list(server: Channel) -> list[Any]:
     return tools
 
 
-async def _asked(server: Channel, message: Message) -> dict[str, Any]:
+async def _asked(server: MessageChannel, message: McpMessage) -> dict[str, Any]:
     await server.send(message)
     while (answer := await server.receive()) is not None:
         if answer.method is msgspec.UNSET and answer.id == message.id:

@@ -29,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 
 from qwed_sdk.mcp import messages
 from qwed_sdk.mcp.channels import ChannelBroken
-from qwed_sdk.mcp.messages import Malformed, Message, MessageId
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage, MessageId
 
 #: An answer that comes within this time, with nothing before it, is plain JSON; later ones are a stream.
 QUIET_SECONDS: Final = 15.0
@@ -48,26 +48,26 @@ _STREAM_HEADERS: Final = [
 class Exchange:
     """One request and what is said about it until its answer."""
 
-    def __init__(self, id: str, request: Message) -> None:
+    def __init__(self, id: str, request: McpMessage) -> None:
         self.id = id
         self.given_id = messages.id_of(request)
         self.given_token: MessageId | None = None
-        self.said: asyncio.Queue[Message] = asyncio.Queue(256)
+        self.said: asyncio.Queue[McpMessage] = asyncio.Queue(256)
 
 
 class StatelessChannel:
     """The proxy's side. `schema` knows the tools of the server once they were listed."""
 
     def __init__(self) -> None:
-        self._incoming: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._incoming: asyncio.Queue[McpMessage | None] = asyncio.Queue()
         self._open: dict[MessageId, Exchange] = {}
         self._numbers = itertools.count(1)
         self.schema: Callable[[str], Mapping[str, Any]] = lambda tool: {}
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> McpMessage | None:
         return await self._incoming.get()
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         if message.is_request:
             # A server of an older revision asks its client: here, nobody can be asked.
             refusal = messages.error(messages.id_of(message), -32601, "this client cannot be asked")
@@ -80,9 +80,9 @@ class StatelessChannel:
         if exchange is not None:
             await exchange.said.put(msgspec.structs.replace(message, id=exchange.given_id))
 
-    def _notify(self, message: Message, related: MessageId | None) -> None:
+    def _notify(self, message: McpMessage, related: MessageId | None) -> None:
         params: dict[str, Any] = {}
-        with contextlib.suppress(Malformed):
+        with contextlib.suppress(MalformedMessage):
             params = messages.object_of(message.params)
         meta = params.get("_meta")
         subscription = meta.get(_SUBSCRIPTION) if isinstance(meta, dict) else None
@@ -104,8 +104,8 @@ class StatelessChannel:
     async def settle(self, request_id: MessageId) -> None:
         """Nothing: whoever cancelled has hung up."""
 
-    def begin(self, request: Message) -> Exchange:
-        """Raises `Malformed`, and `ChannelBroken` where too many are open."""
+    def begin(self, request: McpMessage) -> Exchange:
+        """Raises `MalformedMessage`, and `ChannelBroken` where too many are open."""
         if len(self._open) >= MAX_EXCHANGES:
             raise ChannelBroken("too many requests are still running")
         exchange = Exchange(f"http-{next(self._numbers)}", request)
@@ -168,15 +168,15 @@ class Stateless:
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         judged = await _judged(request)
-        if isinstance(judged, Message):
+        if isinstance(judged, McpMessage):
             judged = await self._params_refusal(request, judged) or judged
-        if not isinstance(judged, Message):
+        if not isinstance(judged, McpMessage):
             await judged(scope, receive, send)
             return
         channel = self._opened()
         try:
             exchange = channel.begin(judged)
-        except Malformed as problem:
+        except MalformedMessage as problem:
             await _error(messages.id_of(judged), messages.INVALID_PARAMS, str(problem))(scope, receive, send)
             return
         except ChannelBroken as problem:
@@ -187,13 +187,13 @@ class Stateless:
         finally:
             channel.hang_up(exchange)
 
-    async def _params_refusal(self, request: Request, message: Message) -> Response | None:
+    async def _params_refusal(self, request: Request, message: McpMessage) -> Response | None:
         """Headers that repeat arguments say what the arguments say."""
         if message.method != messages.CALL:
             return None
         try:
             params = messages.params_of(message)
-        except Malformed as problem:
+        except MalformedMessage as problem:
             return _error(messages.id_of(message), messages.INVALID_PARAMS, str(problem))
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -213,7 +213,7 @@ class Stateless:
 # --- one exchange over HTTP ----------------------------------------------------------------------
 
 
-async def _judged(request: Request) -> Message | Response:
+async def _judged(request: Request) -> McpMessage | Response:
     """The request, if it is one and says the same everywhere; otherwise what is answered."""
     if request.method != "POST":
         return Response(status_code=405, headers={"Allow": "POST"})
@@ -223,7 +223,7 @@ async def _judged(request: Request) -> Message | Response:
         return Response("both application/json and text/event-stream must be accepted", 406)
     try:
         message = messages.read_message(await request.body())
-    except Malformed as problem:
+    except MalformedMessage as problem:
         return _error(None, messages.PARSE_ERROR, str(problem))
     if message.is_notification:
         version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
@@ -235,14 +235,14 @@ async def _judged(request: Request) -> Message | Response:
     return _header_refusal(request, message) or message
 
 
-def _header_refusal(request: Request, message: Message) -> Response | None:
+def _header_refusal(request: Request, message: McpMessage) -> Response | None:
     message_id = messages.id_of(message)
     twice = find_duplicated_routing_header(request.headers.items())
     if twice is not None:
         return _error(message_id, HEADER_MISMATCH, f"{twice} header appears more than once")
     try:
         params = messages.object_of(message.params)
-    except Malformed as problem:
+    except MalformedMessage as problem:
         return _error(message_id, messages.INVALID_PARAMS, str(problem))
     body = {"method": message.method, "params": params}
     if message.method in _ENDED:
@@ -257,13 +257,13 @@ def _rejected(id: MessageId | None, rejection: InboundLadderRejection) -> Respon
 
 def _error(id: MessageId | None, code: int, text: str, data: Any = None) -> Response:
     error = {"code": code, "message": text, **({} if data is None else {"data": data})}
-    return _plain(Message("2.0", id=id, error=messages.raw(error)))
+    return _plain(McpMessage("2.0", id=id, error=messages.raw(error)))
 
 
-def _plain(answer: Message) -> Response:
+def _plain(answer: McpMessage) -> Response:
     status = 200
     if isinstance(answer.error, msgspec.Raw):
-        with contextlib.suppress(Malformed):
+        with contextlib.suppress(MalformedMessage):
             status = ERROR_CODE_HTTP_STATUS.get(messages.object_of(answer.error).get("code", 0), 200)
     return Response(messages.encode(answer), status, media_type="application/json")
 
@@ -287,7 +287,7 @@ async def _reply(exchange: Exchange, is_stream: bool, scope: Scope, receive: Rec
 
 
 async def _events(
-    exchange: Exchange, first: Message | None, hung_up: "asyncio.Future[None]"
+    exchange: Exchange, first: McpMessage | None, hung_up: "asyncio.Future[None]"
 ) -> AsyncIterator[bytes]:
     message = first
     while not hung_up.done():
@@ -301,7 +301,7 @@ async def _events(
         message = await _next(exchange, hung_up)
 
 
-async def _next(exchange: Exchange, hung_up: "asyncio.Future[None]") -> Message | None:
+async def _next(exchange: Exchange, hung_up: "asyncio.Future[None]") -> McpMessage | None:
     """What is said next, or None after a while or once the client has gone."""
     saying = asyncio.ensure_future(exchange.said.get())
     try:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from qwed_sdk.mcp import messages
-from qwed_sdk.mcp.channels import Channel, ChannelBroken
-from qwed_sdk.mcp.messages import Malformed, Message, MessageId
+from qwed_sdk.mcp.channels import ChannelBroken, MessageChannel
+from qwed_sdk.mcp.messages import MalformedMessage, McpMessage, MessageId
 
 SEPARATOR: Final = "__"
 GREET_SECONDS: Final = 60.0
@@ -35,19 +35,19 @@ _BY_NAME: Final = frozenset({"tools/call", "prompts/get"})
 class Port:
     """The client's side of one server's proxy, in memory."""
 
-    def __init__(self, name: str, say: Callable[["Port", Message, MessageId | None], None]) -> None:
+    def __init__(self, name: str, say: Callable[["Port", McpMessage, MessageId | None], None]) -> None:
         self.name = name
         self._say = say
-        self._incoming: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._incoming: asyncio.Queue[McpMessage | None] = asyncio.Queue()
         self.is_open = True
 
-    def put(self, message: Message | None) -> None:
+    def put(self, message: McpMessage | None) -> None:
         self._incoming.put_nowait(message)
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> McpMessage | None:
         return await self._incoming.get()
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         self._say(self, message, related)
 
     async def settle(self, request_id: MessageId) -> None:
@@ -57,14 +57,14 @@ class Port:
 class _Gathered:
     """One request that was put to several servers."""
 
-    def __init__(self, request: Message, ports: list[Port]) -> None:
+    def __init__(self, request: McpMessage, ports: list[Port]) -> None:
         self.request = request
         self.waiting = {port.name for port in ports}
-        self.answers: dict[str, Message] = {}
+        self.answers: dict[str, McpMessage] = {}
 
 
 class Switch:
-    def __init__(self, client: Channel, names: list[str], log: Callable[[str], None]) -> None:
+    def __init__(self, client: MessageChannel, names: list[str], log: Callable[[str], None]) -> None:
         self._client = client
         self._log = log
         self.ports = {name: Port(name, self._heard) for name in names}
@@ -75,7 +75,7 @@ class Switch:
         self._asked: dict[str, tuple[str, MessageId]] = {}
         self._owners: dict[str, str] = {}
         self._numbers = itertools.count(1)
-        self._outgoing: asyncio.Queue[tuple[Message, MessageId | None]] = asyncio.Queue()
+        self._outgoing: asyncio.Queue[tuple[McpMessage, MessageId | None]] = asyncio.Queue()
 
     async def run(self) -> bool:
         """Until the client leaves."""
@@ -84,7 +84,7 @@ class Switch:
             while True:
                 try:
                     message = await self._client.receive()
-                except Malformed as problem:
+                except MalformedMessage as problem:
                     self._say(messages.error(None, messages.PARSE_ERROR, str(problem)))
                     continue
                 except ChannelBroken:
@@ -116,12 +116,12 @@ class Switch:
             except ChannelBroken:
                 return
 
-    def _say(self, message: Message, related: MessageId | None = None) -> None:
+    def _say(self, message: McpMessage, related: MessageId | None = None) -> None:
         self._outgoing.put_nowait((message, related))
 
     # --- from the client -----------------------------------------------------------------------
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: McpMessage) -> None:
         if message.is_request:
             self._request(message, messages.id_of(message))
         elif message.method == messages.CANCELLED:
@@ -137,7 +137,7 @@ class Switch:
     def _open(self) -> list[Port]:
         return [port for port in self.ports.values() if port.is_open]
 
-    def _request(self, message: Message, request_id: MessageId) -> None:
+    def _request(self, message: McpMessage, request_id: MessageId) -> None:
         if request_id in self._routed or request_id in self._gathered:
             text = "this id belongs to a request that is still running"
             self._say(messages.error(request_id, messages.INVALID_REQUEST, text))
@@ -147,13 +147,13 @@ class Switch:
             return
         try:
             name, params = self._target(str(message.method), messages.object_of(message.params))
-        except Malformed as problem:
+        except MalformedMessage as problem:
             self._say(messages.error(request_id, messages.INVALID_PARAMS, str(problem)))
             return
         self._routed[request_id] = name
         self.ports[name].put(msgspec.structs.replace(message, params=messages.raw(params)))
 
-    def _ask_all(self, message: Message, request_id: MessageId) -> None:
+    def _ask_all(self, message: McpMessage, request_id: MessageId) -> None:
         ports = self._open()
         self._gathered[request_id] = _Gathered(message, ports)
         if not ports:
@@ -162,7 +162,7 @@ class Switch:
             port.put(message)
 
     def _target(self, method: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The server that a request is for, and its parameters there. Raises `Malformed`."""
+        """The server that a request is for, and its parameters there. Raises `MalformedMessage`."""
         if method in _BY_NAME:
             name, own = self._split(params.get("name"))
             return name, {**params, "name": own}
@@ -176,7 +176,7 @@ class Switch:
     def _split(self, name: Any) -> tuple[str, str]:
         server, separator, own = name.partition(SEPARATOR) if isinstance(name, str) else ("", "", "")
         if not separator or server not in self.ports or not self.ports[server].is_open:
-            raise Malformed(f"no server here offers {str(name)[:80]!r}")
+            raise MalformedMessage(f"no server here offers {str(name)[:80]!r}")
         return server, own
 
     def _owner(self, uri: Any) -> str:
@@ -189,13 +189,13 @@ class Switch:
             ]
             name = self._owners[max(begun, key=len)] if text and begun else None
         if name is None or not self.ports[name].is_open:
-            raise Malformed("no server here has listed it")
+            raise MalformedMessage("no server here has listed it")
         return name
 
-    def _cancel(self, message: Message) -> None:
+    def _cancel(self, message: McpMessage) -> None:
         try:
             request_id = messages.object_of(message.params).get("requestId")
-        except Malformed:
+        except MalformedMessage:
             return
         if not isinstance(request_id, int | str):
             return
@@ -207,7 +207,7 @@ class Switch:
 
     # --- from the servers ----------------------------------------------------------------------
 
-    def _heard(self, port: Port, message: Message, related: MessageId | None) -> None:
+    def _heard(self, port: Port, message: McpMessage, related: MessageId | None) -> None:
         if message.is_request:
             ours = f"{port.name}-{next(self._numbers)}"
             self._asked[ours] = (port.name, messages.id_of(message))
@@ -220,7 +220,7 @@ class Switch:
             elif self._routed.pop(message.id, None) is not None:
                 self._say(message)
 
-    def _gather(self, name: str, request_id: MessageId, answer: Message) -> None:
+    def _gather(self, name: str, request_id: MessageId, answer: McpMessage) -> None:
         gathered = self._gathered[request_id]
         if name not in gathered.waiting:
             return
@@ -237,14 +237,14 @@ class Switch:
                 continue
             try:
                 results[name] = messages.object_of(answer.result)
-            except Malformed as problem:
+            except MalformedMessage as problem:
                 self._log(f"an answer of {name!r} to {gathered.request.method} is left out: {problem}")
         method = str(gathered.request.method)
         failed = [answer for answer in gathered.answers.values() if isinstance(answer.error, msgspec.Raw)]
         # Where one server does not know the newest revision, all of them speak an older one.
         if not results or (method == "server/discover" and failed):
             error = failed[0].error if failed else messages.raw({"code": _NOT_FOUND, "message": "no server"})
-            self._say(Message("2.0", id=request_id, error=error))
+            self._say(McpMessage("2.0", id=request_id, error=error))
             return
         if method in _LISTS:
             merged = self._merged_list(_LISTS[method], results)

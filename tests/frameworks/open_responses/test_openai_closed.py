@@ -17,7 +17,7 @@ from qwed_open_responses import items
 from qwed_open_responses.errors import ResponseBlocked
 from qwed_open_responses.guards import SafetyGuard, ToolGuard
 from qwed_open_responses.middleware.assembly import carries_call
-from qwed_open_responses.middleware.openai_rules import RULES, SETTINGS, Rule
+from qwed_open_responses.middleware.openai_rules import RULES, SETTINGS, AttributeRule
 from qwed_open_responses.middleware.openai_sdk import AsyncVerifiedOpenAI, VerifiedOpenAI
 
 GUARDS = (ToolGuard(blocklist=["nothing"]), SafetyGuard())
@@ -126,7 +126,7 @@ def test_every_attribute_has_a_rule_or_is_refused(plain: Any, path: str) -> None
 
 
 def test_every_resource_that_is_opened_is_looked_through() -> None:
-    assert {path for path, rule in RULES.items() if rule is Rule.OPEN} | {""} == set(REFUSED)
+    assert {path for path, rule in RULES.items() if rule is AttributeRule.OPEN} | {""} == set(REFUSED)
 
 
 def test_an_attribute_of_a_later_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

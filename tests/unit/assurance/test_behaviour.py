@@ -6,12 +6,12 @@ import uuid
 import msgspec
 import pytest
 
-from qwed.assurance.behaviour import MAX_WORKFLOWS, Monitor, Rule
+from qwed.assurance.behaviour import MAX_WORKFLOWS, BehaviourRule, Monitor
 from qwed.assurance.compliance import Watch, duration
 from qwed.assurance.specs import InvalidSpec, read_signed_spec, read_spec, sign_spec, update_body
 from qwed.ect import KeyRing, TrustedKeys, generate, issue
 from qwed.ect.claims import MAX_EXT_BYTES, Claims, extensions
-from qwed.ect.dag import Node
+from qwed.ect.dag import TokenNode
 
 AGENT = "spiffe://example.com/agent/firewall"
 OTHER = "spiffe://example.com/agent/other"
@@ -77,8 +77,8 @@ def test_a_specification_that_cannot_be_followed_is_refused(wrong):
 
 def test_only_listed_actions_are_allowed_and_an_empty_list_allows_nothing():
     assert found(Monitor(spec()), token("read_config")) == []
-    assert found(Monitor(spec()), token("delete_everything")) == [Rule.ALLOWED_ACTIONS]
-    assert found(Monitor(spec(allowed_actions=[])), token("read_config")) == [Rule.ALLOWED_ACTIONS]
+    assert found(Monitor(spec()), token("delete_everything")) == [BehaviourRule.ALLOWED_ACTIONS]
+    assert found(Monitor(spec(allowed_actions=[])), token("read_config")) == [BehaviourRule.ALLOWED_ACTIONS]
 
 
 def test_another_agents_tokens_are_not_looked_at():
@@ -95,13 +95,13 @@ def test_what_every_agent_may_say_needs_no_permission(act):
 
 @pytest.mark.parametrize("act", ["apae:compliance_check", "apae:spec_update", "hitl:decision"])
 def test_what_only_authorities_may_say_is_a_violation_of_anybody_else(act):
-    assert found(Monitor(spec()), token(act)) == [Rule.ALLOWED_ACTIONS]
+    assert found(Monitor(spec()), token(act)) == [BehaviourRule.ALLOWED_ACTIONS]
     assert found(Monitor(spec(), authorities=[AGENT]), token(act)) == []
 
 
 def test_the_list_of_exemptions_is_closed():
     for act in ("atd:anything", "apae:anything", "hitl:anything", "ATD:ERROR"):
-        assert found(Monitor(spec()), token(act)) == [Rule.ALLOWED_ACTIONS]
+        assert found(Monitor(spec()), token(act)) == [BehaviourRule.ALLOWED_ACTIONS]
 
 
 def test_sixty_in_one_second_pass_and_the_sixty_first_fails():
@@ -109,7 +109,7 @@ def test_sixty_in_one_second_pass_and_the_sixty_first_fails():
     for _ in range(60):
         assert found(monitor, token()) == []
 
-    assert found(monitor, token()) == [Rule.MAX_ACTIONS_PER_MINUTE]
+    assert found(monitor, token()) == [BehaviourRule.MAX_ACTIONS_PER_MINUTE]
 
 
 def test_sixty_at_zero_and_one_at_sixty_pass():
@@ -121,7 +121,7 @@ def test_sixty_at_zero_and_one_at_sixty_pass():
     monitor = Monitor(spec())
     for _ in range(60):
         found(monitor, token(iat=NOW))
-    assert found(monitor, token(iat=NOW + 59)) == [Rule.MAX_ACTIONS_PER_MINUTE]
+    assert found(monitor, token(iat=NOW + 59)) == [BehaviourRule.MAX_ACTIONS_PER_MINUTE]
 
 
 def test_an_agent_cannot_hide_its_rate_behind_its_own_clock():
@@ -144,7 +144,7 @@ def test_nor_by_sending_late_what_it_did_at_once():
 
 def test_a_gated_action_needs_a_checkpoint_of_its_own():
     monitor = Monitor(spec())
-    missing = [Rule.REQUIRE_CHECKPOINT_BEFORE]
+    missing = [BehaviourRule.REQUIRE_CHECKPOINT_BEFORE]
 
     assert found(monitor, token("update_rules")) == missing
     assert found(monitor, token("atd:checkpoint")) == []
@@ -165,13 +165,13 @@ def test_two_checkpoints_are_good_for_one_action():
     found(monitor, token("atd:checkpoint"))
 
     assert found(monitor, token("update_rules")) == []
-    assert found(monitor, token("update_rules")) == [Rule.REQUIRE_CHECKPOINT_BEFORE]
+    assert found(monitor, token("update_rules")) == [BehaviourRule.REQUIRE_CHECKPOINT_BEFORE]
 
 
 def test_in_strict_mode_the_checkpoint_is_an_ancestor():
     saved, between = token("atd:checkpoint"), token("read_config")
-    nodes = {saved.jti: Node(saved.jti, NOW, ()), between.jti: Node(between.jti, NOW, (saved.jti,))}
-    for par, expected in (((between.jti,), []), ((), [Rule.REQUIRE_CHECKPOINT_BEFORE])):
+    nodes = {saved.jti: TokenNode(saved.jti, NOW, ()), between.jti: TokenNode(between.jti, NOW, (saved.jti,))}
+    for par, expected in (((between.jti,), []), ((), [BehaviourRule.REQUIRE_CHECKPOINT_BEFORE])):
         monitor = Monitor(spec(), find=nodes.get)
         found(monitor, saved)
         assert found(monitor, token("update_rules", par=par)) == expected
@@ -203,7 +203,7 @@ def test_checkpoints_of_many_workflows_are_not_kept_for_ever():
     ids=str,
 )
 def test_no_target_may_match_a_forbidden_one(ext):
-    assert found(Monitor(spec()), token(**ext)) == [Rule.FORBIDDEN_TARGETS]
+    assert found(Monitor(spec()), token(**ext)) == [BehaviourRule.FORBIDDEN_TARGETS]
 
 
 @pytest.mark.parametrize(
@@ -223,15 +223,15 @@ def test_a_glob_is_about_the_whole_text_and_its_case(ext):
 
 
 def test_a_line_break_does_not_end_a_match():
-    assert found(Monitor(spec()), token(target="core-router-\n7")) == [Rule.FORBIDDEN_TARGETS]
-    assert found(Monitor(spec()), token(target="core-router-7\n")) == [Rule.FORBIDDEN_TARGETS]
+    assert found(Monitor(spec()), token(target="core-router-\n7")) == [BehaviourRule.FORBIDDEN_TARGETS]
+    assert found(Monitor(spec()), token(target="core-router-7\n")) == [BehaviourRule.FORBIDDEN_TARGETS]
 
 
 def test_one_token_can_break_every_rule():
     gated = {"constraints": DOCUMENT["constraints"] | {"max_actions_per_minute": 0}, "allowed_actions": []}
     monitor = Monitor(spec(**gated))
 
-    assert set(found(monitor, token("update_rules", target="core-router-1"))) == set(Rule)
+    assert set(found(monitor, token("update_rules", target="core-router-1"))) == set(BehaviourRule)
 
 
 def test_a_report_says_passing_failing_or_that_nothing_was_seen():

@@ -10,7 +10,7 @@ from qwed.assurance.profiles import (
     Gates,
     Mechanism,
     Need,
-    Source,
+    SettingSource,
     UnknownProfile,
     accepts_without_token,
     behaviour_of,
@@ -84,8 +84,8 @@ def test_the_strictest_of_deployment_workflow_and_node_holds():
         answer = effective(deployment, workflow, node)
 
         assert answer.profile is max(asked, key=list(Profile).index)
-    assert effective(STANDARD, RELAXED, RELAXED).source is Source.DEPLOYMENT
-    assert effective(RELAXED, STANDARD, REGULATED).source is Source.NODE
+    assert effective(STANDARD, RELAXED, RELAXED).source is SettingSource.DEPLOYMENT
+    assert effective(RELAXED, STANDARD, REGULATED).source is SettingSource.NODE
 
 
 @pytest.mark.parametrize("name", ["strict", "", None, 3, "REGULATED", ["regulated"]], ids=str)

@@ -9,8 +9,8 @@ from qwed.assurance.scores import (
     DAY_SECONDS,
     ZERO_TRUST,
     Confidence,
-    Event,
     InvalidScore,
+    ScoreEvent,
     ScoreRules,
     as_score,
 )
@@ -42,17 +42,17 @@ def repeated(event, times, start=HALF):
     ],
 )
 def test_each_event_moves_the_score_as_the_table_says(before, event, after):
-    assert RULES.after(Decimal(before), Event(event)) == Decimal(after)
+    assert RULES.after(Decimal(before), ScoreEvent(event)) == Decimal(after)
 
 
 def test_fifty_successes_lead_from_a_half_to_one():
-    assert repeated(Event.TASK_SUCCESS, 49) == Decimal("0.99")
-    assert repeated(Event.TASK_SUCCESS, 50) == 1
+    assert repeated(ScoreEvent.TASK_SUCCESS, 49) == Decimal("0.99")
+    assert repeated(ScoreEvent.TASK_SUCCESS, 50) == 1
 
 
 def test_the_fifth_failure_is_the_first_below_the_floor():
-    assert repeated(Event.TASK_FAILURE, 4) == Decimal("0.2048")
-    assert repeated(Event.TASK_FAILURE, 5) == Decimal("0.16384") < RULES.floor
+    assert repeated(ScoreEvent.TASK_FAILURE, 4) == Decimal("0.2048")
+    assert repeated(ScoreEvent.TASK_FAILURE, 5) == Decimal("0.16384") < RULES.floor
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_an_unknown_peer_gets_a_half_and_with_zero_trust_a_tenth():
 
 
 def test_two_hundred_and_fifty_failures_in_a_row_lose_no_digit():
-    assert Fraction(repeated(Event.TASK_FAILURE, 250, Decimal(1))) == Fraction(8, 10) ** 250
+    assert Fraction(repeated(ScoreEvent.TASK_FAILURE, 250, Decimal(1))) == Fraction(8, 10) ** 250
 
 
 def test_a_score_never_grows_longer_than_its_places_and_ends_at_zero():
-    score = repeated(Event.TASK_FAILURE, 4_000)
+    score = repeated(ScoreEvent.TASK_FAILURE, 4_000)
 
     assert score == 0
-    assert len(str(repeated(Event.TASK_FAILURE, 1_000))) < 300
+    assert len(str(repeated(ScoreEvent.TASK_FAILURE, 1_000))) < 300
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_parameters_that_turn_a_rule_around_are_refused(changes):
 
 
 def test_the_ends_of_the_ranges_are_within_them():
-    assert ScoreRules(alpha=Decimal(1), beta=Decimal(0)).after(HALF, Event.TASK_FAILURE) == 0
+    assert ScoreRules(alpha=Decimal(1), beta=Decimal(0)).after(HALF, ScoreEvent.TASK_FAILURE) == 0
 
 
 @pytest.mark.parametrize("value", [None, True, "high", "", "NaN", "1.01", -1, float("inf"), [0.5]], ids=str)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from qwed.assurance.explanations import Thresholds
 from qwed.assurance.plots import line_chart
 from qwed.assurance.scores import Confidence, ScoreRules
-from qwed.assurance.simulation import Kind, Scenario, simulate
+from qwed.assurance.simulation import Scenario, SimulatedKind, simulate
 from qwed.cli.simulate import simulate as command
 
 SMALL = Scenario(weeks=3, agents=4)
@@ -31,21 +31,21 @@ def test_the_same_seed_gives_the_same_world(result):
 
 
 def test_honest_agents_gain_nothing_by_abuse_and_are_never_revoked(result):
-    honest = fate(result, Kind.HONEST)
+    honest = fate(result, SimulatedKind.HONEST)
 
     assert (honest.gained, honest.abuses, honest.revoked_share, honest.names) == (0, 0, 0, 4)
     assert honest.days_to_sensitive is not None
 
 
 def test_colluding_agents_get_in_no_sooner_than_lone_sleepers(result):
-    alone, together = fate(result, Kind.SLEEPER), fate(result, Kind.COLLUDING)
+    alone, together = fate(result, SimulatedKind.SLEEPER), fate(result, SimulatedKind.COLLUDING)
 
     # Sixteen of the tasks of four days: ten successes and 0.7 cannot be had before.
     assert min(alone.days_to_sensitive, together.days_to_sensitive) > 4
 
 
 def test_those_who_abuse_everything_are_revoked_and_need_new_names(result):
-    sybil = fate(result, Kind.SYBIL)
+    sybil = fate(result, SimulatedKind.SYBIL)
 
     assert sybil.revoked_share == 1
     assert sybil.names > 4
@@ -72,7 +72,7 @@ def test_the_command_prints_a_table_json_and_plots(tmp_path):
     plain = runner.invoke(command, [*small, "--json", "--plots", str(tmp_path / "plots")])
 
     assert "honest" in table.output
-    assert [item["kind"] for item in msgspec.json.decode(plain.output)["fates"]] == list(Kind)
+    assert [item["kind"] for item in msgspec.json.decode(plain.output)["fates"]] == list(SimulatedKind)
     for name in ("scores.svg", "gains.svg"):
         assert ElementTree.parse(tmp_path / "plots" / name).getroot().tag.endswith("svg")
 

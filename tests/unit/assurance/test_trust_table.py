@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from qwed.assurance import Confidence, Event, InvalidScore, ScoreRules, Thresholds, TrustTable
+from qwed.assurance import Confidence, InvalidScore, ScoreEvent, ScoreRules, Thresholds, TrustTable
 from qwed.assurance.assertions import body_of
 from qwed.assurance.trust_table import MAX_ASSERTIONS
 from qwed.ect.claims import Claims
@@ -75,7 +75,7 @@ def test_an_event_of_the_observers_own_counts_at_once(world):
     change = world.table.apply(B, "task_failure", evidence="e1")
 
     assert world.score() == Decimal("0.656")
-    assert (change.event, change.evidence) == (Event.TASK_FAILURE, "e1")
+    assert (change.event, change.evidence) == (ScoreEvent.TASK_FAILURE, "e1")
     assert (change.before, change.after, change.at) == (Decimal("0.82"), Decimal("0.656"), NOW)
 
 
@@ -106,7 +106,7 @@ def test_a_success_settles_after_ten_minutes(world):
     world.waits(1)
     assert world.score() == Decimal("0.51")
     (change,) = world.table.settle()
-    assert (change.event, change.at) == (Event.TASK_SUCCESS, NOW + 600)
+    assert (change.event, change.at) == (ScoreEvent.TASK_SUCCESS, NOW + 600)
     assert world.table.settle() == ()
 
 
@@ -187,7 +187,7 @@ def test_an_error_within_the_window_takes_the_success_back(world):
     (change,) = world.sees(error(ME, answer))
     world.waits(600)
 
-    assert change.event is Event.TASK_FAILURE
+    assert change.event is ScoreEvent.TASK_FAILURE
     assert world.score() == Decimal("0.4")
 
 
@@ -198,7 +198,7 @@ def test_an_error_after_the_window_comes_on_top(world):
     world.waits(600)
     settled, failed = world.sees(error(ME, answer))
 
-    assert (settled.event, failed.event) == (Event.TASK_SUCCESS, Event.TASK_FAILURE)
+    assert (settled.event, failed.event) == (ScoreEvent.TASK_SUCCESS, ScoreEvent.TASK_FAILURE)
     assert world.score() == Decimal("0.51") * Decimal("0.8")
 
 
@@ -216,7 +216,7 @@ def test_the_most_specific_row_wins_and_not_both(world):
     world.sees(asked, answer)
     changes = world.sees(error(ME, answer, atd__error_type="constraint_violation"))
 
-    assert [change.event for change in changes] == [Event.POLICY_VIOLATION]
+    assert [change.event for change in changes] == [ScoreEvent.POLICY_VIOLATION]
     assert world.score() == Decimal("0.32")
 
 
@@ -225,7 +225,7 @@ def test_a_request_to_roll_back_is_an_event_of_its_own(world):
     answer = token(B, "answer", asked)
     (change,) = world.sees(asked, answer, error(ME, answer, act="atd:rollback_request"))
 
-    assert change.event is Event.ROLLBACK_TRIGGERED
+    assert change.event is ScoreEvent.ROLLBACK_TRIGGERED
 
 
 def test_an_error_may_name_the_agent_alone(world):
@@ -250,7 +250,7 @@ def test_a_time_out_needs_five_minutes_without_an_answer(world):
     world.waits(1)
     (change,) = world.sees(error(ME, asked, atd__error_type="timeout"))
 
-    assert change.event is Event.TASK_TIMEOUT
+    assert change.event is ScoreEvent.TASK_TIMEOUT
 
 
 def test_no_time_out_for_what_was_answered(world):
@@ -266,7 +266,7 @@ def test_the_counterpart_who_requested_the_very_task_is_believed(world):
     answer = token(B, "answer", asked)
     (change,) = world.sees(asked, answer, error(C, answer))
 
-    assert (change.peer, change.event) == (B, Event.TASK_FAILURE)
+    assert (change.peer, change.event) == (B, ScoreEvent.TASK_FAILURE)
 
 
 def test_the_word_time_out_of_anybody_but_the_observer_is_a_failure(world):
@@ -274,7 +274,7 @@ def test_the_word_time_out_of_anybody_but_the_observer_is_a_failure(world):
     answer = token(B, "answer", asked)
     (change,) = world.sees(asked, answer, error(C, answer, atd__error_type="timeout"))
 
-    assert change.event is Event.TASK_FAILURE
+    assert change.event is ScoreEvent.TASK_FAILURE
 
 
 def test_a_listed_verifier_is_believed(world):
@@ -341,7 +341,7 @@ def test_a_token_that_comes_again_counts_once(world):
 def test_a_wrong_signature_is_charged_to_whoever_delivered_it(world):
     change = world.table.observe_invalid(B, "hash", at=NOW)
 
-    assert change.event is Event.ATTESTATION_INVALID
+    assert change.event is ScoreEvent.ATTESTATION_INVALID
     assert world.score() == Decimal("0.32")
     assert world.table.observe_invalid(B, "hash", at=NOW) is None
     assert world.table.observe_invalid(None, "other", at=NOW) is None
@@ -358,7 +358,7 @@ def test_each_offending_token_costs_once_however_many_checks_report_it(world):
     world.sees(one, two)
     changes = world.sees(check(VERIFIER, one), check(VERIFIER, one, two), check(ME, two))
 
-    assert [change.event for change in changes] == [Event.POLICY_VIOLATION] * 2
+    assert [change.event for change in changes] == [ScoreEvent.POLICY_VIOLATION] * 2
     assert world.score() == HALF * Decimal("0.64") ** 2
 
 

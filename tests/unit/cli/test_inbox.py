@@ -5,7 +5,7 @@ import io
 
 from rich.console import Console
 
-from qwed.cli.inbox import Inbox, Order, pressed, refreshed, view
+from qwed.cli.inbox import Inbox, InboxAnswer, pressed, refreshed, view
 
 NOW = datetime.datetime(2026, 4, 6, 12, tzinfo=datetime.UTC)
 
@@ -62,7 +62,7 @@ def test_an_answer_needs_a_yes_and_any_other_key_is_no():
     asking, nothing = pressed(inbox(approval("apr_a")), "a")
     assert nothing is None and "approve apr_a?" in shown(asking)
 
-    assert pressed(asking, "y")[1] == Order("approve", "apr_a")
+    assert pressed(asking, "y")[1] == InboxAnswer("approve", "apr_a")
     for key in ("a", "n", "Y", "q", "\r", "\x1b"):
         declined, order = pressed(asking, key)
         assert order is None and not declined.is_over and declined.asking is None
@@ -73,7 +73,7 @@ def test_whatever_arrives_meanwhile_the_answer_is_for_what_was_seen():
     asking = refreshed(asking, {"approvals": [approval("apr_a", 1), approval("apr_b", 10)]})
 
     assert asking.chosen == "apr_b"
-    assert pressed(asking, "y")[1] == Order("deny", "apr_b")
+    assert pressed(asking, "y")[1] == InboxAnswer("deny", "apr_b")
 
 
 def test_what_is_answered_elsewhere_is_no_longer_asked_about():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.records import a_delivery, a_webhook
 
-from qwed.domain.deliveries import Claim, DeliveryState, Failure, backoff_seconds, settled
+from qwed.domain.deliveries import DeliveryClaim, DeliveryFailure, DeliveryState, backoff_seconds, settled
 from qwed.domain.policy import NotificationRules
 from qwed.domain.signatures import is_signed, signature
 from qwed.domain.webhooks import Channel, Event
@@ -30,7 +30,7 @@ def test_what_arrived_is_delivered_and_what_failed_waits():
 
     assert settled(delivery, None, 10, RULES, 0.5).state is DeliveryState.DELIVERED
     assert settled(delivery, None, 10, RULES, 0.5).last_error is None
-    failed = settled(delivery, Failure("it answered 502"), 10, RULES, 1.0)
+    failed = settled(delivery, DeliveryFailure("it answered 502"), 10, RULES, 1.0)
     assert (failed.state, failed.due_ms, failed.last_error) == (
         DeliveryState.PENDING, 2010, "it answered 502",
     )  # fmt: skip
@@ -38,7 +38,11 @@ def test_what_arrived_is_delivered_and_what_failed_waits():
 
 @pytest.mark.parametrize(
     ("attempts", "now_ms", "failure"),
-    [(5, 10, Failure("no")), (1, 90_000, Failure("no")), (1, 10, Failure("gone", is_final=True))],
+    [
+        (5, 10, DeliveryFailure("no")),
+        (1, 90_000, DeliveryFailure("no")),
+        (1, 10, DeliveryFailure("gone", is_final=True)),
+    ],
     ids=["tries", "age", "final"],
 )
 def test_it_is_given_up_after_its_tries_at_its_age_or_when_nothing_can_help(attempts, now_ms, failure):
@@ -49,7 +53,7 @@ def test_it_is_given_up_after_its_tries_at_its_age_or_when_nothing_can_help(atte
 
 
 def test_a_reason_is_bounded():
-    assert len(settled(a_delivery(0, attempts=1), Failure("x" * 9999), 0, RULES, 0).last_error) == 200
+    assert len(settled(a_delivery(0, attempts=1), DeliveryFailure("x" * 9999), 0, RULES, 0).last_error) == 200
 
 
 @given(
@@ -58,7 +62,7 @@ def test_a_reason_is_bounded():
     st.integers(0, 20),
 )
 def test_a_claim_takes_the_oldest_and_keeps_every_webhook_to_its_share(candidates, in_flight, limit):
-    claim = Claim(0, 1, limit, 3, in_flight)
+    claim = DeliveryClaim(0, 1, limit, 3, in_flight)
     named = [(str(number), hook) for number, hook in candidates]
     taken = claim.chosen(named)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.fakes import HOUR, NOON
 
-from qwed.domain.habits import MAX_DIFFERENCES, Deed, differences
+from qwed.domain.habits import MAX_DIFFERENCES, ComparedAction, differences
 from qwed.domain.risk import Risk
 
 
@@ -21,14 +21,14 @@ def usual(count=60, **changes):
         "code": "print(1)",
         **changes,
     }
-    return [Deed(at_ms=NOON - n * 24 * HOUR, **values) for n in range(count)]
+    return [ComparedAction(at_ms=NOON - n * 24 * HOUR, **values) for n in range(count)]
 
 
 def fields(deed, past):
     return {difference.field: difference for difference in differences(deed, past)}
 
 
-SAME = Deed("pay", NOON, "bank", {"amount": 10, "to": "ada"}, Risk.MEDIUM, "SELECT 1", "print(1)")
+SAME = ComparedAction("pay", NOON, "bank", {"amount": 10, "to": "ada"}, Risk.MEDIUM, "SELECT 1", "print(1)")
 
 
 def test_what_is_always_done_is_not_unusual():
@@ -40,13 +40,13 @@ def test_an_agent_without_a_past_has_nothing_usual():
 
 
 def test_a_new_type_is_named():
-    assert "never" in fields(Deed("shred", NOON), usual())["action type"].usual
+    assert "never" in fields(ComparedAction("shred", NOON), usual())["action type"].usual
 
 
 def test_a_rare_type_is_named_with_how_rare_it_is():
-    past = [*usual(99), Deed("shred", NOON)]
+    past = [*usual(99), ComparedAction("shred", NOON)]
 
-    assert fields(Deed("shred", NOON), past)["action type"].usual == "1 of its last 100 actions"
+    assert fields(ComparedAction("shred", NOON), past)["action type"].usual == "1 of its last 100 actions"
 
 
 @pytest.mark.parametrize(
@@ -71,22 +71,22 @@ def test_each_thing_that_was_never_there_is_named_alone(changes, field):
 
 
 def test_what_is_different_every_time_is_no_habit():
-    past = [Deed("pay", NOON, f"account {n}", {"note": f"for {n}"}) for n in range(60)]
+    past = [ComparedAction("pay", NOON, f"account {n}", {"note": f"for {n}"}) for n in range(60)]
 
-    assert differences(Deed("pay", NOON, "account x", {"note": "for x"}), past) == []
+    assert differences(ComparedAction("pay", NOON, "account x", {"note": "for x"}), past) == []
 
 
 def test_hours_are_a_circle():
-    past = [Deed("pay", (n * 24 + 23) * HOUR) for n in range(60)]
+    past = [ComparedAction("pay", (n * 24 + 23) * HOUR) for n in range(60)]
 
-    assert differences(Deed("pay", 0), past) == []
+    assert differences(ComparedAction("pay", 0), past) == []
 
 
 values = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.decimals() | st.text() | st.just([1, {}])
 )
 deeds = st.builds(
-    Deed,
+    ComparedAction,
     st.sampled_from(("a", "b")),
     st.integers(0, 10**13),
     st.none() | st.text(max_size=300),

@@ -8,7 +8,7 @@ from tests.corpora.hostile import SECRETS
 from tests.corpora.secret_texts import JWT, KINDS
 from tests.support.calls import counted_calls
 
-from qwed.domain.secrets import Secret, entropy, find_secrets, is_secret_value, mask, preview
+from qwed.domain.secrets import FoundSecret, entropy, find_secrets, is_secret_value, mask, preview
 
 HARMLESS = [
     "password must be at least 12 characters",
@@ -97,4 +97,4 @@ def test_four_times_the_hostile_text_takes_four_times_the_calls(unit: str) -> No
 
 
 def test_a_secret_is_a_value() -> None:
-    assert Secret("jwt", 0, 3) == Secret("jwt", 0, 3)
+    assert FoundSecret("jwt", 0, 3) == FoundSecret("jwt", 0, 3)

@@ -15,10 +15,10 @@ from qwed.ect import (
     KeyRing,
     KnownKey,
     Level,
-    Node,
     Reason,
-    Refused,
+    RefusedToken,
     TokenMemory,
+    TokenNode,
     TrustedKeys,
     Unavailable,
     Verifier,
@@ -77,7 +77,7 @@ def unsigned(**changes):
 
 
 def reason(answer):
-    assert isinstance(answer, Refused), answer
+    assert isinstance(answer, RefusedToken), answer
     return answer.reason
 
 
@@ -97,7 +97,7 @@ def test_a_good_token_is_accepted_with_its_exact_bytes():
 def test_both_dialects_are_read_under_either_type(typ, par, ext):
     memory = TokenMemory()
     parent = str(uuid.uuid4())
-    memory.remember("h", Node(parent, NOW, ()))
+    memory.remember("h", TokenNode(parent, NOW, ()))
     changes = {"par": ..., par: [parent], ext: {"x": 1}}
     answer = make(memory).verify(signed(header={"typ": typ}, **changes), NOW)
 
@@ -374,7 +374,7 @@ def test_tokens_that_are_each_others_ancestors_are_refused():
 def test_a_parent_is_at_most_half_a_minute_later_than_its_child(ahead, fits):
     memory = TokenMemory()
     parent = str(uuid.uuid4())
-    memory.remember("h", Node(parent, NOW + ahead, ()))
+    memory.remember("h", TokenNode(parent, NOW + ahead, ()))
     answer = make(memory).verify(signed(par=[parent]), NOW)
 
     assert isinstance(answer, Accepted) if fits else reason(answer) is Reason.PARENT_LATER
@@ -387,7 +387,7 @@ def test_parent_and_child_share_their_workflow_where_both_have_one(theirs, ours,
     memory = TokenMemory()
     parent = str(uuid.uuid4())
     workflow = {None: None, 1: str(uuid.UUID(int=1)), 2: str(uuid.UUID(int=2))}
-    memory.remember("h", Node(parent, NOW, (), workflow[theirs]))
+    memory.remember("h", TokenNode(parent, NOW, (), workflow[theirs]))
     answer = make(memory).verify(signed(par=[parent], wid=workflow[ours] or ...), NOW)
 
     assert isinstance(answer, Accepted) if fits else reason(answer) is Reason.OTHER_WORKFLOW
@@ -396,7 +396,7 @@ def test_parent_and_child_share_their_workflow_where_both_have_one(theirs, ours,
 def chain(memory, length):
     ids = [str(uuid.UUID(int=n)) for n in range(length)]
     for n, jti in enumerate(ids):
-        memory.remember(f"h{n}", Node(jti, NOW, (ids[n - 1],) if n else ()))
+        memory.remember(f"h{n}", TokenNode(jti, NOW, (ids[n - 1],) if n else ()))
     return ids[-1]
 
 
@@ -411,7 +411,7 @@ def test_the_walk_to_the_roots_fails_closed_at_its_bound():
 def test_an_ancestor_that_is_gone_refuses_its_descendants():
     memory = TokenMemory()
     lost, parent = str(uuid.uuid4()), str(uuid.uuid4())
-    memory.remember("h", Node(parent, NOW, (lost,)))
+    memory.remember("h", TokenNode(parent, NOW, (lost,)))
 
     assert reason(make(memory).verify(signed(par=[parent]), NOW)) is Reason.PARENT_UNKNOWN
 
@@ -419,8 +419,8 @@ def test_an_ancestor_that_is_gone_refuses_its_descendants():
 def test_a_cycle_in_what_is_remembered_refuses():
     memory = TokenMemory()
     a, b = str(uuid.uuid4()), str(uuid.uuid4())
-    memory.remember("a", Node(a, NOW, (b,)))
-    memory.remember("b", Node(b, NOW, (a,)))
+    memory.remember("a", TokenNode(a, NOW, (b,)))
+    memory.remember("b", TokenNode(b, NOW, (a,)))
 
     assert reason(make(memory).verify(signed(par=[a]), NOW)) is Reason.CYCLE
 
@@ -448,7 +448,7 @@ def test_a_broken_jws_never_falls_back_to_l1():
         f"{body}..",
         "",
     ):
-        assert isinstance(relaxed.verify(token, NOW), Refused)
+        assert isinstance(relaxed.verify(token, NOW), RefusedToken)
 
 
 def test_a_chain_is_as_strong_as_its_weakest_token():
@@ -557,7 +557,7 @@ def test_after_a_rotation_old_tokens_verify_and_after_revocation_they_do_not():
     "token", [None, 7, b"abc", "", ".", "..", "a.b.c", "é", "\0", "e30", "bnVsbA", "e30\n"]
 )
 def test_what_is_no_token_is_refused_and_never_raises(token):
-    assert isinstance(make(minimum=Level.L1).verify(token, NOW), Refused)
+    assert isinstance(make(minimum=Level.L1).verify(token, NOW), RefusedToken)
     with pytest.raises(InvalidToken):
         parse(token if token != "e30" else "e30=")
 

@@ -7,11 +7,11 @@ import pytest
 
 from qwed.ect import InvalidToken, KeyRing, TrustedKeys, generate
 from qwed.ect.hitl import (
-    Action,
+    HumanStep,
+    HumanVerdict,
     InvalidRules,
     Override,
     OverrideRefusal,
-    Verdict,
     after_waiting,
     evaluate,
     override,
@@ -157,17 +157,18 @@ def test_a_constraint_that_nobody_can_check_counts_as_triggered(constraint):
     unknown = constraints_at(policy, "end").unknown
 
     assert unknown == set(constraint)
-    assert evaluate(policy.hitl, {}, unknown).action is Action.ABORT
+    assert evaluate(policy.hitl, {}, unknown).action is HumanStep.ABORT
 
 
 @pytest.mark.parametrize(
-    ("score", "expected"), [("0.49", Action.ESCALATE), ("0.5", Action.CONTINUE), ("0.51", Action.CONTINUE)]
+    ("score", "expected"),
+    [("0.49", HumanStep.ESCALATE), ("0.5", HumanStep.CONTINUE), ("0.51", HumanStep.CONTINUE)],
 )
 def test_the_seeds_rule_escalates_below_its_threshold(score, expected):
     answer = verdict(rule(), inputs={"apae.peer_trust_score": Decimal(score)})
 
     assert answer.action is expected
-    assert answer.triggered == (("r-low-trust",) if expected is Action.ESCALATE else ())
+    assert answer.triggered == (("r-low-trust",) if expected is HumanStep.ESCALATE else ())
 
 
 @pytest.mark.parametrize(
@@ -208,8 +209,8 @@ def test_each_operator_decides_and_what_it_can_not_decide_is_triggered(kind, op,
 
 
 def test_a_missing_input_and_an_unknown_action_are_the_strictest():
-    assert verdict(rule(input_ref="missing")).action is Action.ESCALATE
-    assert verdict(rule(input_ref="missing", action="shrug")).action is Action.ABORT
+    assert verdict(rule(input_ref="missing")).action is HumanStep.ESCALATE
+    assert verdict(rule(input_ref="missing", action="shrug")).action is HumanStep.ABORT
 
 
 def test_of_all_triggered_rules_the_strictest_action_wins():
@@ -221,8 +222,8 @@ def test_of_all_triggered_rules_the_strictest_action_wins():
         rule(id="4"),
     )
 
-    assert answer == Verdict(Action.ABORT, ("1", "2", "3"))
-    assert verdict() == Verdict(Action.CONTINUE)
+    assert answer == HumanVerdict(HumanStep.ABORT, ("1", "2", "3"))
+    assert verdict() == HumanVerdict(HumanStep.CONTINUE)
 
 
 @pytest.mark.parametrize(
@@ -253,16 +254,16 @@ def test_rules_that_can_not_be_read_or_contradict_themselves_are_refused(hitl):
 
 def test_nobody_reachable_or_nobody_in_time_is_the_end():
     hitl = read_rules({"rules": [rule()]})
-    paused = Verdict(Action.PAUSE, ("r",))
+    paused = HumanVerdict(HumanStep.PAUSE, ("r",))
 
-    assert after_waiting(hitl, paused, waited_s=299, is_reachable=True) is Action.PAUSE
-    assert after_waiting(hitl, paused, waited_s=300, is_reachable=True) is Action.ABORT
-    assert after_waiting(hitl, paused, waited_s=0, is_reachable=False) is Action.ABORT
+    assert after_waiting(hitl, paused, waited_s=299, is_reachable=True) is HumanStep.PAUSE
+    assert after_waiting(hitl, paused, waited_s=300, is_reachable=True) is HumanStep.ABORT
+    assert after_waiting(hitl, paused, waited_s=0, is_reachable=False) is HumanStep.ABORT
     careless = read_rules({"on_timeout": "continue", "default_action": "continue"})
-    assert after_waiting(careless, paused, waited_s=300, is_reachable=True) is Action.ABORT
-    assert careless.default is Action.ABORT
+    assert after_waiting(careless, paused, waited_s=300, is_reachable=True) is HumanStep.ABORT
+    assert careless.default is HumanStep.ABORT
     gentle = read_rules({"on_timeout": "escalate"})
-    assert after_waiting(gentle, paused, waited_s=300, is_reachable=True) is Action.ESCALATE
+    assert after_waiting(gentle, paused, waited_s=300, is_reachable=True) is HumanStep.ESCALATE
 
 
 def decided(used=(), given=None, **changes):
@@ -283,9 +284,9 @@ def decided(used=(), given=None, **changes):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, Action.CONTINUE),
-        ({"override_action": "pause"}, Action.PAUSE),
-        ({"override_action": "whatever"}, Action.ABORT),
+        ({}, HumanStep.CONTINUE),
+        ({"override_action": "pause"}, HumanStep.PAUSE),
+        ({"override_action": "whatever"}, HumanStep.ABORT),
         ({"allow_override": False}, OverrideRefusal.NOT_ALLOWED),
         ({"given": {"is_authenticated": False}}, OverrideRefusal.NOT_AUTHENTICATED),
         ({"given": {"roles": frozenset({"operator"})}}, OverrideRefusal.OTHER_ROLE),

@@ -190,7 +190,7 @@ def test_many_sets_of_rules_do_not_accumulate():
 
 
 def test_an_engine_whose_module_is_missing_answers_uncertain(monkeypatch):
-    entry = catalogue.Entry("no_such_package.engine", "Engine", risk_when_undecided=Risk.HIGH)
+    entry = catalogue.EngineEntry("no_such_package.engine", "Engine", risk_when_undecided=Risk.HIGH)
     monkeypatch.setitem(catalogue.CATALOGUE, "math", entry)
 
     finding = catalogue.build_engine("math", EngineRules()).verify(Action("calculate", query="2+2"))

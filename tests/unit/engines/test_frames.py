@@ -54,9 +54,9 @@ def test_evidence_crosses_without_losing_a_digit(value):
         checks_passed=("a", "b"),
     )
 
-    received = frames.decode_reply(frames.encode(frames.Answer(frames.exact_finding(finding)))[4:])
+    received = frames.decode_reply(frames.encode(frames.AnswerFrame(frames.exact_finding(finding)))[4:])
 
-    assert isinstance(received, frames.Answer)
+    assert isinstance(received, frames.AnswerFrame)
     assert _typed(received.finding.evidence["value"]) == _typed(value)
     assert received.finding.corrected is not None
     assert _typed(received.finding.corrected.parameters["value"]) == _typed(value)

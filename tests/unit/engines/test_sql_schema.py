@@ -9,7 +9,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk
 from qwed.engines.sql import SqlEngine
-from qwed.engines.sql.schema import Family, UnreadableSchema, family_of, read_schema
+from qwed.engines.sql.schema import TypeFamily, UnreadableSchema, family_of, read_schema
 
 ENGINE = SqlEngine()
 DDL = """
@@ -42,14 +42,14 @@ def test_ddl_is_read_for_its_columns_and_their_families() -> None:
 
     assert set(tables) == {"employees", "projects", "main.projects", "busy"}
     assert tables["employees"].columns == {
-        "id": Family.NUMBER,
-        "name": Family.TEXT,
-        "manager_id": Family.NUMBER,
-        "hired": Family.TIME,
-        "salary": Family.NUMBER,
-        "key": Family.TEXT,
-        "order": Family.NUMBER,
-        "full name": Family.TEXT,
+        "id": TypeFamily.NUMBER,
+        "name": TypeFamily.TEXT,
+        "manager_id": TypeFamily.NUMBER,
+        "hired": TypeFamily.TIME,
+        "salary": TypeFamily.NUMBER,
+        "key": TypeFamily.TEXT,
+        "order": TypeFamily.NUMBER,
+        "full name": TypeFamily.TEXT,
     }
     assert set(tables["projects"].columns) == {"id", "title", "owner_id"}
     assert tables["busy"].is_open
@@ -58,19 +58,19 @@ def test_ddl_is_read_for_its_columns_and_their_families() -> None:
 @pytest.mark.parametrize(
     ("given", "family"),
     [
-        ("int8", Family.NUMBER),
-        ("unsigned big int", Family.NUMBER),
-        ("DOUBLE PRECISION", Family.NUMBER),
-        ("character varying(20)", Family.TEXT),
-        ("VARCHAR2(20 CHAR)", Family.TEXT),
-        ("timestamp with time zone", Family.TIME),
-        ("bool", Family.BOOLEAN),
-        ("jsonb", Family.OTHER),
-        ("int[]", Family.OTHER),
-        ("", Family.OTHER),
+        ("int8", TypeFamily.NUMBER),
+        ("unsigned big int", TypeFamily.NUMBER),
+        ("DOUBLE PRECISION", TypeFamily.NUMBER),
+        ("character varying(20)", TypeFamily.TEXT),
+        ("VARCHAR2(20 CHAR)", TypeFamily.TEXT),
+        ("timestamp with time zone", TypeFamily.TIME),
+        ("bool", TypeFamily.BOOLEAN),
+        ("jsonb", TypeFamily.OTHER),
+        ("int[]", TypeFamily.OTHER),
+        ("", TypeFamily.OTHER),
     ],
 )
-def test_a_type_belongs_to_a_family(given: str, family: Family) -> None:
+def test_a_type_belongs_to_a_family(given: str, family: TypeFamily) -> None:
     assert family_of(given) is family
 
 

@@ -5,7 +5,7 @@ import pytest
 from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk
-from qwed.engines.sql import Kind, SqlEngine, inspect_sql
+from qwed.engines.sql import SqlEngine, StatementKind, inspect_sql
 
 ENGINE = SqlEngine()
 
@@ -184,7 +184,7 @@ def test_what_a_block_would_do_to_the_server_is_forbidden() -> None:
 def test_statements_inside_statements_count(query: str) -> None:
     verdict = inspect_sql(query)
 
-    assert Kind.DELETE in verdict.kinds
+    assert StatementKind.DELETE in verdict.kinds
     assert verdict.risk is Risk.CRITICAL
     assert not verdict.is_read
 

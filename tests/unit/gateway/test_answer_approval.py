@@ -315,10 +315,10 @@ def test_an_edit_that_the_engine_corrects_grants_the_corrected_action(gateway: G
     assert used.body["decision"] == "APPROVED"
 
 
-def test_a_grant_is_void_under_another_policy(gateway: Gateway) -> None:
+def test_a_grant_is_void_where_another_policy_asks_for_more(gateway: Gateway) -> None:
     agent_id, approval_id = pending(gateway)
     run(approve(gateway.services, PERSON, approval_id, None))
-    changed = with_rules(gateway, ttl_seconds=60)
+    changed = with_rules(gateway, approvers=2)
 
     assert refused(redeem(changed, agent_caller(agent_id), approval_id, {"action": READ})) == (
         "QWED-APPROVAL-004"

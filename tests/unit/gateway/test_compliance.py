@@ -91,6 +91,7 @@ def test_costs_outcomes_and_budget_refusals_are_counted(world):
         "reported": 2,
         "missing": 1,
         "reported_by_the_agent_itself": 1,
+        "permit_findings": {},
         "by_outcome": {"success": 1, "partial": 0, "failure": 1, "unknown": 0},
     }
 

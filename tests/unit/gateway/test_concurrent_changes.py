@@ -17,7 +17,7 @@ from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.findings import Finding
 from qwed.domain.policy import DEFAULT_POLICY, PrincipalCeilings
 from qwed.engines.fair_queue import Client
-from qwed.gateway.agents.authenticate import Presented, authenticate
+from qwed.gateway.agents.authenticate import PresentedCredentials, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals.answer_approval import approve, redeem
 from qwed.gateway.decide.doors import verify_action
@@ -98,8 +98,8 @@ def test_a_ceiling_of_agents_holds_however_they_are_registered() -> None:
 def test_a_key_that_came_beside_the_agents_token_may_not_approve(gateway: Gateway) -> None:
     agent = gateway.register_agent(name="a", type="supervised", principal_id="p")
     made = gateway.create_key(principal_id="p", scopes=["verify", "approve", "read"])
-    both = run(authenticate(gateway.services, Presented((made["api_key"], agent["agent_token"]))))
-    key = run(authenticate(gateway.services, Presented((made["api_key"],))))
+    both = run(authenticate(gateway.services, PresentedCredentials((made["api_key"], agent["agent_token"]))))
+    key = run(authenticate(gateway.services, PresentedCredentials((made["api_key"],))))
     assert both is not None and key is not None
     request = read_verify({"action": EMAIL, "context": context()})
     answer = run(verify_action(gateway.services, both, AgentId(agent["agent_id"]), request))

@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from tests.support.fakes import DAY, FakeClock
+from tests.support.fakes import DAY, SECOND, FakeClock
 from tests.support.world import OPERATOR_KEY, SIGNER, World, calculate, code_of
 
 from qwed.domain.findings import Failure, Finding, Status
@@ -364,26 +364,52 @@ def test_what_people_note_never_counts(home):
 # --- budget abuse ----------------------------------------------------------------------------------------
 
 
-def test_the_third_request_after_exhaustion_costs_a_level_once_a_day(home):
+def refuse_again(home, agent, times):
+    """Each request arrives after the one before was answered."""
+    answers = []
+    for _ in range(times):
+        home.clock.advance(1)
+        answers += home.allow(agent)
+    assert all(answer["decision"] == "BUDGET_EXCEEDED" for answer in answers)
+    return answers
+
+
+def test_the_third_request_after_the_agent_was_told_costs_a_level_once_a_day(home):
     agent = home.register(3, budget={"max_requests_per_day": 2})
     home.allow(agent, 2)
-    refused = home.allow(agent, 2)
+    _, *refused = refuse_again(home, agent, 3)
     assert home.level(agent) == 3
     home.restart()
-    refused += home.allow(agent)
+    home.clock.advance(SECOND)
+    refused += refuse_again(home, agent, 1)
 
     assert home.level(agent) == 2
     (change,) = home.changes(agent)
     assert change["cause"] == "budget_abuse"
     assert change["activities"] == [answer["activity_id"] for answer in refused]
     home.restart()
-    home.allow(agent, 5)
+    refuse_again(home, agent, 5)
     assert home.level(agent) == 2
     home.clock.advance(DAY)
-    home.allow(agent, 4)
+    home.allow(agent, 2)
+    refuse_again(home, agent, 3)
     assert home.level(agent) == 2
-    home.allow(agent)
+    refuse_again(home, agent, 1)
     assert home.level(agent) == 1
+
+
+def test_being_told_of_one_limit_is_not_being_told_of_another(home):
+    agent = home.register(3, budget={"max_requests_per_day": 2, "max_daily_cost_usd": 0.5})
+    home.clock.advance(1)
+    for _ in range(2):
+        home.clock.advance(1)
+        answer = home.act(agent, usage={"cost_usd": 0.6})
+        assert answer["error"]["details"]["scope"] == "daily_cost"
+    home.allow(agent, 2)
+    refuse_again(home, agent, 2)
+    assert home.level(agent) == 3
+    refuse_again(home, agent, 1)
+    assert home.level(agent) == 2
 
 
 def test_too_large_a_request_is_no_abuse(home):
@@ -526,8 +552,18 @@ def test_many_denials_at_the_same_time_are_charged_once_per_window(home):
     assert [c["cause"] for c in home.changes(agent)] == ["repeated_denials"]
 
 
+def test_a_burst_that_passes_a_limit_is_no_abuse(home):
+    """Nobody was told before it was sent."""
+    agent = home.register(3, budget={"max_requests_per_day": 1})
+    _together(home, [_request(agent, calculate(f"{n}"), f"r{n}") for n in range(20)])
+    home.restart()
+    assert home.level(agent) == 3
+
+
 def test_many_refusals_at_the_same_time_are_one_abuse(home):
     agent = home.register(3, budget={"max_requests_per_day": 1})
+    home.allow(agent, 2)
+    home.clock.advance(SECOND + 1)
     _together(home, [_request(agent, calculate(f"{n}"), f"r{n}") for n in range(20)])
     home.restart()
 
@@ -603,7 +639,8 @@ def test_a_grant_that_the_budget_refuses_is_a_refused_request(home):
     home.world.call(
         "POST", f"/approvals/{approval}/approve", key=home.world.principal_key(scopes=["approve"])
     )
-    for _ in range(3):
+    for _ in range(4):
+        home.clock.advance(1)
         redeemed = home.world.call(
             "POST", f"/approvals/{approval}/redeem", key=agent["agent_token"], json={"action": action}
         ).json()
@@ -613,15 +650,27 @@ def test_a_grant_that_the_budget_refuses_is_a_refused_request(home):
     assert [c["cause"] for c in home.changes(agent)] == ["budget_abuse"]
 
 
-def test_a_request_that_was_at_work_while_trust_was_lost_does_not_profit(home):
-    agent = home.register(3)
+@pytest.mark.parametrize(
+    ("meanwhile", "level", "risk", "decision", "code"),
+    [
+        (WIPE, 3, Risk.LOW, "APPROVED", None),
+        (WIPE, 3, Risk.HIGH, "DENIED", "QWED-AGENT-TRUST-001"),
+        (None, 3, Risk.LOW, "DENIED", "QWED-AGENT-003"),
+    ],
+)
+def test_a_request_that_was_at_work_is_judged_at_what_is_left_of_trust(
+    home, meanwhile, level, risk, decision, code
+):
+    """Suspension is named only where it is one."""
+    agent = home.register(level)
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def prove(engine, action, client):
-        if action.query == "slow":
-            started.set()
-            await ended.wait()
-        return told(engine, action)
+        if action.query != "slow":
+            return told(engine, action)
+        started.set()
+        await ended.wait()
+        return Finding(Status.VERIFIED, risk, engine)
 
     async def send():
         home.world.prover.prove = prove
@@ -630,18 +679,16 @@ def test_a_request_that_was_at_work_while_trust_was_lost_does_not_profit(home):
             work = client.request(**_request(agent, calculate("slow"), "slow"), headers=headers)
             slow = asyncio.create_task(work)
             await started.wait()
-            await client.request(**_request(agent, WIPE, "quick"), headers=headers)
+            if meanwhile is None:
+                path = f"/agents/{agent['agent_id']}/suspend"
+                suspended = await client.request("POST", path, json={"reason": "no"}, headers=headers)
+                assert suspended.status_code == 200, suspended.text
+            else:
+                await client.request(**_request(agent, meanwhile, "quick"), headers=headers)
             ended.set()
             return (await slow).json()
 
     answer = home.world.run(send())
 
-    assert (answer["decision"], code_of(answer)) == ("DENIED", "QWED-AGENT-003")
-    assert "trust was lowered" in answer["error"]["message"]
-    # What became of it is no denial of the agent's.
-    assert home.world.call("GET", f"/agents/{agent['agent_id']}/trust").json()["conduct"]["window"] == {
-        "actions": 1,
-        "size": 50,
-        "denials": 1,
-        "max_denials": 5,
-    }
+    assert answer["decision"] == decision
+    assert (code_of(answer) if code else None) == code

@@ -1,12 +1,15 @@
 """Execution context tokens at the gateway: what comes in, what goes out, and how it hangs together."""
 
+import contextlib
 import itertools
 import json
+import sqlite3
 
 import pytest
 from tests.support.world import OPERATOR_KEY, SIGNER, World
 
 from qwed.domain.findings import Status
+from qwed.domain.nodes import jti_of
 from qwed.domain.risk import Risk
 from qwed.ect import KeyRing, Level, TokenMemory, TrustedKeys, Verifier, generate, issue, parse
 from qwed.ect.signatures import keys_of
@@ -402,3 +405,50 @@ def test_another_principal_sees_no_token_of_mine(world, pen):
 
     assert [answer.status_code for answer in answers] == [404, 404]
     assert world.call("GET", f"/ect/{node}", key=OPERATOR_KEY).status_code == 200
+
+
+# --- a row that somebody edited --------------------------------------------------------------------
+
+
+EDITS = {
+    "the decision": "decision = 'APPROVED'",
+    "the payload": "payload = CAST(replace(CAST(payload AS TEXT), 'DENIED', 'APPROVED') AS BLOB)",
+    "the time": "at_ms = at_ms + 1000",
+    "the agent": "agent_id = 'agent_else'",
+}
+
+
+def deny(world):
+    world.prover.says(Status.FAILED)
+    denied = world.verify(world.register(), {"type": "calculate", "query": "1=2"}, 1, "c")
+    assert denied["decision"] == "DENIED"
+    return denied["activity_id"]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_no_token_is_signed_for_a_row_that_somebody_edited(tmp_path, edit):
+    world = World(database=tmp_path / "qwed.db")
+    try:
+        node = jti_of(deny(world))
+        assert claims(world.call("GET", f"/ect/{node}").json()["token"])["jti"] == node
+        with contextlib.closing(sqlite3.connect(tmp_path / "qwed.db", isolation_level=None)) as intruder:
+            intruder.execute(f"UPDATE activities SET {EDITS[edit]} WHERE decision = 'DENIED'")
+        answer = world.call("GET", f"/ect/{node}")
+        assert answer.status_code == 503, answer.text
+        assert "token" not in answer.json()
+    finally:
+        world.close()
+
+
+def test_a_row_whose_salt_somebody_took_away_has_no_token_either(tmp_path):
+    world = World(database=tmp_path / "qwed.db")
+    try:
+        node = jti_of(deny(world))
+        with contextlib.closing(sqlite3.connect(tmp_path / "qwed.db", isolation_level=None)) as intruder:
+            intruder.execute(
+                "UPDATE activities SET salt = NULL, decision = 'APPROVED' WHERE decision = 'DENIED'"
+            )
+        answer = world.call("GET", f"/ect/{node}").json()
+        assert (answer["token"], answer["erased"]) == (None, True)
+    finally:
+        world.close()

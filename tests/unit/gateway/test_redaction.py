@@ -13,7 +13,7 @@ from tests.support.world import World, calculate, code_of
 from qwed.domain.findings import Status
 from qwed.domain.policy import Policy, Retention
 from qwed.domain.risk import Risk
-from qwed.ledger.audit import Kind, Tampering
+from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.chain import BrokenChain
 from qwed.ledger.export import Exported, verify
 from qwed.stores import open_sqlite
@@ -433,7 +433,7 @@ def test_what_is_left_of_a_redacted_entry_cannot_be_changed_unnoticed(path, chan
 
     found = verify_ledger(path, RING.known())
     assert isinstance(found, Tampering)
-    assert found.kind is Kind.EDITED
+    assert found.kind is AuditKind.EDITED
     assert entry in found.says
 
 

@@ -14,8 +14,8 @@ from qwed.gateway.kernel.events import Subscription
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.waiting import run
-from qwed.ledger.audit import Kind
-from qwed.ledger.states import Difference
+from qwed.ledger.audit import AuditKind
+from qwed.ledger.states import StateDifference
 from qwed.stores.bodies import encode
 from qwed.stores.checking import check_at_start
 from qwed.stores.state_columns import key_columns
@@ -122,7 +122,7 @@ class SlowStore:
         self.let_go.wait()
         if self._error is not None:
             raise self._error
-        return [Difference(Kind.EDITED, "agents", "a", 1, "agents a was edited")]
+        return [StateDifference(AuditKind.EDITED, "agents", "a", 1, "agents a was edited")]
 
 
 def test_what_takes_longer_goes_on_in_the_background_and_is_said_to():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from qwed.guards.workspace import (
-    Change,
+    FileChange,
     RollbackIncomplete,
     SnapshotDamaged,
     UnknownSnapshot,
@@ -140,7 +140,7 @@ def test_rollback_restores_everything_that_a_tree_can_hold(guard, workspace):
     assert picture(workspace) == before
     assert guard.diff(snapshot) == ()
     assert result.lost == ()
-    assert Change("type", "src") in result.undone
+    assert FileChange("type", "src") in result.undone
 
 
 def test_taking_a_snapshot_and_comparing_change_nothing(guard, workspace):
@@ -166,12 +166,12 @@ def test_diff_says_what_happened_to_each_path(guard, workspace):
     (workspace / "link").mkdir()
 
     assert guard.diff(snapshot) == (
-        Change("removed", "empty"),
-        Change("added", "fresh"),
-        Change("type", "link"),
-        Change("added", "new"),
-        Change("mode", "secret"),
-        Change("modified", "src/main.py"),
+        FileChange("removed", "empty"),
+        FileChange("added", "fresh"),
+        FileChange("type", "link"),
+        FileChange("added", "new"),
+        FileChange("mode", "secret"),
+        FileChange("modified", "src/main.py"),
     )
 
 
@@ -490,7 +490,7 @@ def test_a_change_that_keeps_size_and_times_is_found(guard, workspace):
     path.write_text("bbbb")
     os.utime(path, ns=times)
 
-    assert guard.diff(snapshot) == (Change("modified", "a"),)
+    assert guard.diff(snapshot) == (FileChange("modified", "a"),)
 
 
 def test_a_change_in_the_tick_of_the_snapshot_is_found(guard, workspace):
@@ -500,7 +500,7 @@ def test_a_change_in_the_tick_of_the_snapshot_is_found(guard, workspace):
         snapshot = guard.snapshot()
         path.write_text(f"{round_number:04}b")
 
-        assert guard.diff(snapshot) == (Change("modified", "a"),)
+        assert guard.diff(snapshot) == (FileChange("modified", "a"),)
 
 
 def test_a_link_put_in_the_place_of_a_directory_leads_nowhere(guard, workspace, tmp_path):
@@ -515,7 +515,7 @@ def test_a_link_put_in_the_place_of_a_directory_leads_nowhere(guard, workspace, 
     shutil.rmtree(workspace / "dir")
     (workspace / "dir").symlink_to(outside)
 
-    assert guard.diff(snapshot) == (Change("type", "dir"), Change("removed", "dir/file"))
+    assert guard.diff(snapshot) == (FileChange("type", "dir"), FileChange("removed", "dir/file"))
     guard.rollback(snapshot)
 
     assert picture(workspace) == before
@@ -584,11 +584,11 @@ def test_what_has_no_content_stays_as_it_is_and_its_loss_is_reported(guard, work
     (workspace / "pipe").unlink()
     (workspace / "new").write_text("n")
 
-    assert guard.diff(snapshot) == (Change("added", "new"), Change("removed", "pipe"))
+    assert guard.diff(snapshot) == (FileChange("added", "new"), FileChange("removed", "pipe"))
     result = guard.rollback(snapshot)
 
     assert result.lost == ("pipe",)
-    assert result.undone == (Change("added", "new"),)
+    assert result.undone == (FileChange("added", "new"),)
     assert names(workspace) == []
 
 

@@ -14,7 +14,7 @@ from tests.support.calls import counted_calls
 from qwed.guards.workspace.beneath import Beneath
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
 from qwed.guards.workspace.ignoring import IgnoreRules, is_ignored
-from qwed.guards.workspace.scanning import Scanner, Scope
+from qwed.guards.workspace.scanning import Scanner, SnapshotScope
 from qwed.guards.workspace.tracked import TrackedPaths
 
 GIT_ENVIRONMENT = {
@@ -111,7 +111,11 @@ def files_seen(root):
     with Beneath(os.fsencode(root)) as beneath:
         tracked = TrackedPaths(os.fsencode(root))
         scanner = Scanner(
-            os.fsencode(root), Scope(), PresentIgnoreFiles(os.fsencode(root), beneath), tracked, outside=()
+            os.fsencode(root),
+            SnapshotScope(),
+            PresentIgnoreFiles(os.fsencode(root), beneath),
+            tracked,
+            outside=(),
         )
         scan = scanner.scan(on_repository=tracked.add_repository)
     return {path for path in scan.entries if path and not (root / os.fsdecode(path)).is_dir()}

@@ -2,7 +2,7 @@
 
 from qwed.http.counts import CountsFolder
 from qwed.http.metrics import Metrics
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 
 
 def lines_of(metrics):
@@ -40,7 +40,7 @@ def test_a_bucket_counts_everything_that_was_at_most_as_slow():
 
 
 def test_what_the_gate_refused_is_shown():
-    metrics, gate = Metrics("1.0", "sha256:00"), Gate()
+    metrics, gate = Metrics("1.0", "sha256:00"), RequestGate()
     metrics.watch(gate)
     gate.refused = 7
 

@@ -13,8 +13,8 @@ from uvicorn.server import ServerState
 from qwed.domain.bounds import Bounds
 from qwed.http import protocol
 from qwed.http.connections import Connections
-from qwed.http.protocol import WHOLE, protocol_with
-from qwed.http.shedding import Gate
+from qwed.http.protocol import CYCLE, WHOLE, protocol_with, write_answer
+from qwed.http.shedding import RequestGate
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
@@ -29,6 +29,7 @@ class App:
         self.may_answer.set()
         self.reads_body = True
         self.size = 0
+        self.writes_at_once = False
 
     async def __call__(self, scope, receive, send):
         self.seen.append(scope)
@@ -41,6 +42,9 @@ class App:
             more = message["more_body"]
         await self.may_answer.wait()
         answer = b"%d:%s" % (len(self.seen), body) + b"." * self.size
+        if self.writes_at_once:
+            await write_answer(scope[CYCLE], 200, b"content-length: %d\r\n" % len(answer), answer)
+            return
         headers = [(b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
@@ -116,6 +120,47 @@ def run(scenario, **options):
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(whole())
+
+
+# --- answers that are written at once -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(POST, id="one"),
+        pytest.param(POST + POST + GET, id="pipelined"),
+        pytest.param(POST.replace(b"Host: x", b"Host: x\r\nConnection: close"), id="the last one"),
+        pytest.param(POST.replace(b"Host: x", b"Host: x\r\nExpect: 100-continue"), id="expecting"),
+        pytest.param(POST.replace(b"HTTP/1.1", b"HTTP/1.0"), id="an older client"),
+    ],
+)
+def test_an_answer_that_is_written_at_once_has_the_bytes_of_one_that_is_sent_in_parts(asked):
+    def bytes_when(writes_at_once):
+        async def scenario(world):
+            world.app.writes_at_once = writes_at_once
+            world.state.default_headers = [(b"date", b"today")]
+            return await world.ask(asked)
+
+        return run(scenario)
+
+    assert bytes_when(True) == bytes_when(False)
+    assert b"date: today\r\n" in bytes_when(True)
+
+
+def test_an_answer_that_is_written_at_once_to_a_peer_that_has_left_is_thrown_away():
+    async def scenario(world):
+        world.app.writes_at_once = True
+        world.app.may_answer.clear()
+        _, writer = await world.connect(POST)
+        await world.until(lambda: world.app.seen)
+        writer.transport.abort()
+        await world.until(lambda: world.app.seen[0][CYCLE].disconnected)
+        world.app.may_answer.set()
+        await asyncio.sleep(0.02)
+        return world.app.seen[0][CYCLE].response_started
+
+    assert run(scenario) is False
 
 
 # --- what is read --------------------------------------------------------------------------------
@@ -399,7 +444,7 @@ def test_what_is_shed_keeps_its_connection():
         writer.write(POST)
         return first, await world.read(reader)
 
-    first, second = run(scenario, gate=Gate(0))
+    first, second = run(scenario, gate=RequestGate(0))
 
     assert first.startswith(b"HTTP/1.1 503") and second.startswith(b"HTTP/1.1 503")
 

@@ -13,7 +13,7 @@ from qwed.domain import json_text
 from qwed.domain.policy import Limits
 from qwed.gateway.kernel.answers import RequestError
 from qwed.http import reading
-from qwed.http.shedding import Gate
+from qwed.http.shedding import RequestGate
 
 SUM = {"type": "calculate", "query": "2+2"}
 CONTEXT = {"conversation_id": "c", "step_number": 1}
@@ -204,7 +204,7 @@ def test_a_body_that_is_too_large_is_refused_as_soon_as_it_is(limits):
 
 
 def test_who_is_still_sending_is_not_at_work(limits):
-    gate = Gate(1)
+    gate = RequestGate(1)
     reader, sender = reading.BodyReader(limits, gate), Sender(b"{")
 
     async def send():

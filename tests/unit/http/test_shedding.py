@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwed.http.shedding import REFUSAL, Gate, is_whole_post
+from qwed.http.shedding import REFUSAL, RequestGate, is_whole_post
 
 BODY = b'{"action":{"type":"calculate"}}'
 HEAD = b"POST /agents/a/verify HTTP/1.1\r\nHost: x\r\n"
@@ -39,7 +39,7 @@ def test_a_refusal_is_a_whole_answer_that_says_when_to_retry():
 
 
 def test_the_gate_counts_who_is_inside():
-    gate = Gate(2)
+    gate = RequestGate(2)
     with gate:
         assert not gate.is_full
         with gate:
@@ -48,7 +48,7 @@ def test_the_gate_counts_who_is_inside():
 
 
 def test_who_only_waits_is_not_inside():
-    gate = Gate(1)
+    gate = RequestGate(1)
     with gate:
         with gate.left():
             assert not gate.is_full

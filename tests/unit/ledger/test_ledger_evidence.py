@@ -19,7 +19,7 @@ from qwed.ect import (
 from qwed.ect.jwk import InvalidKey
 from qwed.ect.signatures import keys_of
 from qwed.ledger import export
-from qwed.ledger.audit import Kind, Tampering
+from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.chain import BrokenChain, Head, verify
 from qwed.ledger.checkpoints import (
     Cosigned,
@@ -252,7 +252,7 @@ def test_an_export_cut_back_to_an_old_checkpoint_is_found_by_who_remembers_a_lat
 
     assert isinstance(export.verify(old, KEYS), Exported)
     answer = export.verify(old, KEYS, known=[later])
-    assert (answer.kind, answer.seq) == (Kind.TRUNCATED, 6)
+    assert (answer.kind, answer.seq) == (AuditKind.TRUNCATED, 6)
 
 
 def edit(line, **changes):
@@ -270,17 +270,17 @@ def test_every_edit_of_an_exported_line_is_named(field, seq):
     answer = export.verify(lines, KEYS)
 
     assert isinstance(answer, Tampering)
-    assert (answer.kind, answer.seq) == (Kind.EDITED, seq)
+    assert (answer.kind, answer.seq) == (AuditKind.EDITED, seq)
 
 
 @pytest.mark.parametrize(
     ("change", "kind", "seq"),
     [
-        (lambda lines: lines.pop(2), Kind.REMOVED, 2),
-        (lambda lines: lines.insert(2, lines[4]), Kind.INSERTED, 2),
-        (lambda lines: lines.insert(2, lines.pop(3)), Kind.REORDERED, 2),
-        (lambda lines: lines.pop(5), Kind.TRUNCATED, 5),
-        (lambda lines: lines.insert(3, lines.pop()), Kind.TRUNCATED, 3),
+        (lambda lines: lines.pop(2), AuditKind.REMOVED, 2),
+        (lambda lines: lines.insert(2, lines[4]), AuditKind.INSERTED, 2),
+        (lambda lines: lines.insert(2, lines.pop(3)), AuditKind.REORDERED, 2),
+        (lambda lines: lines.pop(5), AuditKind.TRUNCATED, 5),
+        (lambda lines: lines.insert(3, lines.pop()), AuditKind.TRUNCATED, 3),
     ],
 )
 def test_removing_inserting_and_reordering_lines_is_named(change, kind, seq):
@@ -301,7 +301,7 @@ def test_a_checkpoint_moved_behind_more_entries_than_it_signed_is_named():
     lines = [*lines[:6], lines[7], old[-1]]
     answer = export.verify(lines, KEYS)
 
-    assert (answer.kind, answer.seq) == (Kind.INSERTED, 6)
+    assert (answer.kind, answer.seq) == (AuditKind.INSERTED, 6)
 
 
 def test_a_rewritten_export_with_an_old_checkpoint_is_named_by_its_stretch():
@@ -310,7 +310,7 @@ def test_a_rewritten_export_with_an_old_checkpoint_is_named_by_its_stretch():
     lines = [*exported(forged)[:-1], genuine[-1]]
     answer = export.verify(lines, KEYS)
 
-    assert (answer.kind, answer.seq, answer.last) == (Kind.REWRITTEN, 1, 5)
+    assert (answer.kind, answer.seq, answer.last) == (AuditKind.REWRITTEN, 1, 5)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_the_first_problem_is_named_even_when_a_later_line_is_nonsense():
     lines[3] = b"nonsense\n"
     answer = export.verify(lines, KEYS)
 
-    assert (answer.kind, answer.seq) == (Kind.REMOVED, 2)
+    assert (answer.kind, answer.seq) == (AuditKind.REMOVED, 2)
 
 
 @pytest.mark.parametrize("keys", [{}, {"keys": []}, {"keys": [{"kty": "oct", "k": "AA"}]}])

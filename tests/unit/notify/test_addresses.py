@@ -8,7 +8,7 @@ from tests.support.receivers import Receiver, certificate
 
 from qwed.domain.policy import NotificationRules
 from qwed.engines.tools import EmailRules
-from qwed.notify.addresses import Doorkeeper, Refused, Target
+from qwed.notify.addresses import Doorkeeper, NoticeTarget, RefusedAddress
 from qwed.notify.channels import HttpPost
 
 
@@ -23,17 +23,17 @@ def leading_to(*addresses: str):
     return resolve
 
 
-def target(url: str, *addresses: str, **rules) -> Target | str:
+def target(url: str, *addresses: str, **rules) -> NoticeTarget | str:
     try:
         return asyncio.run(doorkeeper(**rules).target(url, leading_to(*addresses)))
-    except Refused as refused:
+    except RefusedAddress as refused:
         return str(refused)
 
 
 def test_a_public_address_is_called_under_its_name():
     found = target("https://hooks.example.org/a/b?c=d", "93.184.216.34")
 
-    assert found == Target("https", "hooks.example.org", 443, "93.184.216.34", "/a/b?c=d")
+    assert found == NoticeTarget("https", "hooks.example.org", 443, "93.184.216.34", "/a/b?c=d")
 
 
 @pytest.mark.parametrize(

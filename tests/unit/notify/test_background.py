@@ -10,9 +10,9 @@ from tests.support.receivers import wait_for
 from tests.support.records import a_delivery, a_webhook
 from tests.support.world import World
 
-from qwed.domain.deliveries import DeliveryState, Failure
+from qwed.domain.deliveries import DeliveryFailure, DeliveryState
 from qwed.domain.policy import NotificationRules, Policy
-from qwed.domain.refusal_counts import Refused
+from qwed.domain.refusal_counts import CountedRefusal
 from qwed.domain.webhooks import Channel
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.ports import StoreUnavailable
@@ -150,7 +150,7 @@ def test_what_is_never_taken_is_given_up_in_the_end(world):
     services = msgspec.structs.replace(world.services, policy=impatient)
 
     async def refuse(hook, delivery):
-        return Failure("it answered 500")
+        return DeliveryFailure("it answered 500")
 
     def is_over():
         world.clock.advance(60_000)
@@ -165,7 +165,7 @@ def test_what_is_never_taken_is_given_up_in_the_end(world):
 
 def test_refusals_that_were_only_counted_are_stated_without_being_asked(world):
     agent = world.register()
-    refused = Refused(agent["agent_id"], "acme", "QWED-AGENT-CTX-001", world.clock.now)
+    refused = CountedRefusal(agent["agent_id"], "acme", "QWED-AGENT-CTX-001", world.clock.now)
     for _ in range(world.services.policy.limits.refusals_per_hour + 2):
         run(world.services.store.count_refusal(refused))
     world.clock.advance(2 * MINUTE)

@@ -42,6 +42,18 @@ BODIES = {
         "change": {"reason": HOSTILE},
     },
     "outcome": {"outcome": {"activity_id": "act_1", "action_type": HOSTILE}},
+    "policy": {
+        "change": {
+            "version": 7,
+            "kind": "stop",
+            "by": HOSTILE,
+            "reason": HOSTILE,
+            "policy_version": "sha256:00",
+            "stops": [{"scope": "tool", "name": HOSTILE}, {"scope": "all", "name": None}],
+            "rolled_back_to": None,
+            "approved_by": HOSTILE,
+        }
+    },
     "test": {"message": "hello"},
 }
 
@@ -59,6 +71,28 @@ def test_every_event_has_words_in_which_nothing_of_an_agents_is_more_than_text(e
 def test_an_event_of_which_much_was_left_out_has_words_too(event):
     assert worded(event, body()).title
     assert worded(event, body(approval={"left_out": ["action"]})).title
+
+
+@pytest.mark.parametrize(
+    ("change", "title", "facts"),
+    [
+        (
+            {"kind": "stop", "stops": [{"scope": "tool", "name": "refund"}, {"scope": "all", "name": None}]},
+            "Stopped by key:k",
+            {"Stopped now": "tool refund; everything"},
+        ),
+        ({"kind": "resume", "stops": []}, "Resumed by key:k", {}),
+        ({"kind": "apply", "approved_by": "person:b"}, "Policy applied by key:k", {"Agreed by": "person:b"}),
+        ({"kind": "rollback", "rolled_back_to": 3}, "Policy rolled back by key:k", {"Back to": "3"}),
+    ],
+)
+def test_a_change_of_the_policy_says_what_changed_who_did_it_and_why(change, title, facts):
+    told = {"version": 4, "by": "key:k", "reason": "a leak", "policy_version": "sha256:00", **change}
+    text = worded(Event.POLICY_CHANGED, body(change=told))
+
+    assert text.title == title
+    expected = {"Change": "4", "Why": "a leak", "Policy": "sha256:00", **facts}
+    assert dict(text.facts) == {"Agent": "agent_1", **expected, "Event": "evt_1"}
 
 
 def test_mail_has_no_header_but_ours():

@@ -14,23 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qwed_sdk import ToolAs
-from qwed_sdk.tool_map import NotApplicable, NotShowable, plain, tool_call
+from qwed_sdk.tool_map import NotApplicable, NotShowable, action_of_call, plain
 
 
 def test_a_tool_goes_by_its_own_name_with_its_arguments_as_parameters() -> None:
-    call = tool_call("lookup", {"code": "DE", "query": "x", "n": 1}, {})
+    call = action_of_call("lookup", {"code": "DE", "query": "x", "n": 1}, {})
 
     assert call.action == {"type": "lookup", "parameters": {"code": "DE", "query": "x", "n": 1}}
 
 
 def test_a_mapped_tool_fills_the_fields_of_its_own_names() -> None:
-    call = tool_call("sums", {"query": "1+1", "digits": 2}, {"sums": "calculate"})
+    call = action_of_call("sums", {"query": "1+1", "digits": 2}, {"sums": "calculate"})
 
     assert call.action == {"type": "calculate", "query": "1+1", "parameters": {"digits": 2}}
 
 
 def test_a_tool_named_like_an_engines_action_fills_its_fields() -> None:
-    assert tool_call("execute_sql", {"query": "SELECT 1"}, {}).action == {
+    assert action_of_call("execute_sql", {"query": "SELECT 1"}, {}).action == {
         "type": "execute_sql",
         "query": "SELECT 1",
     }
@@ -38,7 +38,7 @@ def test_a_tool_named_like_an_engines_action_fills_its_fields() -> None:
 
 def test_a_map_says_which_argument_is_which_field() -> None:
     tool_map = {"db": ToolAs("execute_sql", query="statement")}
-    call = tool_call("db", {"statement": "SELECT 1", "query": "no field"}, tool_map)
+    call = action_of_call("db", {"statement": "SELECT 1", "query": "no field"}, tool_map)
 
     assert call.action == {
         "type": "execute_sql",
@@ -49,11 +49,11 @@ def test_a_map_says_which_argument_is_which_field() -> None:
 
 def test_a_field_that_should_be_there_and_is_no_text_is_refused() -> None:
     with pytest.raises(NotShowable, match="statement"):
-        tool_call("db", {"statement": 5}, {"db": ToolAs("execute_sql", query="statement")})
+        action_of_call("db", {"statement": 5}, {"db": ToolAs("execute_sql", query="statement")})
 
 
 def test_a_correction_reaches_the_argument_it_was_taken_from() -> None:
-    call = tool_call(
+    call = action_of_call(
         "db", {"statement": "SELECT 1", "n": 1}, {"db": ToolAs("execute_sql", query="statement")}
     )
     granted = {"type": "execute_sql", "query": "SELECT 1 LIMIT 5", "parameters": {"n": 2, "more": True}}
@@ -62,7 +62,7 @@ def test_a_correction_reaches_the_argument_it_was_taken_from() -> None:
 
 
 def test_what_a_correction_leaves_out_is_left_out() -> None:
-    call = tool_call("t", {"keep": 1, "drop": 2}, {})
+    call = action_of_call("t", {"keep": 1, "drop": 2}, {})
 
     assert call.arguments_for({"type": "t", "parameters": {"keep": 1}}) == {"keep": 1}
 
@@ -78,7 +78,7 @@ def test_what_a_correction_leaves_out_is_left_out() -> None:
     ids=["type", "field", "object", "nothing"],
 )
 def test_a_grant_that_the_tool_cannot_carry_out_is_refused(granted: dict[str, Any]) -> None:
-    call = tool_call("t", {"path": pathlib.PurePosixPath("a")}, {})
+    call = action_of_call("t", {"path": pathlib.PurePosixPath("a")}, {})
 
     with pytest.raises(NotApplicable):
         call.arguments_for(granted)
@@ -125,7 +125,7 @@ def test_arguments_have_a_json_form(value: Any, form: Any) -> None:
 )
 def test_what_has_no_json_form_is_refused(value: Any) -> None:
     with pytest.raises(NotShowable):
-        tool_call("t", {"value": value}, {})
+        action_of_call("t", {"value": value}, {})
 
 
 def test_arguments_without_end_are_refused() -> None:
@@ -147,7 +147,7 @@ _JSON = st.recursive(
 def test_an_action_granted_as_it_was_proposed_gives_the_arguments_back(
     arguments: dict[str, Any], mapped: bool
 ) -> None:
-    call = tool_call("t", arguments, {"t": "execute_sql"} if mapped else {})
+    call = action_of_call("t", arguments, {"t": "execute_sql"} if mapped else {})
 
     assert call.arguments_for(call.action) == arguments
 
@@ -156,7 +156,7 @@ SHELL_TOOL = {"run": ToolAs("execute_code", code="line", fixed={"language": "she
 
 
 def test_what_a_tool_has_fixed_is_a_parameter_of_every_call() -> None:
-    call = tool_call("run", {"line": "ls", "cwd": "src"}, SHELL_TOOL)
+    call = action_of_call("run", {"line": "ls", "cwd": "src"}, SHELL_TOOL)
 
     assert call.action == {
         "type": "execute_code",
@@ -168,15 +168,15 @@ def test_what_a_tool_has_fixed_is_a_parameter_of_every_call() -> None:
 
 def test_a_call_can_not_say_otherwise_than_what_is_fixed() -> None:
     with pytest.raises(NotShowable, match="language"):
-        tool_call("run", {"line": "ls", "language": "python"}, SHELL_TOOL)
+        action_of_call("run", {"line": "ls", "language": "python"}, SHELL_TOOL)
 
-    same = tool_call("run", {"line": "ls", "language": "shell"}, SHELL_TOOL)
+    same = action_of_call("run", {"line": "ls", "language": "shell"}, SHELL_TOOL)
     assert same.action["parameters"] == {"language": "shell"}
 
 
 @pytest.mark.parametrize("parameters", [{}, {"language": "python"}])
 def test_a_grant_that_changes_what_is_fixed_is_not_carried_out(parameters: dict[str, Any]) -> None:
-    call = tool_call("run", {"line": "ls"}, SHELL_TOOL)
+    call = action_of_call("run", {"line": "ls"}, SHELL_TOOL)
 
     with pytest.raises(NotApplicable, match="language"):
         call.arguments_for({"type": "execute_code", "code": "ls", "parameters": parameters})
@@ -188,4 +188,4 @@ def test_a_map_in_a_file_can_fix_parameters() -> None:
         type=dict[str, str | ToolAs],
     )
 
-    assert tool_call("run", {"line": "ls"}, read).action["parameters"] == {"language": "shell"}
+    assert action_of_call("run", {"line": "ls"}, read).action["parameters"] == {"language": "shell"}

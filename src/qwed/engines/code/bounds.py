@@ -29,7 +29,7 @@ class NotPure(Exception):
     """What stands in the proof's way."""
 
 
-class Value:
+class BoundedValue:
     """Numbers lie within ±`size`, texts are at most `length` long; `cells` and `calls` are what it may be."""
 
     __slots__ = ("calls", "cells", "kinds", "length", "size", "text")
@@ -40,7 +40,7 @@ class Value:
         size: Bound = 0,
         length: Bound = 0,
         text: str | None = None,
-        cells: frozenset["Cell"] = frozenset(),
+        cells: frozenset["ObjectCell"] = frozenset(),
         calls: frozenset[Any] = frozenset(),
     ) -> None:
         self.kinds = kinds
@@ -53,11 +53,13 @@ class Value:
     def has(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
 
-    def without(self, *kinds: str) -> "Value":
-        return Value(self.kinds - set(kinds), self.size, self.length, self.text, self.cells, self.calls)
+    def without(self, *kinds: str) -> "BoundedValue":
+        return BoundedValue(
+            self.kinds - set(kinds), self.size, self.length, self.text, self.cells, self.calls
+        )
 
 
-class Cell:
+class ObjectCell:
     """All containers or objects that one place of the program makes."""
 
     __slots__ = ("again", "fields", "kind", "length", "member", "walks")
@@ -66,14 +68,14 @@ class Cell:
         self.kind = kind
         self.length: Bound = 0
         self.member = EMPTY
-        self.fields: dict[str, Value] = {}
+        self.fields: dict[str, BoundedValue] = {}
         # An iterator does its work when it is walked over, not where it is made.
-        self.again: Callable[[], tuple[Bound, Value]] | None = None
+        self.again: Callable[[], tuple[Bound, BoundedValue]] | None = None
         # The containers that an iterator reads, one member at a time.
-        self.walks: frozenset[Cell] = frozenset()
+        self.walks: frozenset[ObjectCell] = frozenset()
 
 
-class Variable:
+class BoundedVariable:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
@@ -85,39 +87,41 @@ _FLOAT: Final = frozenset({"float"})
 _TEXT: Final = frozenset({"text"})
 _CELL: Final = frozenset({"cell"})
 _CALL: Final = frozenset({"call"})
-EMPTY: Final = Value()
-NOTHING: Final = Value(frozenset({"none"}))
-FLAG: Final = Value(_NUMBER, 1)
-ANYTHING: Final = Value(frozenset({"any"}), NOMINAL, NOMINAL)
+EMPTY: Final = BoundedValue()
+NOTHING: Final = BoundedValue(frozenset({"none"}))
+FLAG: Final = BoundedValue(_NUMBER, 1)
+ANYTHING: Final = BoundedValue(frozenset({"any"}), NOMINAL, NOMINAL)
 
 
-def number(size: Bound) -> Value:
-    return Value(_NUMBER, size)
+def number(size: Bound) -> BoundedValue:
+    return BoundedValue(_NUMBER, size)
 
 
-def real(size: Bound = INFINITE) -> Value:
-    return Value(_FLOAT, size)
+def real(size: Bound = INFINITE) -> BoundedValue:
+    return BoundedValue(_FLOAT, size)
 
 
-def string(length: Bound, known: str | None = None) -> Value:
-    return Value(_TEXT, length=length, text=known if known is not None and len(known) <= _KEPT_TEXT else None)
+def string(length: Bound, known: str | None = None) -> BoundedValue:
+    return BoundedValue(
+        _TEXT, length=length, text=known if known is not None and len(known) <= _KEPT_TEXT else None
+    )
 
 
-def held(cell: Cell) -> Value:
-    return Value(_CELL, cells=frozenset((cell,)))
+def held(cell: ObjectCell) -> BoundedValue:
+    return BoundedValue(_CELL, cells=frozenset((cell,)))
 
 
-def callables(*calls: Hashable) -> Value:
-    return Value(_CALL, calls=frozenset(calls))
+def callables(*calls: Hashable) -> BoundedValue:
+    return BoundedValue(_CALL, calls=frozenset(calls))
 
 
-def join(first: Value, second: Value) -> Value:
+def join(first: BoundedValue, second: BoundedValue) -> BoundedValue:
     if first is second or not second.kinds:
         return first
     if not first.kinds:
         return second
     known = first.text if first.text == second.text or "text" not in second.kinds else None
-    return Value(
+    return BoundedValue(
         first.kinds | second.kinds,
         max(first.size, second.size),
         max(first.length, second.length),
@@ -127,14 +131,14 @@ def join(first: Value, second: Value) -> Value:
     )
 
 
-def join_all(values: Iterable[Value]) -> Value:
+def join_all(values: Iterable[BoundedValue]) -> BoundedValue:
     made = EMPTY
     for value in values:
         made = join(made, value)
     return made
 
 
-def covers(first: Value, second: Value) -> bool:
+def covers(first: BoundedValue, second: BoundedValue) -> bool:
     """Whether the second is already within the first."""
     return first is second or (
         second.kinds <= first.kinds
@@ -146,7 +150,7 @@ def covers(first: Value, second: Value) -> bool:
     )
 
 
-class Proof:
+class PurityProof:
     """The state of one proof: what is known so far, and what running that far can have cost."""
 
     def __init__(self) -> None:
@@ -159,7 +163,7 @@ class Proof:
         self.stack: list[int] = []
         self.running: list[Any] = []
         self.added: dict[Hashable, Bound] = {}
-        self.cells: dict[Hashable, Cell] = {}
+        self.cells: dict[Hashable, ObjectCell] = {}
         # Containers that are being read, and the places that hold one of which nothing is known.
         self.walked: list[frozenset[Hashable]] = []
 
@@ -178,32 +182,32 @@ class Proof:
             raise self.refuse("the work is not known to be small")
         self.cost += cost
 
-    def put(self, variable: Variable, value: Value) -> None:
+    def put(self, variable: BoundedVariable, value: BoundedValue) -> None:
         if not covers(variable.value, value):
             variable.value = join(variable.value, value)
             self.version += 1
 
-    def put_member(self, cell: Cell, value: Value) -> None:
+    def put_member(self, cell: ObjectCell, value: BoundedValue) -> None:
         if not covers(cell.member, value):
             cell.member = join(cell.member, value)
             self.version += 1
 
-    def put_field(self, cell: Cell, name: str, value: Value) -> None:
+    def put_field(self, cell: ObjectCell, name: str, value: BoundedValue) -> None:
         known = cell.fields.get(name)
         if known is None or not covers(known, value):
             cell.fields[name] = value if known is None else join(known, value)
             self.version += 1
 
-    def stretch(self, cell: Cell, length: Bound) -> None:
+    def stretch(self, cell: ObjectCell, length: Bound) -> None:
         if length > cell.length:
             self.spend(length - cell.length)
             cell.length = length
             self.version += 1
 
-    def cell(self, place: Hashable, kind: str) -> Cell:
+    def cell(self, place: Hashable, kind: str) -> ObjectCell:
         known = self.cells.get((place, kind))
         if known is None:
-            known = self.cells[(place, kind)] = Cell(kind)
+            known = self.cells[(place, kind)] = ObjectCell(kind)
             self.version += 1
         return known
 
@@ -228,19 +232,19 @@ class Proof:
         self.walked.pop()
         return made
 
-    def sources(self, value: Value) -> frozenset[Cell]:
+    def sources(self, value: BoundedValue) -> frozenset[ObjectCell]:
         """The containers that are read while the value is walked over."""
         return value.cells.union(self.read_later(value))
 
-    def read_later(self, value: Value) -> frozenset[Cell]:
+    def read_later(self, value: BoundedValue) -> frozenset[ObjectCell]:
         return frozenset(source for cell in value.cells for source in cell.walks)
 
-    def note_walk(self, iterator: Cell, sources: frozenset[Cell]) -> None:
+    def note_walk(self, iterator: ObjectCell, sources: frozenset[ObjectCell]) -> None:
         if not sources <= iterator.walks:
             iterator.walks |= sources
             self.version += 1
 
-    def grow(self, cell: Cell, amount: Bound, place: Hashable) -> None:
+    def grow(self, cell: ObjectCell, amount: Bound, place: Hashable) -> None:
         if amount:
             self.refuse_walked(cell)
         self.lengthen(cell, amount, place)
@@ -249,7 +253,7 @@ class Proof:
         if any(thing in each for each in self.walked):
             raise self.refuse("something grows while it is walked over, and how far is not known")
 
-    def lengthen(self, cell: Cell, amount: Bound, place: Hashable) -> None:
+    def lengthen(self, cell: ObjectCell, amount: Bound, place: Hashable) -> None:
         more = self.accumulate((place, id(cell)), amount)
         if more:
             self.stretch(cell, cell.length + more)
@@ -274,7 +278,7 @@ class Proof:
                 raise self.refuse("something grows from round to round, and how far is not known")
         self.rounds.pop()
 
-    def enter(self, function: object, place: int, body: Callable[[], Value]) -> Value:
+    def enter(self, function: object, place: int, body: Callable[[], BoundedValue]) -> BoundedValue:
         """Runs a function's body for one call of it."""
         if function in self.running:
             raise self.refuse("a function may call itself, and how often is not proven")
@@ -288,7 +292,7 @@ class Proof:
             self.stack.pop()
             self.running.pop()
 
-    def spelled(self, value: Value, within: tuple[Cell, ...] = ()) -> Bound:
+    def spelled(self, value: BoundedValue, within: tuple[ObjectCell, ...] = ()) -> Bound:
         """How long the value is when it is written out as text."""
         longest: Bound = 24
         if value.has("number"):

@@ -13,7 +13,7 @@ from qwed.engines.code.verdict import excerpt
 from qwed.engines.words import words
 
 
-class Cell(msgspec.Struct, frozen=True):
+class NotebookCell(msgspec.Struct, frozen=True):
     """`unknown` are magics of which nobody knows what they do."""
 
     python: str
@@ -40,14 +40,14 @@ _OPTIONS: Final = re.compile(r"(?:-\w+(?:[ \t]+\d+)?[ \t]+)*")
 _EXTENSIONS: Final = words("autoreload tensorboard memory_profiler line_profiler")
 
 
-def read_cell(text: str) -> Cell | None:
+def read_cell(text: str) -> NotebookCell | None:
     """The Python and the commands of a notebook's cell, line by line; None where there is no magic in it."""
     if not _MAGIC.search(text):
         return None
     # Within a text of several lines a magic is none, and what looks like one may end that text.
     spanning = next((sign for sign in _SPANS_LINES if sign in text), None)
     if spanning is not None:
-        return Cell("pass", "", (f"magics beside {spanning!r}",))
+        return NotebookCell("pass", "", (f"magics beside {spanning!r}",))
     reader = _CellReader()
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -64,8 +64,10 @@ class _CellReader:
         self._unknown: list[str] = []
         self._rest_is: list[str] = self._python
 
-    def cell(self) -> Cell:
-        return Cell("\n".join(self._python), "\n".join(self._shell), tuple(map(excerpt, self._unknown)))
+    def cell(self) -> NotebookCell:
+        return NotebookCell(
+            "\n".join(self._python), "\n".join(self._shell), tuple(map(excerpt, self._unknown))
+        )
 
     def read(self, line: str) -> bool:
         """One line; whether all that follows belongs to it."""

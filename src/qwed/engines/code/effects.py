@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL
-from qwed.engines.code.verdict import Problem
+from qwed.engines.code.verdict import CodeProblem
 
 # Effect → what it is.
 EFFECTS: Final[Mapping[str, str]] = {
@@ -43,7 +43,7 @@ def rules_of(effect: str, language: str) -> frozenset[str]:
     return _EVERYWHERE[effect] | _IN_ONE_LANGUAGE.get((effect, language), frozenset())
 
 
-def name_effects(language: str, problems: Iterable[Problem]) -> tuple[str, ...]:
+def name_effects(language: str, problems: Iterable[CodeProblem]) -> tuple[str, ...]:
     """Which effects the problems of a reading are."""
     rules = {problem.rule for problem in problems}
     return tuple(effect for effect in EFFECTS if rules & rules_of(effect, language))

@@ -11,7 +11,7 @@ from qwed.engines.candidates import add_found, find_in_candidates, join_findings
 from qwed.engines.code.inspect import JAVASCRIPT, PYTHON, SHELL
 from qwed.engines.code.readings import judge_program
 from qwed.engines.code.rules import CodeRules
-from qwed.engines.code.verdict import CodeVerdict, Problem
+from qwed.engines.code.verdict import CodeProblem, CodeVerdict
 from qwed.engines.effort import is_small
 from qwed.engines.slots import RUNS_CODE, sort_texts
 
@@ -153,7 +153,7 @@ def _evidence(verdict: CodeVerdict) -> dict[str, Any]:
     return evidence
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: CodeProblem) -> dict[str, Any]:
     return {
         "rule": problem.rule,
         "line": problem.line,

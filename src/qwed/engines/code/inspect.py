@@ -8,7 +8,8 @@ from typing import Final, cast
 
 import msgspec
 
-from qwed.engines.code.verdict import MAX_NESTING, CodeVerdict, Problem, excerpt, too_large
+from qwed.engines.code.shell.project import Project
+from qwed.engines.code.verdict import MAX_NESTING, CodeProblem, CodeVerdict, excerpt, too_large
 
 Inspector = Callable[[str, int, Callable[[str, str, int], CodeVerdict]], CodeVerdict]
 
@@ -20,9 +21,16 @@ JAVASCRIPT: Final = "javascript"
 def inspect_code(language: str, text: str, depth: int = 0) -> CodeVerdict:
     """`depth` counts how many texts this one was found inside of. Never raises on any text."""
     if depth > MAX_NESTING:
-        deep = Problem("nested-too-deeply", 1, f"code within code, {depth} deep", certain=False)
+        deep = CodeProblem("nested-too-deeply", 1, f"code within code, {depth} deep", certain=False)
         return CodeVerdict(language, (deep,), purity="not inspected")
     verdict = too_large(language, text) or _inspector(language)(text, depth, inspect_code)
+    return verdict if text.isascii() else _with_hidden_text(verdict, text)
+
+
+def inspect_in_project(text: str, project: Project) -> CodeVerdict:
+    """Shell that runs in a project."""
+    inspector = importlib.import_module("qwed.engines.code.shell.inspector")
+    verdict = cast(CodeVerdict, inspector.inspect_in(text, project, inspect_code))
     return verdict if text.isascii() else _with_hidden_text(verdict, text)
 
 
@@ -40,7 +48,7 @@ def _with_hidden_text(verdict: CodeVerdict, text: str) -> CodeVerdict:
     if found is None:
         return verdict
     line = text.count("\n", 0, found.start()) + 1
-    hidden = Problem("hidden-text", line, excerpt(_REORDERING.sub("\ufffd", text.splitlines()[line - 1])))
+    hidden = CodeProblem("hidden-text", line, excerpt(_REORDERING.sub("\ufffd", text.splitlines()[line - 1])))
     return msgspec.structs.replace(verdict, problems=(hidden, *verdict.problems), pure=False)
 
 

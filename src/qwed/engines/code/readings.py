@@ -22,7 +22,7 @@ from qwed.engines.code.pretests import (
     sets_nothing,
 )
 from qwed.engines.code.shell.mending import is_surely_broken
-from qwed.engines.code.verdict import MAX_BYTES, CodeVerdict, Problem
+from qwed.engines.code.verdict import MAX_BYTES, CodeProblem, CodeVerdict
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)
 # All readings of one text together read at most this many characters.
@@ -89,7 +89,7 @@ def _judge_declared(text: str, language: str) -> CodeVerdict:
 def _read_dialect(text: str, broken: CodeVerdict, readings: "_Readings") -> CodeVerdict | None:
     """What does not parse, read as what people call by the same name; None where it is no such thing."""
     if broken.language == JAVASCRIPT and looks_like_typescript(text):
-        doubt = Problem("typescript", 1, "this is TypeScript, which is not read", certain=False)
+        doubt = CodeProblem("typescript", 1, "this is TypeScript, which is not read", certain=False)
         return CodeVerdict(JAVASCRIPT, (*broken.harms, doubt), purity="not inspected")
     cell = read_cell(text) if broken.language == PYTHON else None
     if cell is None:
@@ -100,7 +100,7 @@ def _read_dialect(text: str, broken: CodeVerdict, readings: "_Readings") -> Code
     read = [program]
     if cell.shell.strip():
         read.append(readings.inspect(SHELL, cell.shell))
-    doubts = tuple(Problem("magic", 1, each, certain=False) for each in cell.unknown)
+    doubts = tuple(CodeProblem("magic", 1, each, certain=False) for each in cell.unknown)
     joined = _join(read)
     malformed = next((each.malformed for each in read if each.malformed is not None), None)
     return msgspec.structs.replace(
@@ -124,7 +124,7 @@ def doubt_grammar(verdict: CodeVerdict, text: str) -> CodeVerdict:
     """Shell that our grammar does not read, and a shell might: nobody knows."""
     if verdict.malformed is None or is_surely_broken(text):
         return verdict
-    problem = Problem("construct-not-understood", 1, verdict.malformed, certain=False)
+    problem = CodeProblem("construct-not-understood", 1, verdict.malformed, certain=False)
     return msgspec.structs.replace(verdict, problems=(*verdict.problems, problem), malformed=None)
 
 
@@ -176,7 +176,9 @@ class _Readings:
     def inspect(self, language: str, text: str, *, is_guess: bool = False) -> CodeVerdict:
         self._left -= len(text)
         if self._left < 0:
-            problem = Problem("too-much-to-follow", 1, "too long to be read in every language", certain=False)
+            problem = CodeProblem(
+                "too-much-to-follow", 1, "too long to be read in every language", certain=False
+            )
             return CodeVerdict(language, (problem,), purity="not inspected")
         return guess_shell(text) if is_guess else inspect_code(language, text)
 
@@ -248,14 +250,14 @@ def _find_acts(reading: CodeVerdict) -> tuple[str, ...]:
     return _union((reading.acts, ("process",) if reading.substitutes_unknown else ()))
 
 
-def _undecided(reading: CodeVerdict) -> tuple[Problem, ...]:
+def _undecided(reading: CodeVerdict) -> tuple[CodeProblem, ...]:
     """A reading that was given up may hold anything, unless its language runs nothing of such a text."""
     if reading.malformed is not None and reading.language != SHELL:
         return ()
     return tuple(problem for problem in reading.doubts if problem.rule in _GIVEN_UP)
 
 
-def _certain_harms(reading: CodeVerdict) -> tuple[Problem, ...]:
+def _certain_harms(reading: CodeVerdict) -> tuple[CodeProblem, ...]:
     """A shell runs the lines before the one that does not parse; the others run nothing of such a text. Marks
     that show text in another order are ordinary in text that is no program."""
     if reading.malformed is not None and reading.language != SHELL:

@@ -15,7 +15,7 @@ MAX_PROBLEMS: Final = 40
 _EXCERPT: Final = 120
 
 
-class Problem(msgspec.Struct, frozen=True):
+class CodeProblem(msgspec.Struct, frozen=True):
     """One place that does harm (`certain`), or whose harmlessness could not be shown."""
 
     rule: str
@@ -33,7 +33,7 @@ class CodeVerdict(msgspec.Struct, frozen=True):
     """
 
     language: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[CodeProblem, ...] = ()
     effects: tuple[str, ...] = ()
     pure: bool = False
     purity: str = ""
@@ -42,13 +42,15 @@ class CodeVerdict(msgspec.Struct, frozen=True):
     acts: tuple[str, ...] = ()
     #: Read as shell, a substitution runs a command that nobody knows.
     substitutes_unknown: bool = False
+    #: How far its commands reach beyond the project (`shell/reach.py`), each with the first that does.
+    reaches: tuple[tuple[str, str], ...] = ()
 
     @property
-    def harms(self) -> tuple[Problem, ...]:
+    def harms(self) -> tuple[CodeProblem, ...]:
         return tuple(problem for problem in self.problems if problem.certain)
 
     @property
-    def doubts(self) -> tuple[Problem, ...]:
+    def doubts(self) -> tuple[CodeProblem, ...]:
         return tuple(problem for problem in self.problems if not problem.certain)
 
     @property
@@ -59,20 +61,21 @@ class CodeVerdict(msgspec.Struct, frozen=True):
         return Status.UNCERTAIN if self.problems else Status.VERIFIED
 
 
-class Report:
+class CodeReport:
     """Collects problems and effects while one text, and the texts nested in it, are inspected."""
 
     def __init__(self) -> None:
-        self._problems: dict[tuple[str, int], Problem] = {}
+        self._problems: dict[tuple[str, int], CodeProblem] = {}
         self.effects: set[str] = set()
+        self.reaches: dict[str, str] = {}
 
     def harm(self, rule: str, line: int, text: str, flow: Iterable[str] = ()) -> None:
-        self._add(Problem(rule, line, excerpt(text), tuple(flow)))
+        self._add(CodeProblem(rule, line, excerpt(text), tuple(flow)))
 
     def doubt(self, rule: str, line: int, text: str, flow: Iterable[str] = ()) -> None:
-        self._add(Problem(rule, line, excerpt(text), tuple(flow), certain=False))
+        self._add(CodeProblem(rule, line, excerpt(text), tuple(flow), certain=False))
 
-    def _add(self, problem: Problem) -> None:
+    def _add(self, problem: CodeProblem) -> None:
         key = (problem.rule, problem.line)
         known = self._problems.get(key)
         if known is None and len(self._problems) >= MAX_PROBLEMS and not problem.certain:
@@ -83,6 +86,7 @@ class Report:
     def include(self, nested: CodeVerdict, line: int, where: str) -> None:
         """A text found inside another: its problems are this one's, at the line that runs it."""
         self.effects.update(nested.effects)
+        self.reaches = {**dict(nested.reaches), **self.reaches}
         if nested.malformed is not None:
             self.doubt("nested-code-does-not-parse", line, where, (nested.malformed,))
         for problem in nested.problems:
@@ -90,7 +94,7 @@ class Report:
             self._add(msgspec.structs.replace(problem, line=line, flow=(step, *problem.flow)))
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[CodeProblem, ...]:
         return tuple(sorted(self._problems.values(), key=lambda problem: (problem.line, problem.rule)))
 
 
@@ -106,13 +110,13 @@ def too_large(language: str, text: str) -> CodeVerdict | None:
     if language == "shell" and too_long_a_pipe(text):
         message = f"a pipe of more than {MAX_PIPED} commands"
         return CodeVerdict(
-            language, (Problem("too-large", 1, message, certain=False),), purity="not inspected"
+            language, (CodeProblem("too-large", 1, message, certain=False),), purity="not inspected"
         )
     size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "replace"))
     if size <= MAX_BYTES:
         return None
     message = f"{size} bytes, of which at most {MAX_BYTES} are inspected"
-    problem = Problem("too-large", 1, message, certain=False)
+    problem = CodeProblem("too-large", 1, message, certain=False)
     return CodeVerdict(language, (problem,), purity="not inspected")
 
 
@@ -129,5 +133,5 @@ _LINE_ENDS: Final = re.compile(r"[\n;&]")
 
 def too_slow(language: str) -> CodeVerdict:
     """The one answer that a clock causes, and says so."""
-    problem = Problem("too-slow-to-parse", 1, "stopped by the time limit of the parser", certain=False)
+    problem = CodeProblem("too-slow-to-parse", 1, "stopped by the time limit of the parser", certain=False)
     return CodeVerdict(language, (problem,), purity="not inspected")

@@ -14,7 +14,7 @@ from qwed.engines.fact.dates import Span
 from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
 from qwed.engines.fact.phrases import Phrase
-from qwed.engines.fact.quantities import Quantity, Relation, compare, exactly
+from qwed.engines.fact.quantities import OpenQuantity, Relation, compare, exactly
 from qwed.engines.fact.records import Column, Grid
 from qwed.engines.fact.structured import match_unit
 from qwed.engines.fact.text import compare_values
@@ -86,12 +86,12 @@ def judge_grid(claim: Frame, grid: Grid) -> Iterator[Witness]:
 _Judged = tuple[Stance, str, str] | None
 
 
-def _claimed(claim: Frame) -> tuple[list[object], Quantity] | None:
+def _claimed(claim: Frame) -> tuple[list[object], OpenQuantity] | None:
     """The words of an attribute claim with its circumstances, and the number it states."""
     if claim.verb != "be" or claim.subject is None or len(claim.complement) != 1:
         return None
     number = claim.complement[0]
-    if not isinstance(number, Quantity):
+    if not isinstance(number, OpenQuantity):
         return None
     rest = [part for kind, phrase in claim.circumstances for part in (kind, *phrase)]
     return [word for word in (*claim.subject, *rest) if word != TIME], number
@@ -121,10 +121,10 @@ def _judge_number(claim: Frame, grid: Grid) -> _Judged:
 
 
 def _compare_result(
-    number: Quantity, result: Quantity, column: Column, name: str, selection: Selection
+    number: OpenQuantity, result: OpenQuantity, column: Column, name: str, selection: Selection
 ) -> _Judged:
     said = match_unit(number, result, unit_is_given=column.unit is not None)
-    if not isinstance(said, Quantity) or result.low is None:
+    if not isinstance(said, OpenQuantity) or result.low is None:
         return None
     shown = f"{name} of {' '.join(map(str, column.name))} over {len(selection.rows)} rows"
     shown += "".join(f", {text}" for text in selection.filters) + f" = {_show(result.low)}"
@@ -149,9 +149,11 @@ def _numbers(column: Column, rows: tuple[int, ...]) -> list[Fraction] | None:
     """The numbers of a column, or None if one is missing, inexact or of another unit."""
     cells = [column.values[row] for row in rows]
     numbers = [
-        cell.low for cell in cells if isinstance(cell, Quantity) and cell.is_exact and cell.low is not None
+        cell.low
+        for cell in cells
+        if isinstance(cell, OpenQuantity) and cell.is_exact and cell.low is not None
     ]
-    units = {cell.unit for cell in cells if isinstance(cell, Quantity)}
+    units = {cell.unit for cell in cells if isinstance(cell, OpenQuantity)}
     return numbers if len(numbers) == len(cells) and len(units) == 1 else None
 
 
@@ -203,7 +205,7 @@ def _filter_at(said: list[object], position: int, grid: Grid) -> tuple[set[int],
 
 def _value_at(said: list[object], position: int, columns: list[Column]) -> tuple[set[int], str, int] | None:
     """The rows whose cell is the value that stands here; it must be a value of one column only."""
-    if position < len(said) and isinstance(said[position], Quantity | Span):
+    if position < len(said) and isinstance(said[position], OpenQuantity | Span):
         value = said[position]
         dated = [column for column in columns if len(columns) == 1 or column.name in (("year",), ("date",))]
         if len(dated) != 1:
@@ -229,10 +231,10 @@ def _value_at(said: list[object], position: int, columns: list[Column]) -> tuple
     return None
 
 
-def _rows_within(column: Column, bound: Quantity | Span) -> set[int] | None:
+def _rows_within(column: Column, bound: OpenQuantity | Span) -> set[int] | None:
     rows = set()
     for row, cell in enumerate(column.values):
-        if not isinstance(cell, Quantity | Span):
+        if not isinstance(cell, OpenQuantity | Span):
             return None
         said = match_unit(bound, cell, unit_is_given=column.unit is not None)
         relation = Relation.UNKNOWN if said is None else compare_values(said, cell)
@@ -244,7 +246,7 @@ def _rows_within(column: Column, bound: Quantity | Span) -> set[int] | None:
 
 
 def _judge_count(claim: Frame, grid: Grid) -> _Judged:
-    if claim.verb == "have" and claim.subject and isinstance(claim.subject[0], Quantity):
+    if claim.verb == "have" and claim.subject and isinstance(claim.subject[0], OpenQuantity):
         return _judge_some_have(claim, grid)
     claimed = _claimed(claim)
     if claimed is None or claimed[0][:1] not in (["number"], ["count"]):
@@ -252,7 +254,7 @@ def _judge_count(claim: Frame, grid: Grid) -> _Judged:
     return _count(*claimed, grid)
 
 
-def _count(said: list[object], number: Quantity, grid: Grid) -> _Judged:
+def _count(said: list[object], number: OpenQuantity, grid: Grid) -> _Judged:
     counted = _counted_rows(said[1:], grid)
     if counted is None:
         return None
@@ -284,7 +286,7 @@ def _judge_some_have(claim: Frame, grid: Grid) -> _Judged:
     number = claim.subject[0]
     rest = [part for kind, phrase in claim.circumstances for part in (kind, *phrase)]
     counted = _counted_rows([*claim.subject[1:], "with", *claim.complement, *rest], grid)
-    if counted is None or not isinstance(number, Quantity) or not number.is_exact or number.low is None:
+    if counted is None or not isinstance(number, OpenQuantity) or not number.is_exact or number.low is None:
         return None
     count, detail = counted
     if count == number.low:
@@ -356,7 +358,7 @@ def _judge_year(claim: Frame, grid: Grid) -> _Judged:
     if selection is None or len(selection.rows) != 1 or not selection.filters:
         return None
     cell = found[0].values[selection.rows[0]]
-    if not isinstance(cell, Quantity):
+    if not isinstance(cell, OpenQuantity):
         return None
     matched = match_unit(number, cell, unit_is_given=found[0].unit is not None)
     relation = Relation.UNKNOWN if matched is None else compare_values(matched, cell)

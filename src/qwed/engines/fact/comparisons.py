@@ -8,10 +8,10 @@ import msgspec
 from qwed.engines.fact import language
 from qwed.engines.fact.frames import Frame
 from qwed.engines.fact.phrases import Phrase, phrase_of
-from qwed.engines.fact.quantities import Quantity, in_base
-from qwed.engines.fact.records import Record
+from qwed.engines.fact.quantities import OpenQuantity, in_base
+from qwed.engines.fact.records import FactRecord
 from qwed.engines.fact.structured import same_attribute
-from qwed.engines.fact.text import Item
+from qwed.engines.fact.text import WordItem
 from qwed.engines.fact.verb_groups import find_verb
 from qwed.engines.fact.verdicts import Stance, Witness
 
@@ -32,10 +32,10 @@ class Comparison(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True):
     source: str
     quote: str
-    value: Quantity
+    value: OpenQuantity
 
 
-def read_comparison(items: Sequence[Item], aliases: dict[Phrase, Phrase]) -> Comparison | None:
+def read_comparison(items: Sequence[WordItem], aliases: dict[Phrase, Phrase]) -> Comparison | None:
     """The comparison that a claim makes, if it is one and nothing else."""
     than = next((index for index, item in enumerate(items) if item.lower == "than"), None)
     group = find_verb(items)
@@ -52,7 +52,7 @@ def read_comparison(items: Sequence[Item], aliases: dict[Phrase, Phrase]) -> Com
     return None if found is None else msgspec.structs.replace(found, is_negated=group.is_negated)
 
 
-def _second(items: Sequence[Item], aliases: dict[Phrase, Phrase]) -> Phrase:
+def _second(items: Sequence[WordItem], aliases: dict[Phrase, Phrase]) -> Phrase:
     rest = list(items)
     if [item.lower for item in rest[:2]] == ["that", "of"]:
         rest = rest[2:]
@@ -83,7 +83,7 @@ def _measure(verb: str, said: list[str], first: Phrase, second: Phrase) -> Compa
 
 
 def judge_comparison(
-    comparison: Comparison, records: Sequence[Record], frames: Sequence[tuple[str, str, Frame]]
+    comparison: Comparison, records: Sequence[FactRecord], frames: Sequence[tuple[str, str, Frame]]
 ) -> Iterator[Witness]:
     """The comparison decided by the numbers found, where there is one for each side."""
     left = _single(_measured(comparison.attribute, comparison.first, records, frames))
@@ -106,14 +106,14 @@ def _single(found: list[Measured]) -> Measured | None:
 
 
 def _measured(
-    attribute: Phrase, owner: Phrase, records: Sequence[Record], frames: Sequence[tuple[str, str, Frame]]
+    attribute: Phrase, owner: Phrase, records: Sequence[FactRecord], frames: Sequence[tuple[str, str, Frame]]
 ) -> list[Measured]:
     found = [
         Measured(record.source, record.place, record.value)
         for record in records
         if owner in record.owners
         and same_attribute(attribute, record.attribute)
-        and isinstance(record.value, Quantity)
+        and isinstance(record.value, OpenQuantity)
         and record.value.is_exact
     ]
     for source, quote, frame in frames:
@@ -121,7 +121,7 @@ def _measured(
         is_plain = frame.verb == "be" and not frame.is_negated and not frame.modal and not frame.circumstances
         if (
             is_plain
-            and isinstance(value, Quantity)
+            and isinstance(value, OpenQuantity)
             and value.is_exact
             and _is_of(frame.subject, attribute, owner)
         ):

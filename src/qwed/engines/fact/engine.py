@@ -16,17 +16,17 @@ from qwed.engines.fact import language
 from qwed.engines.fact.aggregates import judge_grid
 from qwed.engines.fact.comparisons import judge_comparison, read_comparison
 from qwed.engines.fact.entailment import judge
-from qwed.engines.fact.evidence import Evidence, is_asserted, words_of
+from qwed.engines.fact.evidence import FactEvidence, is_asserted, words_of
 from qwed.engines.fact.frames import Frame
 from qwed.engines.fact.quotations import judge_quotation
 from qwed.engines.fact.reader import MAX_ITEMS, read_assertions
-from qwed.engines.fact.sentences import Sentence, split_sentences
+from qwed.engines.fact.sentences import FactSentence, split_sentences
 from qwed.engines.fact.sources import (
     BadSources,
     read_sources,
 )
 from qwed.engines.fact.structured import judge_records
-from qwed.engines.fact.text import Item, read_items
+from qwed.engines.fact.text import WordItem, read_items
 from qwed.engines.fact.verdicts import Stance, Witness
 from qwed.engines.unread import name_unread
 
@@ -59,7 +59,7 @@ class FactEngine:
             )
         try:
             sources = read_sources(action.parameters.get("sources"))
-            return _finding(claim, Evidence(sources, claim))
+            return _finding(claim, FactEvidence(sources, claim))
         except BadSources as error:
             return uncertain(FACT, Risk.LOW, str(error), limit="sources")
         # The engine promises an answer for every action; what it trips over proves nothing.
@@ -69,7 +69,7 @@ class FactEngine:
             )
 
 
-def _finding(claim: str, evidence: Evidence) -> Finding:
+def _finding(claim: str, evidence: FactEvidence) -> Finding:
     parts = []
     for sentence in split_sentences(claim):
         parts += _judge_sentence(sentence.text, evidence)
@@ -115,7 +115,7 @@ def _decide(parts: list[_Part], evidence: dict[str, Any]) -> Finding:
     return uncertain(FACT, Risk.LOW, "no source entails or contradicts the claim", **evidence)
 
 
-def _judge_sentence(text: str, evidence: Evidence) -> list[_Part]:
+def _judge_sentence(text: str, evidence: FactEvidence) -> list[_Part]:
     """The assertions of one sentence of the claim, each with what speaks for or against it."""
     quoted = judge_quotation(text, evidence.texts)
     if quoted is not None:
@@ -129,8 +129,8 @@ def _judge_sentence(text: str, evidence: Evidence) -> list[_Part]:
     return parts
 
 
-def _judge_frames(text: str, items: list[Item], evidence: Evidence) -> list[_Part]:
-    if len(items) > MAX_ITEMS or not is_asserted(Sentence(text), items):
+def _judge_frames(text: str, items: list[WordItem], evidence: FactEvidence) -> list[_Part]:
+    if len(items) > MAX_ITEMS or not is_asserted(FactSentence(text), items):
         return [(text, [])]
     comparison = read_comparison(items, evidence.aliases)
     if comparison is not None:
@@ -141,7 +141,7 @@ def _judge_frames(text: str, items: list[Item], evidence: Evidence) -> list[_Par
     return [(text, _judge_assertion(group, evidence)) for group in reading.assertions]
 
 
-def _same_sentence(items: list[Item], evidence: Evidence) -> Iterator[Witness]:
+def _same_sentence(items: list[WordItem], evidence: FactEvidence) -> Iterator[Witness]:
     """A source says exactly this, or exactly this with a "not"."""
     said = words_of(items)
     without = tuple(word for word in said if word != "not")
@@ -159,7 +159,7 @@ def _same_sentence(items: list[Item], evidence: Evidence) -> Iterator[Witness]:
             yield Witness(Stance.CONTRADICTS, "negation", sentence.source, sentence.text)
 
 
-def _judge_assertion(group: tuple[Frame, ...], evidence: Evidence) -> list[Witness]:
+def _judge_assertion(group: tuple[Frame, ...], evidence: FactEvidence) -> list[Witness]:
     witnesses: dict[tuple[str, str, Stance], Witness] = {}
     for claim in group:
         for witness in _witnesses(claim, evidence):
@@ -167,7 +167,7 @@ def _judge_assertion(group: tuple[Frame, ...], evidence: Evidence) -> list[Witne
     return list(witnesses.values())
 
 
-def _witnesses(claim: Frame, evidence: Evidence) -> Iterator[Witness]:
+def _witnesses(claim: Frame, evidence: FactEvidence) -> Iterator[Witness]:
     for source, quote, frame in evidence.frames:
         found = judge(claim, frame)
         if found is not None:

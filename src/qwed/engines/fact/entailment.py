@@ -15,8 +15,8 @@ import msgspec
 from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
 from qwed.engines.fact.frames import TIME, Frame
-from qwed.engines.fact.phrases import Kind, Phrase
-from qwed.engines.fact.quantities import Quantity, Relation
+from qwed.engines.fact.phrases import Phrase, PhraseKind
+from qwed.engines.fact.quantities import OpenQuantity, Relation
 from qwed.engines.fact.text import compare_values
 from qwed.engines.fact.verdicts import Stance
 
@@ -42,14 +42,16 @@ def judge(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
 def _are_certain(claim: Frame, source: Frame) -> bool:
     """Only of a certain thing can two statements contradict each other: one door is open, another is not."""
     kinds = [frame.subject_kind if frame.subject is not None else frame.theme for frame in (claim, source)]
-    return Kind.INDEFINITE not in kinds
+    return PhraseKind.INDEFINITE not in kinds
 
 
 def _introduces_nothing(claim: Frame, source: Frame) -> bool:
     """That some door is open does not show that the door is."""
-    subject_is_given = source.subject_kind is not Kind.INDEFINITE or claim.subject_kind is Kind.INDEFINITE
-    complement_is_given = source.complement_kind is not Kind.INDEFINITE or (
-        claim.complement_kind is Kind.INDEFINITE or claim.verb == "be"
+    subject_is_given = (
+        source.subject_kind is not PhraseKind.INDEFINITE or claim.subject_kind is PhraseKind.INDEFINITE
+    )
+    complement_is_given = source.complement_kind is not PhraseKind.INDEFINITE or (
+        claim.complement_kind is PhraseKind.INDEFINITE or claim.verb == "be"
     )
     return (subject_is_given or claim.subject is None) and complement_is_given
 
@@ -147,14 +149,14 @@ def _is_amount(phrase: Phrase) -> bool:
 
 def _has_one_number(claim: Frame) -> bool:
     """A measure, or how many of something there were in a stated time."""
-    counts = len(claim.complement) > 1 and isinstance(claim.complement[0], Quantity)
+    counts = len(claim.complement) > 1 and isinstance(claim.complement[0], OpenQuantity)
     return claim.verb in language.MEASURED or (counts and TIME in dict(claim.circumstances))
 
 
 def _judge_clash(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
     """One circumstance differs: decisive for what happens once, and for changes of a measure."""
     is_unique = claim.verb in language.UNIQUE_EVENTS or "first" in claim.complement
-    is_certain = claim.theme is Kind.DEFINITE is source.theme
+    is_certain = claim.theme is PhraseKind.DEFINITE is source.theme
     if is_unique and is_certain and _only_clash_is(claim, source, TIME) and not _is_elsewhere(claim, source):
         return Stance.CONTRADICTS, "date"
     if claim.verb in language.MEASURED and _only_clash_is(claim, source, "by", "to", "from", "at"):
@@ -247,7 +249,7 @@ def _judge_copula(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
         return None if claim.is_definite and not source.is_definite else (Stance.ENTAILS, "statement")
     if relation is Relation.DISJOINT:
         return Stance.CONTRADICTS, "number"
-    is_now = claim.tense == "present" and claim.subject_kind is Kind.DEFINITE is source.subject_kind
+    is_now = claim.tense == "present" and claim.subject_kind is PhraseKind.DEFINITE is source.subject_kind
     if is_now and _are_opposite(claim.complement, source.complement):
         return Stance.CONTRADICTS, "opposite"
     if _is_functional(claim.subject) and _is_name(claim) and _is_name(source):
@@ -326,7 +328,7 @@ def compare_phrases(claim: Phrase, source: Phrase) -> Relation:
         return Relation.UNKNOWN
     relations = set()
     for ours, theirs in zip(claim, source, strict=True):
-        if isinstance(ours, Quantity | Span) and isinstance(theirs, Quantity | Span):
+        if isinstance(ours, OpenQuantity | Span) and isinstance(theirs, OpenQuantity | Span):
             relations.add(compare_values(ours, theirs))
         elif ours != theirs:
             return Relation.UNKNOWN

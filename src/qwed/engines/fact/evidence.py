@@ -11,10 +11,10 @@ from qwed.engines.fact.distribution import distribute
 from qwed.engines.fact.frames import Frame
 from qwed.engines.fact.phrases import Phrase
 from qwed.engines.fact.reader import read_assertions
-from qwed.engines.fact.records import Grid, Record, grid_of, records_of_object, records_of_table
-from qwed.engines.fact.sentences import Sentence, plain_signs, split_sentences
+from qwed.engines.fact.records import FactRecord, Grid, grid_of, records_of_object, records_of_table
+from qwed.engines.fact.sentences import FactSentence, plain_signs, split_sentences
 from qwed.engines.fact.sources import BadSources, ObjectSource, Source, TableSource, TextSource, texts_in
-from qwed.engines.fact.text import Item, read_items
+from qwed.engines.fact.text import WordItem, read_items
 
 MAX_SENTENCES: Final = 6_000
 # What goes on for longer is no sentence, and can't be a witness.
@@ -28,7 +28,7 @@ class SourceSentence(msgspec.Struct, frozen=True):
     is_asserted: bool
 
 
-class Evidence:
+class FactEvidence:
     """The sources, read once, as far as they can have to do with the claim."""
 
     def __init__(self, sources: list[Source], claim: str) -> None:
@@ -38,7 +38,7 @@ class Evidence:
                 texts += texts_in(source)
         self.texts = texts
         self.aliases = find_aliases(source.text for source in texts)
-        self.records: list[Record] = []
+        self.records: list[FactRecord] = []
         self.grids: list[Grid] = []
         for source in sources:
             if isinstance(source, TableSource):
@@ -76,7 +76,7 @@ class Evidence:
                 rows = tuple(tuple(row.get(column) for column in header) for row in item)
                 self.grids.append(grid_of(TableSource(f"{name}.{key}", header, rows)))
 
-    def _add(self, source: str, sentence: Sentence) -> None:
+    def _add(self, source: str, sentence: FactSentence) -> None:
         items = read_items(sentence.text)
         asserted = is_asserted(sentence, items)
         self.sentences.append(SourceSentence(source, sentence.text, words_of(items), asserted))
@@ -102,7 +102,7 @@ def _stems(claim: str, aliases: dict[Phrase, Phrase]) -> set[str]:
     return {word[:4] for word in telling or words}
 
 
-def is_asserted(sentence: Sentence, items: list[Item]) -> bool:
+def is_asserted(sentence: FactSentence, items: list[WordItem]) -> bool:
     """Whether the source itself says so: no question, quotation, hearsay, condition or guess."""
     if sentence.is_quoted or sentence.follows_colon or sentence.text.rstrip('"').endswith("?") or not items:
         return False
@@ -110,7 +110,7 @@ def is_asserted(sentence: Sentence, items: list[Item]) -> bool:
     return not hedged and items[0].lower not in language.HEDGES and '"' not in sentence.text
 
 
-def words_of(items: list[Item]) -> Phrase:
+def words_of(items: list[WordItem]) -> Phrase:
     """The sentence as written, but for case, articles, plurals and the spelling of numbers."""
     return tuple(
         language.singular(item.lower) if item.value is None else item.value

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from qwed.engines.fact import language
 from qwed.engines.fact.language import singular
-from qwed.engines.fact.text import Item, Value
+from qwed.engines.fact.text import Value, WordItem
 
 # Words in canonical form, and values.
 Phrase = tuple[str | Value, ...]
 
 
-class Kind(enum.StrEnum):
+class PhraseKind(enum.StrEnum):
     """Whether a phrase speaks of a certain thing (`the door`, `Rome`), of some thing (`a door`), or of a
     stuff or kind (`water`, `doors`)."""
 
@@ -20,7 +20,7 @@ class Kind(enum.StrEnum):
     BARE = "bare"
 
 
-def phrase_of(items: Sequence[Item], aliases: dict[Phrase, Phrase]) -> Phrase:
+def phrase_of(items: Sequence[WordItem], aliases: dict[Phrase, Phrase]) -> Phrase:
     """The canonical form of a noun phrase: no articles, singular, genitives turned into "of"."""
     for index in range(len(items) - 1, 0, -1):
         if items[index].lower in ("'s", "'") and index + 1 < len(items):
@@ -51,26 +51,26 @@ def _aliased(phrase: Phrase, aliases: dict[Phrase, Phrase]) -> Phrase:
     return tuple(joined)
 
 
-def kind_of(items: Sequence[Item], *, is_plural: bool = False) -> Kind:
+def kind_of(items: Sequence[WordItem], *, is_plural: bool = False) -> PhraseKind:
     if not items:
-        return Kind.BARE
+        return PhraseKind.BARE
     first = items[0].lower
     if first in language.DEFINITE_STARTS or is_possessed(items):
-        return Kind.DEFINITE
+        return PhraseKind.DEFINITE
     if first in language.INDEFINITE_STARTS or items[0].value is not None:
-        return Kind.INDEFINITE
+        return PhraseKind.INDEFINITE
     capitals = [
         item.is_capitalised for item in items if item.is_word and item.lower not in ("of", "and", "the")
     ]
     # A single capital may only be the sentence's first; "Houses were" is no name, "Beats was" is one.
     is_name = all(capitals) and bool(capitals) and not (is_plural and len(capitals) == 1)
-    return Kind.DEFINITE if is_name else Kind.BARE
+    return PhraseKind.DEFINITE if is_name else PhraseKind.BARE
 
 
-def is_possessed(items: Sequence[Item]) -> bool:
+def is_possessed(items: Sequence[WordItem]) -> bool:
     return any(item.lower == "'s" for item in items)
 
 
-def names_in(items: Sequence[Item]) -> frozenset[str]:
+def names_in(items: Sequence[WordItem]) -> frozenset[str]:
     """The words written with a capital: names, for all we know."""
     return frozenset(singular(item.lower) for item in items if item.is_capitalised)

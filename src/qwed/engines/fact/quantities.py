@@ -120,7 +120,7 @@ NUMBER_WORDS: Final = {word: Fraction(value) for value, word in enumerate(_ONES.
 }
 
 
-class Quantity(msgspec.Struct, frozen=True):
+class OpenQuantity(msgspec.Struct, frozen=True):
     """The values a statement leaves open, in `unit`; `None` is an open end.
 
     `step` is the place of the last digit written: what rounding could have hidden.
@@ -157,15 +157,15 @@ class Quantity(msgspec.Struct, frozen=True):
         )
 
 
-def exactly(value: Fraction, unit: Unit = NUMBER, step: Fraction = Fraction(1)) -> Quantity:
-    return Quantity(value, value, unit, step)
+def exactly(value: Fraction, unit: Unit = NUMBER, step: Fraction = Fraction(1)) -> OpenQuantity:
+    return OpenQuantity(value, value, unit, step)
 
 
 def in_base(value: Fraction | None, unit: Unit) -> Fraction | None:
     return None if value is None else value * unit.factor + unit.offset
 
 
-def compare(claim: Quantity, source: Quantity) -> Relation:
+def compare(claim: OpenQuantity, source: OpenQuantity) -> Relation:
     """How the source's quantity lies to the claim's."""
     if claim.unit.dimension != source.unit.dimension:
         return Relation.UNKNOWN
@@ -178,7 +178,7 @@ def compare(claim: Quantity, source: Quantity) -> Relation:
     return _compare_spans(claim, source)
 
 
-def _may_be_rounded(claim: Quantity, source: Quantity) -> bool:
+def _may_be_rounded(claim: OpenQuantity, source: OpenQuantity) -> bool:
     """9.0 million may be rounded up from a little less than 9 million, or down from a little more."""
     if not source.is_exact or source.step <= 1:
         return False
@@ -187,7 +187,7 @@ def _may_be_rounded(claim: Quantity, source: Quantity) -> bool:
     return any(bound is not None and value is not None and abs(bound - value) <= half for bound in bounds)
 
 
-def _compare_points(claim: Quantity, source: Quantity) -> Relation:
+def _compare_points(claim: OpenQuantity, source: OpenQuantity) -> Relation:
     said, found = in_base(claim.low, claim.unit), in_base(source.low, source.unit)
     assert said is not None
     assert found is not None
@@ -208,14 +208,14 @@ def _compare_points(claim: Quantity, source: Quantity) -> Relation:
 
 
 def _compare_approximate(
-    claim: Quantity, source: Quantity, gap: Fraction, half_claim: Fraction, found: Fraction
+    claim: OpenQuantity, source: OpenQuantity, gap: Fraction, half_claim: Fraction, found: Fraction
 ) -> Relation:
     if claim.is_approximate and not source.is_approximate and gap <= half_claim:
         return Relation.WITHIN
     return Relation.DISJOINT if gap * 4 > abs(found) else Relation.UNKNOWN
 
 
-def _compare_spans(claim: Quantity, source: Quantity) -> Relation:
+def _compare_spans(claim: OpenQuantity, source: OpenQuantity) -> Relation:
     claim_low, claim_high = in_base(claim.low, claim.unit), in_base(claim.high, claim.unit)
     low, high = in_base(source.low, source.unit), in_base(source.high, source.unit)
     above = claim_low is None or (low is not None and _not_below(low, claim_low, claim, source))
@@ -229,11 +229,11 @@ def _compare_spans(claim: Quantity, source: Quantity) -> Relation:
     return Relation.UNKNOWN
 
 
-def _not_below(low: Fraction, claim_low: Fraction, claim: Quantity, source: Quantity) -> bool:
+def _not_below(low: Fraction, claim_low: Fraction, claim: OpenQuantity, source: OpenQuantity) -> bool:
     return low > claim_low or (low == claim_low and (source.low_excluded or not claim.low_excluded))
 
 
-def _not_above(high: Fraction, claim_high: Fraction, claim: Quantity, source: Quantity) -> bool:
+def _not_above(high: Fraction, claim_high: Fraction, claim: OpenQuantity, source: OpenQuantity) -> bool:
     return high < claim_high or (high == claim_high and (source.high_excluded or not claim.high_excluded))
 
 

@@ -12,9 +12,9 @@ from qwed.engines.fact import language
 from qwed.engines.fact.dates import Span
 from qwed.engines.fact.frames import TIME, Frame, in_attribute_form
 from qwed.engines.fact.language import VERBS
-from qwed.engines.fact.phrases import Kind, Phrase, is_possessed, kind_of, names_in, phrase_of
-from qwed.engines.fact.quantities import Quantity
-from qwed.engines.fact.text import Item
+from qwed.engines.fact.phrases import Phrase, PhraseKind, is_possessed, kind_of, names_in, phrase_of
+from qwed.engines.fact.quantities import OpenQuantity
+from qwed.engines.fact.text import WordItem
 from qwed.engines.fact.verb_groups import (
     VerbGroup,
     find_verb,
@@ -27,7 +27,7 @@ from qwed.engines.fact.verb_groups import (
 MAX_ITEMS: Final = 120
 
 
-class Reading(msgspec.Struct, frozen=True):
+class SentenceReading(msgspec.Struct, frozen=True):
     """What a sentence asserts, each assertion in one or more equivalent frames.
 
     `is_complete` when nothing of the sentence was left out.
@@ -37,10 +37,10 @@ class Reading(msgspec.Struct, frozen=True):
     is_complete: bool
 
 
-def read_assertions(items: list[Item], aliases: dict[Phrase, Phrase]) -> Reading:
+def read_assertions(items: list[WordItem], aliases: dict[Phrase, Phrase]) -> SentenceReading:
     """The assertions of one sentence, as far as they are understood."""
     if not 2 <= len(items) <= MAX_ITEMS:
-        return Reading((), False)
+        return SentenceReading((), False)
     return _Reader(aliases).read(items)
 
 
@@ -51,7 +51,7 @@ class _Reader:
         self._aliases = aliases
         self._is_complete = True
 
-    def read(self, items: list[Item]) -> Reading:
+    def read(self, items: list[WordItem]) -> SentenceReading:
         items = self._without_parentheses(items)
         if items and items[0].lower in language.OPENERS:
             items = items[2:] if len(items) > 1 and items[1].text == "," else items[1:]
@@ -59,14 +59,14 @@ class _Reader:
         if pair is not None:
             subject, value = self._phrase(pair[0]), self._phrase(pair[1])
             frame = Frame(subject, "be", "present", value, is_definite=True, names=names_in(pair[1]))
-            return Reading(((frame,),), self._is_complete)
+            return SentenceReading(((frame,),), self._is_complete)
         assertions = tuple(self._clauses(self._without_relative(items)))
-        return Reading(assertions, self._is_complete and bool(assertions))
+        return SentenceReading(assertions, self._is_complete and bool(assertions))
 
-    def _phrase(self, items: Sequence[Item]) -> Phrase:
+    def _phrase(self, items: Sequence[WordItem]) -> Phrase:
         return phrase_of(items, self._aliases)
 
-    def _without_parentheses(self, items: list[Item]) -> list[Item]:
+    def _without_parentheses(self, items: list[WordItem]) -> list[WordItem]:
         depth, kept = 0, []
         for item in items:
             depth += (item.text in "([") - (item.text in ")]" and depth > 0) if len(item.text) == 1 else 0
@@ -76,7 +76,7 @@ class _Reader:
             self._is_complete = False
         return kept
 
-    def _without_relative(self, items: list[Item]) -> list[Item]:
+    def _without_relative(self, items: list[WordItem]) -> list[WordItem]:
         """`X, which …, did`: what a relative clause adds is left out."""
         for index in range(1, len(items) - 1):
             if items[index].text == "," and items[index + 1].lower in ("which", "who", "whose", "where"):
@@ -85,7 +85,7 @@ class _Reader:
                 return items[:index] if after is None else items[:index] + items[after + 1 :]
         return items
 
-    def _clauses(self, items: list[Item]) -> Iterator[tuple[Frame, ...]]:
+    def _clauses(self, items: list[WordItem]) -> Iterator[tuple[Frame, ...]]:
         opening, items = self._opening(items)
         group = find_verb(items)
         if group is None:
@@ -105,7 +105,7 @@ class _Reader:
         if cut < len(rest):
             yield from self._following(subject_items, rest[cut:], group)
 
-    def _opening(self, items: list[Item]) -> tuple[list[Item], list[Item]]:
+    def _opening(self, items: list[WordItem]) -> tuple[list[WordItem], list[WordItem]]:
         """`In 2020, X …`: a circumstance before the subject."""
         if items and items[0].lower in language.PREPOSITIONS:
             comma = next((index for index, item in enumerate(items) if item.text == ","), -1)
@@ -117,7 +117,7 @@ class _Reader:
                 return items[:2], items[2:]
         return [], items
 
-    def _subject(self, items: list[Item]) -> tuple[list[Item], list[Item]]:
+    def _subject(self, items: list[WordItem]) -> tuple[list[WordItem], list[WordItem]]:
         """The subject, and what stands between commas after it."""
         commas = [index for index, item in enumerate(items) if item.text == ","]
         if len(commas) == 2 and commas[1] == len(items) - 1 and commas[0] > 0:
@@ -126,7 +126,7 @@ class _Reader:
             self._is_complete = False
         return items, []
 
-    def _appositions(self, subject: list[Item], extra: list[Item]) -> Iterator[tuple[Frame, ...]]:
+    def _appositions(self, subject: list[WordItem], extra: list[WordItem]) -> Iterator[tuple[Frame, ...]]:
         if not extra:
             return
         if extra[0].lower in language.ARTICLES and find_verb(extra) is None:
@@ -136,7 +136,7 @@ class _Reader:
         else:
             self._is_complete = False
 
-    def _copula(self, subject: list[Item], complement: list[Item]) -> Frame:
+    def _copula(self, subject: list[WordItem], complement: list[WordItem]) -> Frame:
         return Frame(
             self._phrase(subject),
             "be",
@@ -146,7 +146,7 @@ class _Reader:
             names=names_in(subject),
         )
 
-    def _with_attribute(self, subject: list[Item], extra: list[Item]) -> Iterator[tuple[Frame, ...]]:
+    def _with_attribute(self, subject: list[WordItem], extra: list[WordItem]) -> Iterator[tuple[Frame, ...]]:
         """`with a population of 5`: an attribute in passing."""
         attribute = self._phrase(extra[1:])
         if len(attribute) >= 3 and attribute[-2] == "of" and not isinstance(attribute[-1], str):
@@ -155,7 +155,7 @@ class _Reader:
         else:
             self._is_complete = False
 
-    def _clause_end(self, rest: list[Item]) -> int:
+    def _clause_end(self, rest: list[WordItem]) -> int:
         """Where the first clause ends: at a comma that no list needs, or at an `and` before another verb."""
         for index, item in enumerate(rest):
             if item.text in (";", ":", "-"):
@@ -169,7 +169,7 @@ class _Reader:
         return len(rest)
 
     @staticmethod
-    def _is_list(rest: list[Item], comma: int) -> bool:
+    def _is_list(rest: list[WordItem], comma: int) -> bool:
         tail = rest[comma + 1 :]
         conjunction = next((index for index, item in enumerate(tail) if item.lower in ("and", "or")), -1)
         return (
@@ -177,7 +177,7 @@ class _Reader:
         )
 
     def _following(
-        self, subject: list[Item], rest: list[Item], before: VerbGroup
+        self, subject: list[WordItem], rest: list[WordItem], before: VerbGroup
     ) -> Iterator[tuple[Frame, ...]]:
         """What comes after the first clause: another predicate or clause, or something left out."""
         tail = rest
@@ -191,7 +191,7 @@ class _Reader:
         if not tail:
             self._is_complete = False
             return
-        probe = [Item("X", "x"), *tail]
+        probe = [WordItem("X", "x"), *tail]
         adverbs = next((index for index, item in enumerate(tail) if not is_adverb(item)), 0)
         group = group_at(probe, adverbs + 1, 0)
         if group is not None and rest[0].lower in ("and", ",", "but") and not is_subordinate(tail[0]):
@@ -213,7 +213,7 @@ class _Reader:
         self._is_complete = False
 
     def _frames(
-        self, subject: list[Item], group: VerbGroup, rest: list[Item], opening: list[Item]
+        self, subject: list[WordItem], group: VerbGroup, rest: list[WordItem], opening: list[WordItem]
     ) -> Iterator[tuple[Frame, ...]]:
         parts = _measures(group, rest)
         if len(parts) > 1:
@@ -243,9 +243,9 @@ class _Reader:
 
     def _frame(
         self,
-        subject: list[Item],
+        subject: list[WordItem],
         group: VerbGroup,
-        complement: list[Item],
+        complement: list[WordItem],
         circumstances: list[tuple[str, Phrase]],
     ) -> Frame:
         return Frame(
@@ -268,14 +268,14 @@ class _Reader:
     def _state(frame: Frame, participle: str) -> Frame:
         return msgspec.structs.replace(frame, verb="be", complement=(participle,), is_definite=False)
 
-    def _copula_parts(self, rest: list[Item]) -> tuple[list[Item], list[tuple[str, Phrase]]]:
+    def _copula_parts(self, rest: list[WordItem]) -> tuple[list[WordItem], list[tuple[str, Phrase]]]:
         """The complement of `be` keeps its prepositions; only a date at its end is a circumstance."""
         if len(rest) >= 2 and isinstance(rest[-1].value, Span) and rest[-2].lower in ("in", "on", "during"):
             when: Phrase = (rest[-1].value,)
             return rest[:-2], [(TIME, when)]
         return rest, []
 
-    def _object_parts(self, rest: list[Item]) -> tuple[list[Item], list[tuple[str, Phrase]]]:
+    def _object_parts(self, rest: list[WordItem]) -> tuple[list[WordItem], list[tuple[str, Phrase]]]:
         first = _next_preposition(rest, 0)
         complement, position = rest[:first], first
         circumstances = []
@@ -285,7 +285,7 @@ class _Reader:
             position = end
         return complement, circumstances
 
-    def _circumstance(self, items: list[Item]) -> tuple[str, Phrase]:
+    def _circumstance(self, items: list[WordItem]) -> tuple[str, Phrase]:
         preposition, phrase = items[0].lower, self._phrase(items[1:])
         is_time = len(phrase) == 1 and isinstance(phrase[0], Span) and preposition in ("in", "on", "during")
         return (TIME if is_time else preposition, phrase)
@@ -311,12 +311,12 @@ class _Reader:
             complement=frame.subject or (),
             circumstances=_ordered(rest),
             is_definite=False,
-            subject_kind=Kind.DEFINITE,
+            subject_kind=PhraseKind.DEFINITE,
             complement_kind=frame.subject_kind,
         )
 
 
-def _sharing_auxiliary(group: VerbGroup, before: VerbGroup, items: Sequence[Item]) -> VerbGroup:
+def _sharing_auxiliary(group: VerbGroup, before: VerbGroup, items: Sequence[WordItem]) -> VerbGroup:
     """`was built in 1990 and sold in 1995`: a second participle without an object is passive too."""
     participle = items[group.end - 1].lower
     follows = items[group.end].lower if group.end < len(items) else "in"
@@ -333,9 +333,9 @@ def _are_entangled(circumstances: list[tuple[str, Phrase]]) -> bool:
     return len(dates) > 1 or any("and" in phrase or "or" in phrase or "," in phrase for phrase in with_values)
 
 
-def _measures(group: VerbGroup, rest: list[Item]) -> list[list[Item]]:
+def _measures(group: VerbGroup, rest: list[WordItem]) -> list[list[WordItem]]:
     """`2 km long and 20 m wide`: two measures, each with its own number."""
-    parts: list[list[Item]] = [[]]
+    parts: list[list[WordItem]] = [[]]
     for item in rest:
         if item.lower == "and" or item.text == ",":
             parts.append([])
@@ -343,7 +343,7 @@ def _measures(group: VerbGroup, rest: list[Item]) -> list[list[Item]]:
             parts[-1].append(item)
     each_has_one = all(
         sum(item.value is not None for item in part) == 1
-        and any(isinstance(item.value, Quantity) for item in part)
+        and any(isinstance(item.value, OpenQuantity) for item in part)
         for part in parts
     )
     is_state = group.verb in ("be", "have") and not group.is_passive and not group.is_negated
@@ -354,7 +354,7 @@ def _ordered(circumstances: list[tuple[str, Phrase]]) -> tuple[tuple[str, Phrase
     return tuple(sorted(circumstances, key=repr))
 
 
-def _labelled(items: list[Item]) -> tuple[list[Item], list[Item]] | None:
+def _labelled(items: list[WordItem]) -> tuple[list[WordItem], list[WordItem]] | None:
     """`Height: 330 m`."""
     colon = next((index for index, item in enumerate(items[:7]) if item.text == ":"), 0)
     if not colon or colon + 1 >= len(items) or len(items) - colon > 9:
@@ -364,7 +364,7 @@ def _labelled(items: list[Item]) -> tuple[list[Item], list[Item]] | None:
     return (items[:colon], items[colon + 1 :]) if find_verb(items[colon + 1 :]) is None else None
 
 
-def _continues_a_name(rest: Sequence[Item], comma: int) -> bool:
+def _continues_a_name(rest: Sequence[WordItem], comma: int) -> bool:
     """`Rome, Georgia`: what stands after the comma says which Rome."""
     tail = rest[comma + 1 :]
     return (
@@ -376,7 +376,7 @@ def _continues_a_name(rest: Sequence[Item], comma: int) -> bool:
     )
 
 
-def _may_cut(group: VerbGroup, rest: Sequence[Item], cut: int) -> bool:
+def _may_cut(group: VerbGroup, rest: Sequence[WordItem], cut: int) -> bool:
     """Whether the clause holds without what follows it.
 
     An event that happened did happen, whatever is added; a state may hold only as far as is added.
@@ -395,7 +395,7 @@ def _may_cut(group: VerbGroup, rest: Sequence[Item], cut: int) -> bool:
     return describes or verb_follows(rest, cut + 1)
 
 
-def _next_preposition(items: Sequence[Item], start: int) -> int:
+def _next_preposition(items: Sequence[WordItem], start: int) -> int:
     for index in range(start, len(items)):
         if (
             items[index].lower in language.PREPOSITIONS

@@ -11,7 +11,7 @@ import msgspec
 
 from qwed.engines.fact.language import singular
 from qwed.engines.fact.phrases import Phrase, phrase_of
-from qwed.engines.fact.quantities import NUMBER, UNITS, Quantity, Unit, exactly
+from qwed.engines.fact.quantities import NUMBER, UNITS, OpenQuantity, Unit, exactly
 from qwed.engines.fact.sources import MAX_NODES, ObjectSource, TableSource, show
 from qwed.engines.fact.text import Value, read_items
 
@@ -34,7 +34,7 @@ YEARS: Final = UNITS["years"]
 _SCALE_SIGNS: Final = {"m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "k": 10**3, "bn": 10**9}
 
 
-class Record(msgspec.Struct, frozen=True):
+class FactRecord(msgspec.Struct, frozen=True):
     """`owners` are the names under which the thing is known; none: the whole source is about it."""
 
     source: str
@@ -104,7 +104,7 @@ def read_cell(raw: Any, unit: Unit | None, scale: int) -> Value | Phrase | bool 
     return None
 
 
-def _number(raw: int | float | Decimal, unit: Unit, scale: int) -> Quantity | None:
+def _number(raw: int | float | Decimal, unit: Unit, scale: int) -> OpenQuantity | None:
     if isinstance(raw, float) and not math.isfinite(raw):
         return None
     digits = Decimal(repr(raw)) if isinstance(raw, float) else Decimal(raw)
@@ -116,7 +116,7 @@ def _number(raw: int | float | Decimal, unit: Unit, scale: int) -> Quantity | No
 
 
 def _with_unit(value: Value, unit: Unit | None, scale: int) -> Value:
-    if not isinstance(value, Quantity) or not value.is_exact or value.unit != NUMBER or value.low is None:
+    if not isinstance(value, OpenQuantity) or not value.is_exact or value.unit != NUMBER or value.low is None:
         return value
     return exactly(value.low * scale, unit or NUMBER, value.step * scale)
 
@@ -147,7 +147,7 @@ def _key_column(columns: list[Column]) -> int | None:
     return None
 
 
-def records_of_table(table: TableSource, grid: Grid) -> Iterator[Record]:
+def records_of_table(table: TableSource, grid: Grid) -> Iterator[FactRecord]:
     if grid.key_column is None:
         return
     key = grid.columns[grid.key_column]
@@ -157,7 +157,7 @@ def records_of_table(table: TableSource, grid: Grid) -> Iterator[Record]:
         for index, column in enumerate(grid.columns):
             if index != grid.key_column:
                 place = f"row {row + 1}, column {table.header[index]!r}: {show(table.rows[row][index])}"
-                yield Record(
+                yield FactRecord(
                     table.id,
                     place,
                     (owner,),
@@ -168,7 +168,7 @@ def records_of_table(table: TableSource, grid: Grid) -> Iterator[Record]:
                 )
 
 
-def records_of_object(source: ObjectSource) -> Iterator[Record]:
+def records_of_object(source: ObjectSource) -> Iterator[FactRecord]:
     yield from _Walk(source.id).members(source.value, "$", ())
 
 
@@ -177,7 +177,9 @@ class _Walk:
         self._source = source
         self._left = MAX_NODES
 
-    def members(self, members: Mapping[str, Any], path: str, owners: tuple[Phrase, ...]) -> Iterator[Record]:
+    def members(
+        self, members: Mapping[str, Any], path: str, owners: tuple[Phrase, ...]
+    ) -> Iterator[FactRecord]:
         names = _names_of(members) or owners
         currency = members.get("currency")
         for key, value in members.items():
@@ -196,14 +198,14 @@ class _Walk:
             else:
                 shown = f"{place}: {show(value)}"
                 cell = read_cell(value, unit, scale)
-                yield Record(self._source, shown, names, attribute, value, cell, unit is not None)
+                yield FactRecord(self._source, shown, names, attribute, value, cell, unit is not None)
 
     def _list(
         self, values: Any, place: str, names: tuple[Phrase, ...], attribute: Phrase
-    ) -> Iterator[Record]:
+    ) -> Iterator[FactRecord]:
         count = exactly(Fraction(len(values)))
         shown = f"{place}: {len(values)} items"
-        yield Record(self._source, shown, names, ("number", "of", *attribute), len(values), count)
+        yield FactRecord(self._source, shown, names, ("number", "of", *attribute), len(values), count)
         for index, item in enumerate(values):
             if isinstance(item, Mapping):
                 yield from self.members(item, f"{place}[{index}]", ())

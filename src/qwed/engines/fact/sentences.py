@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class FactSentence(msgspec.Struct, frozen=True):
     """`is_quoted`: it stands inside quotation marks, so the source does not assert it."""
 
     text: str
@@ -42,7 +42,7 @@ def plain_signs(text: str) -> str:
     return text.translate(_SIGNS) if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SIGNS))
 
 
-def split_sentences(text: str) -> Iterator[Sentence]:
+def split_sentences(text: str) -> Iterator[FactSentence]:
     """Sentences in order. A full stop after an abbreviation or an initial does not end one."""
     plain = plain_signs(text)
     start = 0
@@ -53,13 +53,13 @@ def split_sentences(text: str) -> Iterator[Sentence]:
             continue
         stripped = piece.strip(" \t\r\n-*•")
         if stripped:
-            yield Sentence(stripped, is_quoted, follows_colon)
+            yield FactSentence(stripped, is_quoted, follows_colon)
             follows_colon = stripped.endswith(":")
         is_quoted ^= piece.count('"') % 2 == 1
         start = match.end()
     rest = plain[start:].strip()
     if rest:
-        yield Sentence(rest, is_quoted, follows_colon)
+        yield FactSentence(rest, is_quoted, follows_colon)
 
 
 def _is_abbreviation(text: str, stop: int) -> bool:

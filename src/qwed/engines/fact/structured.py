@@ -10,8 +10,8 @@ from qwed.engines.fact.entailment import are_other_names, oriented
 from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
 from qwed.engines.fact.phrases import Phrase
-from qwed.engines.fact.quantities import NUMBER, Quantity, Relation
-from qwed.engines.fact.records import YEARS, Record
+from qwed.engines.fact.quantities import NUMBER, OpenQuantity, Relation
+from qwed.engines.fact.records import YEARS, FactRecord
 from qwed.engines.fact.text import Value, compare_values
 from qwed.engines.fact.verdicts import Stance, Witness
 
@@ -34,7 +34,7 @@ _CURRENCIES: Final = words("USD EUR GBP JPY INR CHF")
 _SYNONYMS: Final = {"cost": "price", "mass": "weight"}
 
 
-def judge_records(claim: Frame, records: Sequence[Record]) -> Iterator[Witness]:
+def judge_records(claim: Frame, records: Sequence[FactRecord]) -> Iterator[Witness]:
     """What the records say about the claim."""
     if claim.modal or claim.tense == "future" or claim.adverbs:
         return
@@ -49,7 +49,7 @@ def judge_records(claim: Frame, records: Sequence[Record]) -> Iterator[Witness]:
         yield Witness(stance, "record", record.source, record.place)
 
 
-def _relate(claim: Frame, record: Record, *, is_only: bool) -> Relation | None:
+def _relate(claim: Frame, record: FactRecord, *, is_only: bool) -> Relation | None:
     if claim.verb != "be":
         return _relate_event(claim, record)
     if claim.circumstances or claim.subject is None:
@@ -62,7 +62,7 @@ def _relate(claim: Frame, record: Record, *, is_only: bool) -> Relation | None:
     return None
 
 
-def _names_record(subject: Phrase, record: Record, *, is_only: bool) -> bool:
+def _names_record(subject: Phrase, record: FactRecord, *, is_only: bool) -> bool:
     """Whether `attribute of owner`, or the attribute alone where there is only one, is this record."""
     if subject == record.attribute:
         return is_only or not record.owners
@@ -90,7 +90,7 @@ def _plain(phrase: Phrase) -> Phrase:
     )
 
 
-def compare_with_record(complement: Phrase, record: Record) -> Relation | None:
+def compare_with_record(complement: Phrase, record: FactRecord) -> Relation | None:
     """How the record's value lies to what the claim says it is; None where they can't be compared."""
     stored = record.value
     if stored is None or isinstance(stored, bool):
@@ -108,7 +108,7 @@ def compare_with_record(complement: Phrase, record: Record) -> Relation | None:
 
 def match_unit(said: Value, stored: Value, *, unit_is_given: bool) -> Value | None:
     """The claim's value for a cell that leaves out the unit: money and percentages are often stored so."""
-    if not isinstance(said, Quantity) or not isinstance(stored, Quantity):
+    if not isinstance(said, OpenQuantity) or not isinstance(stored, OpenQuantity):
         return said
     if said.unit == NUMBER and stored.unit == YEARS:
         return msgspec.structs.replace(said, unit=YEARS)
@@ -127,7 +127,7 @@ def _compare_texts(complement: Phrase, stored: Phrase) -> Relation | None:
     return Relation.DISJOINT if are_other_names(complement, stored) else None
 
 
-def _relate_event(claim: Frame, record: Record) -> Relation | None:
+def _relate_event(claim: Frame, record: FactRecord) -> Relation | None:
     """`X was founded in 1998` against `{"name": "X", "founded": 1998}`."""
     if claim.subject is not None or claim.complement not in record.owners or len(claim.circumstances) != 1:
         return None
@@ -137,7 +137,7 @@ def _relate_event(claim: Frame, record: Record) -> Relation | None:
         return Relation.SAME if phrase == record.value else None
     keys = _EVENT_KEYS.get(claim.verb, frozenset())
     is_stored = bool(attribute & keys) and attribute <= keys | _DATE_WORDS
-    if kind != TIME or not is_stored or not isinstance(record.value, Quantity | Span):
+    if kind != TIME or not is_stored or not isinstance(record.value, OpenQuantity | Span):
         return None
     assert not isinstance(phrase[0], str)
     relation = compare_values(phrase[0], record.value)

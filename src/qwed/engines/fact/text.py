@@ -14,18 +14,18 @@ from qwed.engines.fact.quantities import (
     NUMBER_WORDS,
     SCALES,
     UNITS,
-    Quantity,
+    OpenQuantity,
     Relation,
     Unit,
     compare,
 )
 from qwed.engines.fact.sentences import plain_signs
 
-Value = Quantity | Span
+Value = OpenQuantity | Span
 MAX_NUMBER_LENGTH: Final = 40
 
 
-class Item(msgspec.Struct, frozen=True):
+class WordItem(msgspec.Struct, frozen=True):
     """A word, a sign, or a value; `lower` is what is compared."""
 
     text: str
@@ -44,7 +44,7 @@ class Item(msgspec.Struct, frozen=True):
 def compare_values(claim: Value, source: Value) -> Relation:
     if isinstance(claim, Span) and isinstance(source, Span):
         return compare_spans(claim, source)
-    if isinstance(claim, Quantity) and isinstance(source, Quantity):
+    if isinstance(claim, OpenQuantity) and isinstance(source, OpenQuantity):
         return compare(claim, source)
     claim_span, source_span = _as_span(claim), _as_span(source)
     if claim_span is None or source_span is None:
@@ -87,7 +87,7 @@ _CONTRACTIONS: Final = (
 _CONTRACTED: Final = re.compile(r"n't\b|\bcannot\b|\bper\b|\bsq|°|\bdegrees\b", re.I)
 
 
-def read_items(sentence: str) -> list[Item]:
+def read_items(sentence: str) -> list[WordItem]:
     """The items of one sentence, its final stop left out."""
     plain = plain_signs(sentence).strip().rstrip(".!").strip()
     if _CONTRACTED.search(plain):
@@ -161,9 +161,9 @@ _BEFORE_YEARS: Final = frozenset(
 )
 
 
-def _with_values(tokens: list[_Token]) -> list[Item]:
+def _with_values(tokens: list[_Token]) -> list[WordItem]:
     """Numbers joined with their signs, scales, units and bounds."""
-    items: list[Item] = []
+    items: list[WordItem] = []
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -174,12 +174,12 @@ def _with_values(tokens: list[_Token]) -> list[Item]:
             items.append(_bounded(items, quantity, text, _is_year(tokens, index, end, items)))
             index = end
             continue
-        items.append(Item(token.text, token.text.lower(), token.value))
+        items.append(WordItem(token.text, token.text.lower(), token.value))
         index += 1
     return _with_ranges(items)
 
 
-def _is_year(tokens: list[_Token], index: int, end: int, items: list[Item]) -> bool:
+def _is_year(tokens: list[_Token], index: int, end: int, items: list[WordItem]) -> bool:
     if end - index != 1 or tokens[index].glued or not dates.YEAR.match(tokens[index].text) or not items:
         return False
     follows = items[-1].lower in _BEFORE_YEARS
@@ -187,7 +187,7 @@ def _is_year(tokens: list[_Token], index: int, end: int, items: list[Item]) -> b
     return follows and not (items[-1].lower == "of" and before_noun)
 
 
-def _read_quantity(tokens: list[_Token], index: int) -> tuple[Quantity, int] | None:
+def _read_quantity(tokens: list[_Token], index: int) -> tuple[OpenQuantity, int] | None:
     """A number with what belongs to it, and the index after it."""
     position = index
     unit: Unit | None = None
@@ -233,7 +233,7 @@ def _read_number(tokens: list[_Token], index: int) -> tuple[Fraction, Fraction, 
 
 def _finished(
     tokens: list[_Token], position: int, value: Fraction, step: Fraction, unit: Unit | None, token: _Token
-) -> tuple[Quantity, int]:
+) -> tuple[OpenQuantity, int]:
     """The scale and the unit that follow the digits."""
     glued = token.glued
     scale = Fraction(1)
@@ -247,7 +247,7 @@ def _finished(
     if unit is None and position < len(tokens) and _is_unit(tokens, position):
         unit, position = UNITS[tokens[position].text.lower()], position + 1
         unit, position = _per_something(tokens, unit, position)
-    return Quantity(value * scale, value * scale, unit or NUMBER, step * scale), position
+    return OpenQuantity(value * scale, value * scale, unit or NUMBER, step * scale), position
 
 
 def _is_unit(tokens: list[_Token], position: int) -> bool:
@@ -265,58 +265,60 @@ def _per_something(tokens: list[_Token], unit: Unit, position: int) -> tuple[Uni
     return unit, position
 
 
-def _bounded(items: list[Item], quantity: Quantity, text: str, is_year: bool) -> Item:
+def _bounded(items: list[WordItem], quantity: OpenQuantity, text: str, is_year: bool) -> WordItem:
     """The value as an item; words that bound it are taken from the items before it."""
     if is_year:
         assert quantity.low is not None
-        return Item(text, text, year_span(int(quantity.low)))
+        return WordItem(text, text, year_span(int(quantity.low)))
     before = [item.lower for item in items[-3:]]
     if before and before[-1] in _APPROXIMATE:
         items.pop()
-        return Item(text, text, _approximate(quantity))
+        return WordItem(text, text, _approximate(quantity))
     if before and before[-1] in _EXACT:
         items.pop()
-        return Item(text, text, quantity)
+        return WordItem(text, text, quantity)
     for length in (3, 2, 1):
         bound = _BOUNDS.get(tuple(before[-length:])) if len(before) >= length else None
         if bound is not None:
             del items[-length:]
-            return Item(text, text, _one_sided(quantity, *bound))
-    return Item(text, text, quantity)
+            return WordItem(text, text, _one_sided(quantity, *bound))
+    return WordItem(text, text, quantity)
 
 
-def _approximate(quantity: Quantity) -> Quantity:
+def _approximate(quantity: OpenQuantity) -> OpenQuantity:
     """About 300: the zeros at the end may be rounding."""
     assert quantity.low is not None
     step = quantity.step
     while step * 10 <= abs(quantity.low) and (quantity.low / (step * 10)).denominator == 1:
         step *= 10
-    return Quantity(quantity.low, quantity.high, quantity.unit, step, is_approximate=True)
+    return OpenQuantity(quantity.low, quantity.high, quantity.unit, step, is_approximate=True)
 
 
-def _one_sided(quantity: Quantity, is_lower: bool, excluded: bool) -> Quantity:
+def _one_sided(quantity: OpenQuantity, is_lower: bool, excluded: bool) -> OpenQuantity:
     if is_lower:
-        return Quantity(quantity.low, None, quantity.unit, quantity.step, low_excluded=excluded)
-    return Quantity(None, quantity.high, quantity.unit, quantity.step, high_excluded=excluded)
+        return OpenQuantity(quantity.low, None, quantity.unit, quantity.step, low_excluded=excluded)
+    return OpenQuantity(None, quantity.high, quantity.unit, quantity.step, high_excluded=excluded)
 
 
-def _with_ranges(items: list[Item]) -> list[Item]:
+def _with_ranges(items: list[WordItem]) -> list[WordItem]:
     """`between 5 and 7 kg` and `5-7 kg` are one value."""
-    result: list[Item] = []
+    result: list[WordItem] = []
     for item in items:
         start = _range_start(result)
-        if start is not None and isinstance(item.value, Quantity):
+        if start is not None and isinstance(item.value, OpenQuantity):
             low = result[start[1]].value
-            assert isinstance(low, Quantity)
+            assert isinstance(low, OpenQuantity)
             if item.value.is_exact and low.unit in (NUMBER, item.value.unit) and _ordered(low, item.value):
                 text = " ".join(part.text for part in result[start[0] :]) + " " + item.text
                 del result[start[0] :]
-                item = Item(text, text, Quantity(low.low, item.value.high, item.value.unit, item.value.step))
+                item = WordItem(
+                    text, text, OpenQuantity(low.low, item.value.high, item.value.unit, item.value.step)
+                )
         result.append(item)
     return result
 
 
-def _range_start(items: list[Item]) -> tuple[int, int] | None:
+def _range_start(items: list[WordItem]) -> tuple[int, int] | None:
     """Where a range begins and where its lower end is, if the items end in `between 5 and` or `5 -`."""
     if len(items) >= 3 and items[-1].lower == "and" and items[-3].lower == "between" and _is_exact(items[-2]):
         return len(items) - 3, len(items) - 2
@@ -325,9 +327,9 @@ def _range_start(items: list[Item]) -> tuple[int, int] | None:
     return None
 
 
-def _is_exact(item: Item) -> bool:
-    return isinstance(item.value, Quantity) and item.value.is_exact
+def _is_exact(item: WordItem) -> bool:
+    return isinstance(item.value, OpenQuantity) and item.value.is_exact
 
 
-def _ordered(low: Quantity, high: Quantity) -> bool:
+def _ordered(low: OpenQuantity, high: OpenQuantity) -> bool:
     return low.low is not None and high.low is not None and low.low < high.low

@@ -6,7 +6,7 @@ import msgspec
 
 from qwed.engines.fact import language
 from qwed.engines.fact.language import VERBS
-from qwed.engines.fact.text import Item
+from qwed.engines.fact.text import WordItem
 
 
 class VerbGroup(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class VerbGroup(msgspec.Struct, frozen=True):
     is_plural: bool = False
 
 
-def find_verb(items: Sequence[Item], start: int = 0) -> VerbGroup | None:
+def find_verb(items: Sequence[WordItem], start: int = 0) -> VerbGroup | None:
     """The first verb group at or after `start` that has something before it."""
     for index in range(max(start, 0), len(items)):
         group = group_at(items, index, start)
@@ -32,7 +32,7 @@ def find_verb(items: Sequence[Item], start: int = 0) -> VerbGroup | None:
     return None
 
 
-def group_at(items: Sequence[Item], index: int, start: int) -> VerbGroup | None:
+def group_at(items: Sequence[WordItem], index: int, start: int) -> VerbGroup | None:
     word = items[index].lower
     if items[index].value is not None or index == start:
         return None
@@ -51,20 +51,20 @@ def group_at(items: Sequence[Item], index: int, start: int) -> VerbGroup | None:
     return None
 
 
-def verb_follows(items: Sequence[Item], index: int) -> bool:
+def verb_follows(items: Sequence[WordItem], index: int) -> bool:
     """Whether a predicate or a whole clause begins here."""
     if index >= len(items):
         return False
-    probe = [Item("X", "x"), *items[index:]]
+    probe = [WordItem("X", "x"), *items[index:]]
     return group_at(probe, 1, 0) is not None or find_verb(probe[1:]) is not None
 
 
-def is_subordinate(item: Item) -> bool:
+def is_subordinate(item: WordItem) -> bool:
     # WHO is an organisation, "who" begins a clause.
     return item.lower in language.SUBORDINATORS and not item.is_capitalised
 
 
-def _is_reduced_relative(items: Sequence[Item], index: int) -> bool:
+def _is_reduced_relative(items: Sequence[WordItem], index: int) -> bool:
     """`The units sold in May are 5`: a participle before the verb of the sentence."""
     if items[index].lower not in VERBS.participles and not items[index].lower.endswith("ed"):
         return False
@@ -80,7 +80,7 @@ def _present_tense(word: str) -> str:
     return "" if word.endswith("ing") else "present"
 
 
-def _with_adverb_before(items: Sequence[Item], group: VerbGroup) -> VerbGroup:
+def _with_adverb_before(items: Sequence[WordItem], group: VerbGroup) -> VerbGroup:
     """`X never visited Y`, `X recently opened Y`: the adverb belongs to the verb, not to the subject."""
     start, adverbs = group.start, set()
     while start > 1 and is_adverb(items[start - 1]):
@@ -92,7 +92,7 @@ def _with_adverb_before(items: Sequence[Item], group: VerbGroup) -> VerbGroup:
     )
 
 
-def is_adverb(item: Item) -> bool:
+def is_adverb(item: WordItem) -> bool:
     return (
         item.lower in language.ADVERBS
         or item.lower == "never"
@@ -115,7 +115,7 @@ def _lemma(word: str) -> str:
     return language.VERB_SYNONYMS.get(lemma, lemma)
 
 
-def _is_lexical_verb(items: Sequence[Item], index: int, start: int) -> bool:
+def _is_lexical_verb(items: Sequence[WordItem], index: int, start: int) -> bool:
     word, before = items[index].lower, items[index - 1]
     if (
         items[index].is_capitalised
@@ -134,7 +134,7 @@ def _is_lexical_verb(items: Sequence[Item], index: int, start: int) -> bool:
     return word in VERBS.lemma or (word.endswith("ed") and len(word) > 4 and items[index].is_word)
 
 
-def _auxiliary_group(items: Sequence[Item], index: int) -> VerbGroup | None:
+def _auxiliary_group(items: Sequence[WordItem], index: int) -> VerbGroup | None:
     negated = never = False
     adverbs: set[str] = set()
     auxiliaries: list[str] = []

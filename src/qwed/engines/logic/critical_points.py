@@ -13,7 +13,7 @@ from typing import Final
 
 from qwed.engines.logic.evaluate import World, evaluate
 from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unsatisfiable, shown
-from qwed.engines.logic.problem import Problem
+from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.sexpr import Sexpr
 from qwed.engines.logic.values import Value
 from qwed.engines.logic.world import Model, functions, world
@@ -36,7 +36,7 @@ class CriticalPoints:
 
     name = "critical points"
 
-    def __init__(self, problem: Problem, terms: Sequence[Sexpr]) -> None:
+    def __init__(self, problem: LogicProblem, terms: Sequence[Sexpr]) -> None:
         self._world = world(problem.declarations, Model())
         survey = _Survey(problem, self._world)
         for term in (*problem.axioms, *problem.definedness, *terms):
@@ -47,7 +47,7 @@ class CriticalPoints:
         if points * survey.size * (1 + len(terms)) > MAX_EVALUATIONS:
             raise OutOfReach
 
-    def decide(self, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome:
+    def decide(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> Outcome:
         every = (*problem.axioms, *assertions)
         for values in itertools.product(*self._domains.values()):
             assignment = dict(zip(self._domains, values, strict=True))
@@ -57,14 +57,14 @@ class CriticalPoints:
                 return Satisfiable(model, "evaluation")
         return Unsatisfiable()
 
-    def unsatisfiable_part(self, problem: Problem, assertions: Sequence[Sexpr]) -> list[int]:
+    def unsatisfiable_part(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> list[int]:
         return list(range(len(assertions)))
 
 
 class _Survey:
     """Walks the formulas for the points that matter, and refuses what is not of the kind."""
 
-    def __init__(self, problem: Problem, known: World) -> None:
+    def __init__(self, problem: LogicProblem, known: World) -> None:
         self.size = 0
         self._sorts: dict[str, Sexpr] = {}
         self._points: dict[str, set[Fraction]] = {}
@@ -204,7 +204,7 @@ def _reals(points: Sequence[Fraction]) -> set[Fraction]:
     return {*points, *middles, points[0] - 1, points[-1] + 1}
 
 
-def fits(problem: Problem, terms: Iterable[Sexpr]) -> CriticalPoints | None:
+def fits(problem: LogicProblem, terms: Iterable[Sexpr]) -> CriticalPoints | None:
     """The procedure for these terms, where it is one for it."""
     try:
         return CriticalPoints(problem, tuple(terms))

@@ -14,16 +14,16 @@ Rules a reader can predict:
 from collections.abc import Iterable, Mapping, Sequence
 
 from qwed.engines.logic.inference import BOOL_SORT, Inference
-from qwed.engines.logic.problem import Problem
+from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.sexpr import Sexpr
 from qwed.engines.logic.sorts import Sort
-from qwed.engines.logic.syntax import Node, Number, Operation, walk
+from qwed.engines.logic.syntax import Node, NumberTerm, OperatorTerm, walk
 from qwed.engines.logic.writing import Writer
 
 
 def elaborate(
     premises: Sequence[Node], goals: Sequence[Node], variables: Mapping[str, Sort], *, in_reals: bool = False
-) -> tuple[Problem, tuple[Sexpr, ...], tuple[Sexpr, ...]]:
+) -> tuple[LogicProblem, tuple[Sexpr, ...], tuple[Sexpr, ...]]:
     """The setting, and the terms of premises and goals. Raises `Refusal`."""
     inference = Inference(variables)
     for node in (*premises, *goals):
@@ -36,8 +36,8 @@ def elaborate(
 
 def _has_reals(nodes: Iterable[Node]) -> bool:
     return any(
-        (isinstance(part, Number) and part.is_decimal)
-        or (isinstance(part, Operation) and part.operator == "/")
+        (isinstance(part, NumberTerm) and part.is_decimal)
+        or (isinstance(part, OperatorTerm) and part.operator == "/")
         for node in nodes
         for part in walk(node)
     )

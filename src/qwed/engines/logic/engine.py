@@ -14,12 +14,12 @@ from qwed.domain.risk import Risk
 from qwed.engines.catalogue import why_unavailable
 from qwed.engines.logic import critical_points
 from qwed.engines.logic.outcomes import Decider
-from qwed.engines.logic.questions import Answer, answer
-from qwed.engines.logic.reading import Reading, Statement, read_action
-from qwed.engines.logic.refusals import Forbidden, NotLogic, Refusal, Undecided
+from qwed.engines.logic.questions import LogicAnswer, answer
+from qwed.engines.logic.reading import LogicQuestion, WrittenFormula, read_action
+from qwed.engines.logic.refusals import Forbidden, LogicRefusal, NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import write
 from qwed.engines.logic.smt import Solver
-from qwed.engines.logic.smtlib import Check
+from qwed.engines.logic.smtlib import SatCheck
 from qwed.engines.logic.sorts import INT
 
 MAX_QUICK_CHARACTERS: Final = 300
@@ -42,14 +42,14 @@ class LogicEngine:
             return False
         try:
             prepared = _prepared(action)
-        except (Refusal, RecursionError):
+        except (LogicRefusal, RecursionError):
             return True
         return prepared.own is not None and (prepared.in_reals is None or prepared.in_reals.own is not None)
 
     def verify(self, action: Action) -> Finding:
         try:
             return _verified(action)
-        except Refusal as refusal:
+        except LogicRefusal as refusal:
             return _refused(refusal)
         except RecursionError:
             return uncertain(LOGIC, Risk.LOW, "the formula is nested too deeply", limit="depth")
@@ -75,7 +75,7 @@ class _Prepared(msgspec.Struct, frozen=True):
     """A question, our own procedure where it decides it, and the same question about reals where the numbers
     in it were taken for integers without anybody saying so."""
 
-    reading: Reading
+    reading: LogicQuestion
     own: Decider | None
     in_reals: "_Prepared | None" = None
 
@@ -104,20 +104,20 @@ def _prepare(action: Action) -> _Prepared:
     return _Prepared(reading, _own(reading), _in_reals(action, reading))
 
 
-def _own(reading: Reading) -> Decider | None:
+def _own(reading: LogicQuestion) -> Decider | None:
     return critical_points.fits(
         reading.problem, [statement.term for statement in (*reading.premises, *reading.goals)]
     )
 
 
-def _in_reals(action: Action, reading: Reading) -> _Prepared | None:
+def _in_reals(action: Action, reading: LogicQuestion) -> _Prepared | None:
     if reading.notation != "formula" or INT not in reading.problem.sorts.values():
         return None
     if any(_FOR_INTEGERS.search(write(each.term)) for each in (*reading.premises, *reading.goals)):
         return None
     try:
         other = read_action(action, in_reals=True)
-    except Refusal:
+    except LogicRefusal:
         return None
     if other.problem.sorts == reading.problem.sorts:
         return None
@@ -150,7 +150,7 @@ def _verified(action: Action) -> Finding:
     )
 
 
-def _whatever_the_numbers(found: Answer, in_reals: _Prepared) -> Answer:
+def _whatever_the_numbers(found: LogicAnswer, in_reals: _Prepared) -> LogicAnswer:
     """`x*x = 2` holds for no integer and for a real: what nobody said must not decide.
 
     A model of integers is one of reals too, so a question that was answered by one alone is answered.
@@ -165,26 +165,26 @@ def _whatever_the_numbers(found: Answer, in_reals: _Prepared) -> Answer:
         f"declare which numbers are meant (x: int, or x: real)"
     )
     evidence = {**other.evidence, "limit": "sorts", "over_integers": found.word, "over_reals": other.word}
-    return Answer(Status.UNCERTAIN, "unknown", reason, evidence)
+    return LogicAnswer(Status.UNCERTAIN, "unknown", reason, evidence)
 
 
-def _all_checks(first: Answer, reading: Reading, decider: Decider) -> Answer:
+def _all_checks(first: LogicAnswer, reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     """A script with several checks holds when each of them does."""
     answers = [first, *(_one_check(check, reading, decider) for check in reading.more_checks)]
     worst = next((each for each in answers if each.status is Status.FAILED), None)
     worst = worst or next((each for each in answers if each.status is Status.UNCERTAIN), answers[-1])
-    return Answer(
+    return LogicAnswer(
         worst.status, worst.word, worst.reason, {**worst.evidence, "checks": [each.word for each in answers]}
     )
 
 
-def _one_check(check: Check, reading: Reading, decider: Decider) -> Answer:
-    statements = tuple(Statement(write(term)[:200], term) for term in check.assertions)
+def _one_check(check: SatCheck, reading: LogicQuestion, decider: Decider) -> LogicAnswer:
+    statements = tuple(WrittenFormula(write(term)[:200], term) for term in check.assertions)
     own = msgspec.structs.replace(reading, problem=check.problem, premises=(), goals=statements)
     return answer(own, decider)
 
 
-def _evidence(found: Answer, reading: Reading, decider: Decider) -> dict[str, Any]:
+def _evidence(found: LogicAnswer, reading: LogicQuestion, decider: Decider) -> dict[str, Any]:
     evidence: dict[str, Any] = {
         "question": reading.question.value,
         "answer": found.word,
@@ -203,14 +203,14 @@ def _evidence(found: Answer, reading: Reading, decider: Decider) -> dict[str, An
     return evidence
 
 
-def _script(reading: Reading) -> str:
+def _script(reading: LogicQuestion) -> str:
     """The formulas as they were understood: premises first, each as its own assertion."""
     return reading.problem.script(tuple(each.term for each in (*reading.premises, *reading.goals)))
 
 
-def _refused(refusal: Refusal) -> Finding:
+def _refused(refusal: LogicRefusal) -> Finding:
     reason = str(refusal)
-    if isinstance(refusal, Undecided):
+    if isinstance(refusal, UndecidedLogic):
         return uncertain(LOGIC, Risk.LOW, reason, limit=refusal.limit)
     kind = Failure.FORBIDDEN if isinstance(refusal, Forbidden) else Failure.MALFORMED
     assert isinstance(refusal, Forbidden | NotLogic)

@@ -13,7 +13,7 @@ import msgspec
 
 from qwed.engines.logic.operations import INDEXED, OPERATIONS, truth
 from qwed.engines.logic.sexpr import Sexpr
-from qwed.engines.logic.values import Element, NotEvaluable, Table, Value, Vector
+from qwed.engines.logic.values import Element, FunctionTable, NotEvaluable, Value, Vector
 
 MAX_STEPS: Final = 300_000
 MAX_QUANTIFIED: Final = 20_000
@@ -94,7 +94,7 @@ class _Evaluation:
         if head in self._world.definitions:
             return self._defined(head, arguments)
         function = self._world.values.get(head)
-        if isinstance(function, Table):
+        if isinstance(function, FunctionTable):
             return function(*arguments)
         if self._world.constructors.get(head) == len(arguments):
             return Element(head, tuple(arguments))
@@ -122,7 +122,7 @@ class _Evaluation:
             case ("_", "is", str(constructor)) if isinstance(values[0], Element):
                 return values[0].name == constructor
             case ("as", "const", _):
-                return Table({}, values[0])
+                return FunctionTable({}, values[0])
             case ("as", str(name), _):
                 return self._applied(name, values)
         raise NotEvaluable("an indexed function")

@@ -6,17 +6,17 @@ from typing import Final
 
 import msgspec
 
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sorts import BOOL, INDIVIDUAL, INT, REAL, TEXT, Sort, read_sort
 from qwed.engines.logic.syntax import (
-    Application,
+    FunctionTerm,
     Name,
     Node,
-    Number,
-    Operation,
+    NumberTerm,
+    OperatorTerm,
     Quantified,
-    Text,
-    Variable,
+    TextTerm,
+    VariableTerm,
     walk,
 )
 
@@ -30,7 +30,7 @@ _KNOWN_ELSEWHERE: Final = frozenset(
 )
 
 
-class Unknown:
+class UnknownSort:
     """A sort yet to be found; unified ones lead to a common one."""
 
     __slots__ = ("bound", "is_integral", "is_literal", "is_number", "is_real")
@@ -54,7 +54,7 @@ class Signature(msgspec.Struct, frozen=True, eq=False):
     result: "Type"
 
 
-Type = Unknown | Sort | ArrayType
+Type = UnknownSort | Sort | ArrayType
 Scope = Mapping[str, Type]
 
 _NUMBER_SORTS: Final = frozenset({INT, REAL})
@@ -70,7 +70,7 @@ def is_bit_vector(sort: object) -> bool:
 
 
 def found(sort: Type) -> Type:
-    while isinstance(sort, Unknown) and sort.bound is not None:
+    while isinstance(sort, UnknownSort) and sort.bound is not None:
         sort = sort.bound
     return sort
 
@@ -90,9 +90,9 @@ def unify(left: Type, right: Type, where: str) -> None:
     left, right = found(left), found(right)
     if left is right:
         return
-    if isinstance(right, Unknown) and not isinstance(left, Unknown):
+    if isinstance(right, UnknownSort) and not isinstance(left, UnknownSort):
         left, right = right, left
-    if isinstance(left, Unknown):
+    if isinstance(left, UnknownSort):
         fits = _unify_unknown(left, right)
     elif isinstance(left, ArrayType) and isinstance(right, ArrayType):
         unify(left.index, right.index, where)
@@ -108,9 +108,9 @@ def _are_alike(left: Sort, right: Sort) -> bool:
     return left.term == right.term or (left.term in _NUMBER_SORTS and right.term in _NUMBER_SORTS)
 
 
-def _unify_unknown(left: Unknown, right: Type) -> bool:
+def _unify_unknown(left: UnknownSort, right: Type) -> bool:
     """Integers and reals stay apart, since a number may be either; everything else is one."""
-    if isinstance(right, Unknown):
+    if isinstance(right, UnknownSort):
         if left.is_number or right.is_number:
             left.is_number = right.is_number = True
             left.is_literal = right.is_literal = left.is_literal and right.is_literal
@@ -139,7 +139,7 @@ class Inference:
         self.naturals: list[str] = []
         # By identity: the same variable name may be bound in two places with two sorts.
         self.bound: dict[int, tuple[Type, ...]] = {}
-        self.texts: dict[int, Unknown] = {}
+        self.texts: dict[int, UnknownSort] = {}
         for name, sort in variables.items():
             self.constants[name] = self.declared(sort)
             if sort.is_natural:
@@ -158,24 +158,24 @@ class Inference:
 
     def infer(self, node: Node, scope: Scope) -> Type:
         match node:
-            case Number():
-                return Unknown(is_number=True, is_literal=True)
-            case Text():
+            case NumberTerm():
+                return UnknownSort(is_number=True, is_literal=True)
+            case TextTerm():
                 return self._text(node)
             case Name():
                 return self._name(node, scope)
-            case Application():
+            case FunctionTerm():
                 return self._application(node, scope)
             case Quantified():
                 return self._quantified(node, scope)
-            case Operation():
+            case OperatorTerm():
                 rule = _INFERENCE.get(node.operator)
                 if rule is None:
                     raise NotLogic(f"no operator {node.operator!r}")
                 return rule(self, node, scope)
 
     def _text(self, node: Node) -> Type:
-        return self.texts.setdefault(id(node), Unknown(is_literal=True))
+        return self.texts.setdefault(id(node), UnknownSort(is_literal=True))
 
     def _name(self, node: Name, scope: Scope) -> Type:
         if node.text in scope:
@@ -184,17 +184,17 @@ class Inference:
             raise NotLogic(f"{node.text!r} is used with and without arguments")
         if node.text not in self.constants and node.text in self.members:
             return self._text(node)
-        return self.constants.setdefault(node.text, Unknown())
+        return self.constants.setdefault(node.text, UnknownSort())
 
-    def _application(self, node: Application, scope: Scope) -> Type:
+    def _application(self, node: FunctionTerm, scope: Scope) -> Type:
         name = node.function
         if name.lower() in _KNOWN_ELSEWHERE:
-            raise Undecided("unsupported", f"the function {name!r} is not decided here")
+            raise UndecidedLogic("unsupported", f"the function {name!r} is not decided here")
         if name in self.constants or name in scope:
             raise NotLogic(f"{name!r} is used with and without arguments")
         signature = self.functions.get(name)
         if signature is None:
-            signature = Signature(tuple(Unknown() for _ in node.arguments), Unknown())
+            signature = Signature(tuple(UnknownSort() for _ in node.arguments), UnknownSort())
             self.functions[name] = signature
         if len(signature.arguments) != len(node.arguments) or not node.arguments:
             raise NotLogic(
@@ -214,54 +214,54 @@ class Inference:
         self.expect(node.body, BOOL_SORT, inner)
         return BOOL_SORT
 
-    def _variable(self, variable: Variable) -> Type:
+    def _variable(self, variable: VariableTerm) -> Type:
         if variable.sort is None:
-            return Unknown()
+            return UnknownSort()
         return self.declared(read_sort(variable.name, variable.sort))
 
     # Operators
 
-    def logical(self, node: Operation, scope: Scope) -> Type:
+    def logical(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         for operand in node.operands:
             self.expect(operand, BOOL_SORT, scope)
         return BOOL_SORT
 
-    def transparent(self, node: Operation, scope: Scope) -> Type:
+    def transparent(self, node: OperatorTerm, scope: Scope) -> Type:
         return self.infer(node.operands[0], scope)
 
-    def equality(self, node: Operation, scope: Scope) -> Type:
+    def equality(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         self._all_alike(node, node.operands, scope)
         return BOOL_SORT
 
-    def order(self, node: Operation, scope: Scope) -> Type:
+    def order(self, node: OperatorTerm, scope: Scope) -> Type:
         self.arithmetic(node, scope)
         return BOOL_SORT
 
-    def arithmetic(self, node: Operation, scope: Scope) -> Type:
+    def arithmetic(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         return self._one_arithmetic(node, [found(self.infer(operand, scope)) for operand in node.operands])
 
-    def _one_arithmetic(self, node: Operation, sorts: list[Type]) -> Type:
+    def _one_arithmetic(self, node: OperatorTerm, sorts: list[Type]) -> Type:
         """All numbers, or all bit vectors of one width."""
         vectors = [sort for sort in sorts if is_bit_vector(sort)]
         if vectors:
             for sort in sorts:
                 unify(sort, vectors[0], _shown(node))
             return vectors[0]
-        result = Unknown(is_number=True, is_literal=True)
+        result = UnknownSort(is_number=True, is_literal=True)
         for sort in sorts:
             unify(sort, result, _shown(node))
         return result
 
-    def negative(self, node: Operation, scope: Scope) -> Type:
+    def negative(self, node: OperatorTerm, scope: Scope) -> Type:
         """`-x`; before a proposition the sign means "not", as provers write it."""
         _count_operands(node)
         sort = found(self.infer(node.operands[0], scope))
         return BOOL_SORT if sort == BOOL_SORT else self._one_arithmetic(node, [sort])
 
-    def power(self, node: Operation, scope: Scope) -> Type:
+    def power(self, node: OperatorTerm, scope: Scope) -> Type:
         """`x^2`; between propositions the sign means "either, not both"."""
         _count_operands(node)
         sorts = [found(self.infer(operand, scope)) for operand in node.operands]
@@ -269,13 +269,13 @@ class Inference:
             return BOOL_SORT
         return self._one_arithmetic(node, sorts)
 
-    def division(self, node: Operation, scope: Scope) -> Type:
+    def division(self, node: OperatorTerm, scope: Scope) -> Type:
         sort = self.arithmetic(node, scope)
         if is_bit_vector(sort):
             return sort
         return REAL_SORT
 
-    def integral(self, node: Operation, scope: Scope) -> Type:
+    def integral(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         sorts = [found(self.infer(operand, scope)) for operand in node.operands]
         if any(map(is_bit_vector, sorts)):
@@ -291,33 +291,33 @@ class Inference:
             match part:
                 case Name(text=text):
                     sort = found(scope.get(text) or self.constants.get(text, INT_SORT))
-                case Application(function=function):
+                case FunctionTerm(function=function):
                     sort = found(self.functions[function].result)
                 case _:
                     continue
-            if isinstance(sort, Unknown) and sort.is_number:
+            if isinstance(sort, UnknownSort) and sort.is_number:
                 sort.is_integral = True
 
-    def bitwise(self, node: Operation, scope: Scope) -> Type:
+    def bitwise(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         sort = self._all_alike(node, node.operands, scope)
         if not is_bit_vector(sort) and sort != BOOL_SORT:
             raise NotLogic(f"{_shown(node)} needs bit vectors: declare how many bits")
         return sort
 
-    def choice(self, node: Operation, scope: Scope) -> Type:
+    def choice(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         self.expect(node.operands[0], BOOL_SORT, scope)
         return self._all_alike(node, node.operands[1:], scope)
 
-    def select(self, node: Operation, scope: Scope) -> Type:
+    def select(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         array, index = node.operands
         sort = self._array(array, scope)
         self.expect(index, sort.index, scope)
         return sort.element
 
-    def store(self, node: Operation, scope: Scope) -> Type:
+    def store(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
         array, index, value = node.operands
         sort = self._array(array, scope)
@@ -327,27 +327,29 @@ class Inference:
 
     def _array(self, node: Node, scope: Scope) -> ArrayType:
         sort = found(self.infer(node, scope))
-        if isinstance(sort, Unknown):
-            unify(sort, ArrayType(Unknown(), Unknown()), _shown(node))
+        if isinstance(sort, UnknownSort):
+            unify(sort, ArrayType(UnknownSort(), UnknownSort()), _shown(node))
             sort = found(sort)
         if not isinstance(sort, ArrayType):
             raise NotLogic(f"{_shown(node)} is no array")
         return sort
 
-    def _all_alike(self, node: Operation, operands: Sequence[Node], scope: Scope) -> Type:
+    def _all_alike(self, node: OperatorTerm, operands: Sequence[Node], scope: Scope) -> Type:
         sorts = [self.infer(operand, scope) for operand in operands]
         for left, right in itertools.pairwise(sorts):
             unify(left, right, _shown(node))
-        return next((sort for sort in map(found, sorts) if not isinstance(sort, Unknown)), found(sorts[0]))
+        return next(
+            (sort for sort in map(found, sorts) if not isinstance(sort, UnknownSort)), found(sorts[0])
+        )
 
 
 def _shown(node: Node) -> str:
     match node:
-        case Name(text=text) | Application(function=text):
+        case Name(text=text) | FunctionTerm(function=text):
             return repr(text)
-        case Operation(operator=operator):
+        case OperatorTerm(operator=operator):
             return repr(operator)
-        case Number(value=value):
+        case NumberTerm(value=value):
             return str(value)
     return "a formula"
 
@@ -367,13 +369,13 @@ _OPERAND_COUNTS: Final = {
 }
 
 
-def _count_operands(node: Operation) -> None:
+def _count_operands(node: OperatorTerm) -> None:
     least, most = _OPERAND_COUNTS.get(node.operator, (2, 2))
     if not least <= len(node.operands) <= most:
         raise NotLogic(f"{node.operator!r} does not take {len(node.operands)} operands")
 
 
-_Infer = Callable[[Inference, Operation, Scope], Type]
+_Infer = Callable[[Inference, OperatorTerm, Scope], Type]
 _INFERENCE: Final[dict[str, _Infer]] = {
     **dict.fromkeys(
         ("and", "or", "not", "xor", "nand", "nor", "implies", "iff", "true", "false"), Inference.logical

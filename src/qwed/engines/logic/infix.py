@@ -9,21 +9,21 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sorts import is_sort_name
 from qwed.engines.logic.syntax import (
-    Application,
+    Formulas,
+    FunctionTerm,
     Name,
     Node,
-    Number,
-    Operation,
+    NumberTerm,
+    OperatorTerm,
     Quantified,
-    Statements,
-    Text,
-    Variable,
+    TextTerm,
+    VariableTerm,
     children,
 )
-from qwed.engines.logic.tokens import Token, tokenise
+from qwed.engines.logic.tokens import LogicToken, tokenise
 
 MAX_NESTING: Final = 80
 
@@ -70,7 +70,7 @@ _FUNCTIONS: Final = {
 }
 
 
-def parse(text: str, *, bitwise: bool = False) -> Statements:
+def parse(text: str, *, bitwise: bool = False) -> Formulas:
     """The statements of a text. With `bitwise`, `& | ^ ~` bind as in C. Raises `Refusal`."""
     tokens = tokenise(text, bitwise=bitwise)
     statements = _Parser(tokens, wide=False).statements()
@@ -80,7 +80,7 @@ def parse(text: str, *, bitwise: bool = False) -> Statements:
 
 
 class _Parser:
-    def __init__(self, tokens: list[Token], *, wide: bool) -> None:
+    def __init__(self, tokens: list[LogicToken], *, wide: bool) -> None:
         self._tokens = tokens
         self._position = 0
         self._nesting = 0
@@ -89,10 +89,10 @@ class _Parser:
 
     # Statements
 
-    def statements(self) -> Statements:
+    def statements(self) -> Formulas:
         before: list[Node] = []
         after: list[Node] = []
-        declared: list[Variable] = []
+        declared: list[VariableTerm] = []
         current = before
         has_turnstile = False
         while not self._skip_separators():
@@ -109,8 +109,8 @@ class _Parser:
             if self._peek().kind not in (*_SEPARATORS, "end", "turnstile"):
                 raise self._unexpected("an operator")
         if has_turnstile:
-            return Statements(tuple(before), tuple(after), tuple(declared), True)
-        return Statements((), tuple(before), tuple(declared))
+            return Formulas(tuple(before), tuple(after), tuple(declared), True)
+        return Formulas((), tuple(before), tuple(declared))
 
     def _skip_separators(self) -> bool:
         """Whether the text ends here."""
@@ -118,7 +118,7 @@ class _Parser:
             self._position += 1
         return self._peek().kind == "end"
 
-    def _declaration(self) -> list[Variable] | None:
+    def _declaration(self) -> list[VariableTerm] | None:
         """`x, y: real`, where it stands alone."""
         start = self._position
         names: list[str] = []
@@ -129,7 +129,7 @@ class _Parser:
         if names and (self._take(":") or self._take("in")):
             sort = self._sort()
             if sort is not None and self._peek().kind in (*_SEPARATORS, "end", "turnstile"):
-                return [Variable(name, sort) for name in names]
+                return [VariableTerm(name, sort) for name in names]
         self._position = start
         return None
 
@@ -138,7 +138,7 @@ class _Parser:
     def _formula(self, least_binding: int) -> Node:
         self._nesting += 1
         if self._nesting > MAX_NESTING:
-            raise Undecided("depth", f"nested deeper than {MAX_NESTING} levels")
+            raise UndecidedLogic("depth", f"nested deeper than {MAX_NESTING} levels")
         left = self._operand()
         while True:
             operator = self._operator()
@@ -169,26 +169,26 @@ class _Parser:
             self._next()
         if operator in ("in", "not in"):
             membership = self._membership(left)
-            return Operation("not", (membership,)) if operator == "not in" else membership
+            return OperatorTerm("not", (membership,)) if operator == "not in" else membership
         if operator in _COMPARISONS:
             return self._chain(left, operator)
         right = self._formula(binding if operator in _RIGHT_ASSOCIATIVE else binding + 1)
         if operator == "-":
-            operator, right = "+", Operation("neg", (right,))
-        if operator in _FLATTENED and isinstance(left, Operation) and left.operator == operator:
+            operator, right = "+", OperatorTerm("neg", (right,))
+        if operator in _FLATTENED and isinstance(left, OperatorTerm) and left.operator == operator:
             # Only what this loop has joined: what was bracketed is a "group".
-            return Operation(operator, (*left.operands, right))
-        return Operation(operator, (left, right))
+            return OperatorTerm(operator, (*left.operands, right))
+        return OperatorTerm(operator, (left, right))
 
     def _chain(self, left: Node, operator: str) -> Node:
         """`a < b <= c` is `a < b and b <= c`."""
         links: list[Node] = []
         while True:
             right = self._formula(_COMPARISON + 1)
-            links.append(Operation(operator, (left, right)))
+            links.append(OperatorTerm(operator, (left, right)))
             left, operator = right, self._operator()
             if operator not in _COMPARISONS:
-                return links[0] if len(links) == 1 else Operation("and", tuple(links))
+                return links[0] if len(links) == 1 else OperatorTerm("and", tuple(links))
             self._next()
 
     def _membership(self, element: Node) -> Node:
@@ -198,7 +198,7 @@ class _Parser:
         if opening.kind not in ("{", "("):
             raise NotLogic(f"'in' is followed by a set {{a, b}}, not {opening.text!r}")
         members = self._list_until("}" if opening.kind == "{" else ")")
-        return Operation("or", tuple(Operation("=", (element, member)) for member in members))
+        return OperatorTerm("or", tuple(OperatorTerm("=", (element, member)) for member in members))
 
     # Operands
 
@@ -218,72 +218,72 @@ class _Parser:
             indices = self._list_until("]")
             if len(indices) != 1:
                 raise NotLogic("an array has one index")
-            node = Operation("select", (node, indices[0]))
+            node = OperatorTerm("select", (node, indices[0]))
         return node
 
-    def _number(self, token: Token) -> Node:
+    def _number(self, token: LogicToken) -> Node:
         number = _number(token.text)
         if self._peek().kind == "name" and not self._peek().after_space:
-            return Operation("*", (number, self._formula(_UNARY_MINUS)))
+            return OperatorTerm("*", (number, self._formula(_UNARY_MINUS)))
         return number
 
-    def _name(self, token: Token) -> Node:
+    def _name(self, token: LogicToken) -> Node:
         if not self._take("("):
             return Name(token.text)
         arguments = self._list_until(")")
         operator = _FUNCTIONS.get(token.text)
-        return Application(token.text, arguments) if operator is None else Operation(operator, arguments)
+        return FunctionTerm(token.text, arguments) if operator is None else OperatorTerm(operator, arguments)
 
-    def _word_function(self, token: Token) -> Node:
+    def _word_function(self, token: LogicToken) -> Node:
         """`And(p, q)`: a connective before a bracket."""
         if not token.text.isalpha() or not self._take("("):
             self._position -= 1
             raise self._unexpected("a formula")
-        return Operation(token.kind, self._list_until(")"))
+        return OperatorTerm(token.kind, self._list_until(")"))
 
-    def _called_in(self, token: Token) -> Node:
+    def _called_in(self, token: LogicToken) -> Node:
         """`in(x, y)`: a predicate with an operator's name."""
         self._expect("(")
-        return Application(token.text, self._list_until(")"))
+        return FunctionTerm(token.text, self._list_until(")"))
 
-    def _bracket(self, token: Token) -> Node:
+    def _bracket(self, token: LogicToken) -> Node:
         inner = self._formula(0)
         self._expect(")")
-        return Operation("group", (inner,))
+        return OperatorTerm("group", (inner,))
 
-    def _negation(self, token: Token) -> Node:
+    def _negation(self, token: LogicToken) -> Node:
         if token.text == "!" and self._peek().kind == "[":
             return self._quantified(token, "forall")
-        return Operation("not", (self._formula(_UNARY_FORMULA),))
+        return OperatorTerm("not", (self._formula(_UNARY_FORMULA),))
 
-    def _existential_mark(self, token: Token) -> Node:
+    def _existential_mark(self, token: LogicToken) -> Node:
         if self._peek().kind != "[":
             raise self._unexpected("a formula")
         return self._quantified(token, "exists")
 
-    def _minus(self, token: Token) -> Node:
-        return Operation("neg", (self._formula(_UNARY_MINUS),))
+    def _minus(self, token: LogicToken) -> Node:
+        return OperatorTerm("neg", (self._formula(_UNARY_MINUS),))
 
-    def _plus(self, token: Token) -> Node:
+    def _plus(self, token: LogicToken) -> Node:
         return self._formula(_UNARY_MINUS)
 
-    def _complement(self, token: Token) -> Node:
-        return Operation("~", (self._formula(_UNARY_MINUS),))
+    def _complement(self, token: LogicToken) -> Node:
+        return OperatorTerm("~", (self._formula(_UNARY_MINUS),))
 
-    def _conditional(self, token: Token) -> Node:
+    def _conditional(self, token: LogicToken) -> Node:
         start = self._position
         if self._take("("):
             first = self._formula(0)
             if self._take(","):
-                return Operation("ite", (first, *self._list_until(")")))
+                return OperatorTerm("ite", (first, *self._list_until(")")))
             self._position = start
         condition = self._formula(0)
         if not self._take("then"):
             raise self._unexpected("'then'")
         consequence = self._formula(_IMPLIES)
         if self._take("else"):
-            return Operation("ite", (condition, consequence, self._formula(_IMPLIES)))
-        return Operation("implies", (condition, consequence))
+            return OperatorTerm("ite", (condition, consequence, self._formula(_IMPLIES)))
+        return OperatorTerm("implies", (condition, consequence))
 
     def _list_until(self, closing: str) -> tuple[Node, ...]:
         items: list[Node] = []
@@ -297,16 +297,16 @@ class _Parser:
 
     # Quantifiers
 
-    def _universal(self, token: Token) -> Node:
+    def _universal(self, token: LogicToken) -> Node:
         return self._quantified(token, "forall")
 
-    def _existential(self, token: Token) -> Node:
+    def _existential(self, token: LogicToken) -> Node:
         if self._peek().text == "!":
             self._next()
             return self._quantified(token, "unique")
         return self._quantified(token, "exists")
 
-    def _quantified(self, token: Token, quantifier: str) -> Node:
+    def _quantified(self, token: LogicToken, quantifier: str) -> Node:
         if self._peek().kind == "(" and token.kind in ("forall", "exists") and token.text[0].isalpha():
             called = self._try_called(quantifier)
             if called is not None:
@@ -320,10 +320,10 @@ class _Parser:
         separated = self._take_words("such", "that") or separated
         body = self._formula(0 if separated else self._reach)
         if sort is not None:
-            variables = tuple(Variable(each.name, sort) for each in variables)
+            variables = tuple(VariableTerm(each.name, sort) for each in variables)
         return Quantified(quantifier, variables, body, members)
 
-    def _variables(self) -> tuple[Variable, ...]:
+    def _variables(self) -> tuple[VariableTerm, ...]:
         variables = [self._variable()]
         while True:
             start = self._position
@@ -334,11 +334,11 @@ class _Parser:
                 self._position = start
                 return tuple(variables)
 
-    def _variable(self) -> Variable:
+    def _variable(self) -> VariableTerm:
         token = self._next()
         if token.kind != "name":
             raise NotLogic(f"a quantifier is followed by a variable, not {token.text!r}")
-        return Variable(token.text)
+        return VariableTerm(token.text)
 
     def _begins_body(self) -> bool:
         """Whether the name ahead is no variable any more: `∀x P(x)`, `∀x y > x`, `∃x such that`."""
@@ -383,11 +383,11 @@ class _Parser:
             if (not bracketed or self._take("]")) and self._take(","):
                 body = self._formula(0)
                 self._expect(")")
-                return Quantified(quantifier, tuple(map(Variable, names)), body)
+                return Quantified(quantifier, tuple(map(VariableTerm, names)), body)
         self._position = start
         return None
 
-    def _word(self, token: Token) -> Node:
+    def _word(self, token: LogicToken) -> Node:
         """Words that are quantifiers only where a variable follows: `all x`, `for all x`."""
         word = token.text.lower()
         if word == "for" and self._take_words("all"):
@@ -400,10 +400,10 @@ class _Parser:
 
     # Tokens
 
-    def _peek(self) -> Token:
+    def _peek(self) -> LogicToken:
         return self._tokens[self._position]
 
-    def _next(self) -> Token:
+    def _next(self) -> LogicToken:
         token = self._tokens[self._position]
         if token.kind == "end":
             raise NotLogic("the formula ends too early")
@@ -435,12 +435,12 @@ class _Parser:
 
 
 _SEPARATORS: Final = ("newline", ";", ",", ".")
-_OPERANDS: Final[dict[str, Callable[[_Parser, Token], Node]]] = {
+_OPERANDS: Final[dict[str, Callable[[_Parser, LogicToken], Node]]] = {
     "number": _Parser._number,
     "name": _Parser._word,
-    "text": lambda _, token: Text(token.text[1:-1]),
-    "true": lambda *_: Operation("true", ()),
-    "false": lambda *_: Operation("false", ()),
+    "text": lambda _, token: TextTerm(token.text[1:-1]),
+    "true": lambda *_: OperatorTerm("true", ()),
+    "false": lambda *_: OperatorTerm("false", ()),
     "(": _Parser._bracket,
     "not": _Parser._negation,
     "?": _Parser._existential_mark,
@@ -457,15 +457,15 @@ _OPERANDS: Final[dict[str, Callable[[_Parser, Token], Node]]] = {
 }
 
 
-def _number(literal: str) -> Number:
+def _number(literal: str) -> NumberTerm:
     if len(literal) > 400:
-        raise Undecided("size", f"a number of {len(literal)} characters")
+        raise UndecidedLogic("size", f"a number of {len(literal)} characters")
     if literal[:2] in ("0x", "0X"):
-        return Number(Fraction(int(literal, 16)))
+        return NumberTerm(Fraction(int(literal, 16)))
     _, _, exponent = literal.lower().partition("e")
     if len(exponent) > 5 or (exponent and abs(int(exponent)) > 400):
-        raise Undecided("size", f"the number {literal[:40]}")
-    return Number(Fraction(literal), is_decimal=not literal.isdigit())
+        raise UndecidedLogic("size", f"the number {literal[:40]}")
+    return NumberTerm(Fraction(literal), is_decimal=not literal.isdigit())
 
 
 def _leaks(formula: Node) -> bool:

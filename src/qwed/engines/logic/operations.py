@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from qwed.engines.logic.values import NotEvaluable, Table, Value, Vector
+from qwed.engines.logic.values import FunctionTable, NotEvaluable, Value, Vector
 
 
 def truth(value: Value) -> bool:
@@ -85,12 +85,12 @@ def _equal(*values: Value) -> Value:
 def _same(left: Value, right: Value) -> bool:
     if isinstance(left, bool) != isinstance(right, bool):
         raise NotEvaluable("a proposition beside what is none")
-    if isinstance(left, Table) and isinstance(right, Table):
+    if isinstance(left, FunctionTable) and isinstance(right, FunctionTable):
         return _same_table(left, right)
     return left == right
 
 
-def _same_table(left: Table, right: Table) -> bool:
+def _same_table(left: FunctionTable, right: FunctionTable) -> bool:
     """Equal everywhere. Where the defaults differ, the listed entries might still cover all."""
     keys = {**left.entries, **right.entries}
     if any(not _same(left(*key), right(*key)) for key in keys):
@@ -109,15 +109,15 @@ def _xor(*values: Value) -> Value:
 
 
 def _select(array: Value, index: Value) -> Value:
-    if not isinstance(array, Table):
+    if not isinstance(array, FunctionTable):
         raise NotEvaluable("an index into what is no array")
     return array(index)
 
 
 def _store(array: Value, index: Value, value: Value) -> Value:
-    if not isinstance(array, Table):
+    if not isinstance(array, FunctionTable):
         raise NotEvaluable("a store into what is no array")
-    return Table({**array.entries, (index,): value}, array.default)
+    return FunctionTable({**array.entries, (index,): value}, array.default)
 
 
 def _vectors(*values: Value) -> list[Vector]:

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from qwed.engines.logic.problem import Problem
+from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.sexpr import Sexpr
-from qwed.engines.logic.values import Element, Table, Value, Vector
+from qwed.engines.logic.values import Element, FunctionTable, Value, Vector
 
 
 class Satisfiable(msgspec.Struct, frozen=True):
@@ -22,25 +22,25 @@ class Unsatisfiable(msgspec.Struct, frozen=True):
     pass
 
 
-class Unknown(msgspec.Struct, frozen=True):
+class UnknownOutcome(msgspec.Struct, frozen=True):
     """`limit` names what stood in the way."""
 
     limit: str
     reason: str
 
 
-Outcome = Satisfiable | Unsatisfiable | Unknown
+Outcome = Satisfiable | Unsatisfiable | UnknownOutcome
 
 
 class Decider(Protocol):
-    """Decides whether assertions can hold together. Never guesses: what it can't tell is `Unknown`."""
+    """Decides whether assertions can hold together. Never guesses: what it can't tell is `UnknownOutcome`."""
 
     @property
     def name(self) -> str: ...
 
-    def decide(self, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome: ...
+    def decide(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> Outcome: ...
 
-    def unsatisfiable_part(self, problem: Problem, assertions: Sequence[Sexpr]) -> list[int]:
+    def unsatisfiable_part(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> list[int]:
         """Indices of some assertions that can't hold together, of ones that can't: perhaps all."""
         ...
 
@@ -56,7 +56,7 @@ def shown(value: Value) -> Any:
             return name
         case Element(name=name, fields=fields):
             return {"constructor": name, "fields": [shown(field) for field in fields]}
-        case Table(entries=entries, default=default):
+        case FunctionTable(entries=entries, default=default):
             listed = [[*map(shown, arguments), shown(result)] for arguments, result in entries.items()]
             return {"entries": listed, "else": shown(default)}
     return value

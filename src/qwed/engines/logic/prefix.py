@@ -5,18 +5,18 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, write
 from qwed.engines.logic.syntax import (
-    Application,
+    Formulas,
+    FunctionTerm,
     Name,
     Node,
-    Number,
-    Operation,
+    NumberTerm,
+    OperatorTerm,
     Quantified,
-    Statements,
-    Text,
-    Variable,
+    TextTerm,
+    VariableTerm,
 )
 
 MAX_NESTING: Final = 150
@@ -76,14 +76,14 @@ def _is_prefix_list(expression: Sexpr) -> bool:
     return not infix and (head.lower() in _OPERATORS or _is_name(head))
 
 
-def parse(expressions: list[Sexpr]) -> Statements:
+def parse(expressions: list[Sexpr]) -> Formulas:
     """Raises `Refusal`."""
-    return Statements(goals=tuple(_node(expression, 0) for expression in expressions))
+    return Formulas(goals=tuple(_node(expression, 0) for expression in expressions))
 
 
 def _node(expression: Sexpr, depth: int) -> Node:
     if depth > MAX_NESTING:
-        raise Undecided("depth", f"nested deeper than {MAX_NESTING} levels")
+        raise UndecidedLogic("depth", f"nested deeper than {MAX_NESTING} levels")
     if isinstance(expression, str):
         return _atom(expression)
     head, *rest = expression or ((),)
@@ -96,28 +96,28 @@ def _node(expression: Sexpr, depth: int) -> Node:
     if operator is None:
         if not _is_name(head) or not operands:
             raise NotLogic(f"{head[:40]!r} is applied to nothing, or is no operator")
-        return Application(head.strip("|"), operands)
+        return FunctionTerm(head.strip("|"), operands)
     return _operation(operator, operands)
 
 
 def _operation(operator: str, operands: tuple[Node, ...]) -> Node:
     if operator == "-":
         if len(operands) == 1:
-            return Operation("neg", operands)
-        return Operation("+", (*operands[:1], *(Operation("neg", (each,)) for each in operands[1:])))
+            return OperatorTerm("neg", operands)
+        return OperatorTerm("+", (*operands[:1], *(OperatorTerm("neg", (each,)) for each in operands[1:])))
     if operator in _CHAINED and len(operands) > 2:
         pairs = itertools.pairwise(operands)
-        return Operation("and", tuple(Operation(operator, pair) for pair in pairs))
-    return Operation(operator, operands)
+        return OperatorTerm("and", tuple(OperatorTerm(operator, pair) for pair in pairs))
+    return OperatorTerm(operator, operands)
 
 
 def _atom(token: str) -> Node:
     if _NUMBER.fullmatch(token):
-        return Number(Fraction(token), is_decimal="." in token)
+        return NumberTerm(Fraction(token), is_decimal="." in token)
     if token[0] == '"':
-        return Text(token[1:-1].replace('""', '"'))
+        return TextTerm(token[1:-1].replace('""', '"'))
     if token.lower() in ("true", "false", "⊤", "⊥"):
-        return Operation("true" if token.lower() in ("true", "⊤") else "false", ())
+        return OperatorTerm("true" if token.lower() in ("true", "⊤") else "false", ())
     if not _is_name(token):
         raise NotLogic(f"{token[:40]!r} is neither a name nor a number")
     return Name(token.strip("|"))
@@ -135,10 +135,10 @@ def _quantified(operator: str, expression: tuple[Sexpr, ...], depth: int) -> Nod
     return Quantified(operator, tuple(map(_variable, bindings)), _node(body, depth + 1))
 
 
-def _variable(binding: Sexpr) -> Variable:
+def _variable(binding: Sexpr) -> VariableTerm:
     match binding:
         case str() if _is_name(binding):
-            return Variable(binding)
+            return VariableTerm(binding)
         case (str(name), sort) if _is_name(name):
-            return Variable(name, write(sort))
+            return VariableTerm(name, write(sort))
     raise NotLogic(f"{write(binding)[:60]} binds no variable")

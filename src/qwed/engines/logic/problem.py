@@ -7,7 +7,7 @@ import msgspec
 from qwed.engines.logic.sexpr import Sexpr, write
 
 
-class Problem(msgspec.Struct, frozen=True):
+class LogicProblem(msgspec.Struct, frozen=True):
     """The setting of one question: what its formulas may mention, and what always holds.
 
     `axioms` hold by the meaning of the declarations. `definedness` is what must hold for every

@@ -6,16 +6,16 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.findings import Status
-from qwed.engines.logic.outcomes import Decider, Outcome, Satisfiable, Unknown, Unsatisfiable
-from qwed.engines.logic.problem import Problem
-from qwed.engines.logic.reading import Question, Reading, Statement
+from qwed.engines.logic.outcomes import Decider, Outcome, Satisfiable, UnknownOutcome, Unsatisfiable
+from qwed.engines.logic.problem import LogicProblem
+from qwed.engines.logic.reading import LogicQuestion, Question, WrittenFormula
 from qwed.engines.logic.refusals import NotLogic
 from qwed.engines.logic.sexpr import Sexpr
 
 MAX_CORE_STATEMENTS: Final = 200
 
 
-class Answer(msgspec.Struct, frozen=True):
+class LogicAnswer(msgspec.Struct, frozen=True):
     """`word` is the answer itself; the status says what it means for whoever asked."""
 
     status: Status
@@ -24,44 +24,44 @@ class Answer(msgspec.Struct, frozen=True):
     evidence: Mapping[str, Any] = {}
 
 
-def answer(reading: Reading, decider: Decider) -> Answer:
+def answer(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     return _ANSWERS[reading.question](reading, decider)
 
 
-def _satisfiable(reading: Reading, decider: Decider) -> Answer:
+def _satisfiable(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     statements = (*reading.premises, *reading.goals)
     outcome = _decide(decider, reading.problem, [each.term for each in statements])
     match outcome:
         case Satisfiable():
-            return Answer(Status.VERIFIED, "satisfiable", "a model satisfies it", _model(outcome))
+            return LogicAnswer(Status.VERIFIED, "satisfiable", "a model satisfies it", _model(outcome))
         case Unsatisfiable():
-            return Answer(Status.FAILED, "unsatisfiable", "nothing satisfies it")
+            return LogicAnswer(Status.FAILED, "unsatisfiable", "nothing satisfies it")
     return _undecided(outcome)
 
 
-def _unsatisfiable(reading: Reading, decider: Decider) -> Answer:
+def _unsatisfiable(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     found = _satisfiable(reading, decider)
     if found.status is Status.UNCERTAIN:
         return found
     status = Status.VERIFIED if found.status is Status.FAILED else Status.FAILED
-    return Answer(status, found.word, found.reason, found.evidence)
+    return LogicAnswer(status, found.word, found.reason, found.evidence)
 
 
-def _valid(reading: Reading, decider: Decider) -> Answer:
+def _valid(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     if reading.premises:
         return _entailed(reading, decider)
     outcome = _decide(decider, reading.problem, [_negation(reading.goals)])
     match outcome:
         case Unsatisfiable():
-            return Answer(Status.VERIFIED, "valid", "it holds whatever its names mean")
+            return LogicAnswer(Status.VERIFIED, "valid", "it holds whatever its names mean")
         case Satisfiable():
-            return Answer(
+            return LogicAnswer(
                 Status.FAILED, "not_valid", "it has a counterexample", _model(outcome, "counterexample")
             )
     return _undecided(outcome)
 
 
-def _entailed(reading: Reading, decider: Decider) -> Answer:
+def _entailed(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     """Entailed, contradicted, or undetermined: then there is a model of either side."""
     if not reading.goals:
         raise NotLogic("there is no conclusion")
@@ -69,25 +69,25 @@ def _entailed(reading: Reading, decider: Decider) -> Answer:
     against = _decide(decider, reading.problem, [*premises, _negation(reading.goals)])
     if isinstance(against, Unsatisfiable):
         reason = "it follows: its denial contradicts the premises"
-        return _from_premises(reading, decider, Answer(Status.VERIFIED, "entailed", reason))
+        return _from_premises(reading, decider, LogicAnswer(Status.VERIFIED, "entailed", reason))
     for_it = _decide(decider, reading.problem, [*premises, *(each.term for each in reading.goals)])
     if isinstance(for_it, Unsatisfiable):
         reason = "the premises rule the conclusion out"
-        found = Answer(Status.FAILED, "contradicted", reason, _model(against, "counterexample"))
+        found = LogicAnswer(Status.FAILED, "contradicted", reason, _model(against, "counterexample"))
         # A model of the premises without the conclusion shows that they can hold.
         return found if isinstance(against, Satisfiable) else _from_premises(reading, decider, found)
-    if isinstance(against, Unknown):
+    if isinstance(against, UnknownOutcome):
         return _undecided(against)
-    if isinstance(for_it, Unknown):
+    if isinstance(for_it, UnknownOutcome):
         return _undecided(for_it)
     evidence = {**_model(against, "counterexample"), "example": for_it.model}
     reason = "the premises leave it open: it holds in one model and fails in another"
     # A claim to follow is refuted by a ground counterexample. An open world is no refutation.
     claimed = reading.asked and not reading.problem.is_first_order
-    return Answer(Status.FAILED if claimed else Status.UNCERTAIN, "undetermined", reason, evidence)
+    return LogicAnswer(Status.FAILED if claimed else Status.UNCERTAIN, "undetermined", reason, evidence)
 
 
-def _from_premises(reading: Reading, decider: Decider, found: Answer) -> Answer:
+def _from_premises(reading: LogicQuestion, decider: Decider, found: LogicAnswer) -> LogicAnswer:
     """The answer, unless the premises contradict each other: from such premises everything follows."""
     if not reading.premises:
         return found
@@ -96,9 +96,9 @@ def _from_premises(reading: Reading, decider: Decider, found: Answer) -> Answer:
         core = _core(decider, reading.problem, reading.premises)
         reason = "the premises contradict each other, so that anything would follow"
         evidence = {"limit": "premises", "premises_consistent": False, **core}
-        return Answer(Status.UNCERTAIN, "contradictory_premises", reason, evidence)
+        return LogicAnswer(Status.UNCERTAIN, "contradictory_premises", reason, evidence)
     is_known = isinstance(together, Satisfiable)
-    return Answer(
+    return LogicAnswer(
         found.status,
         found.word,
         found.reason,
@@ -106,21 +106,23 @@ def _from_premises(reading: Reading, decider: Decider, found: Answer) -> Answer:
     )
 
 
-def _equivalent(reading: Reading, decider: Decider) -> Answer:
+def _equivalent(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     premises, (left, right) = _sides(reading)
     difference: Sexpr = ("not", ("=", left, right))
     outcome = _decide(decider, reading.problem, [*premises, difference])
     match outcome:
         case Unsatisfiable():
-            found = Answer(Status.VERIFIED, "equivalent", "both sides always agree")
+            found = LogicAnswer(Status.VERIFIED, "equivalent", "both sides always agree")
             return _from_premises(reading, decider, found) if premises else found
         case Satisfiable():
             evidence = _model(outcome, "counterexample")
-            return Answer(Status.FAILED, "not_equivalent", "there is a case in which they differ", evidence)
+            return LogicAnswer(
+                Status.FAILED, "not_equivalent", "there is a case in which they differ", evidence
+            )
     return _undecided(outcome)
 
 
-def _sides(reading: Reading) -> tuple[list[Sexpr], tuple[Sexpr, Sexpr]]:
+def _sides(reading: LogicQuestion) -> tuple[list[Sexpr], tuple[Sexpr, Sexpr]]:
     """The two formulas: two goals, a premise and a goal, or the sides of one `a ↔ b`."""
     premises = [each.term for each in reading.premises]
     goals = [each.term for each in reading.goals]
@@ -134,19 +136,19 @@ def _sides(reading: Reading) -> tuple[list[Sexpr], tuple[Sexpr, Sexpr]]:
     raise NotLogic("equivalence needs two formulas: 'query' and 'other', or one of the form a ↔ b")
 
 
-def _consistent(reading: Reading, decider: Decider) -> Answer:
+def _consistent(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     statements = (*reading.premises, *reading.goals)
     outcome = _decide(decider, reading.problem, [each.term for each in statements])
     match outcome:
         case Satisfiable():
-            return Answer(Status.VERIFIED, "consistent", "a model satisfies all of it", _model(outcome))
+            return LogicAnswer(Status.VERIFIED, "consistent", "a model satisfies all of it", _model(outcome))
         case Unsatisfiable():
             core = _core(decider, reading.problem, statements)
-            return Answer(Status.FAILED, "inconsistent", "these statements contradict each other", core)
+            return LogicAnswer(Status.FAILED, "inconsistent", "these statements contradict each other", core)
     return _undecided(outcome)
 
 
-_ANSWERS: Final[dict[Question, Callable[[Reading, Decider], Answer]]] = {
+_ANSWERS: Final[dict[Question, Callable[[LogicQuestion, Decider], LogicAnswer]]] = {
     Question.SATISFIABLE: _satisfiable,
     Question.UNSATISFIABLE: _unsatisfiable,
     Question.VALID: _valid,
@@ -156,17 +158,17 @@ _ANSWERS: Final[dict[Question, Callable[[Reading, Decider], Answer]]] = {
 }
 
 
-def _decide(decider: Decider, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome:
+def _decide(decider: Decider, problem: LogicProblem, assertions: Sequence[Sexpr]) -> Outcome:
     """Satisfiable only where every division is defined; unsatisfiable only whatever it means."""
     outcome = decider.decide(problem, [*problem.definedness, *assertions])
     if not isinstance(outcome, Unsatisfiable) or not problem.definedness:
         return outcome
     if isinstance(decider.decide(problem, assertions), Unsatisfiable):
         return outcome
-    return Unknown("division", "the answer hangs on what dividing by zero means")
+    return UnknownOutcome("division", "the answer hangs on what dividing by zero means")
 
 
-def _negation(statements: Sequence[Statement]) -> Sexpr:
+def _negation(statements: Sequence[WrittenFormula]) -> Sexpr:
     if not statements:
         raise NotLogic("there is no formula")
     if len(statements) == 1:
@@ -180,12 +182,12 @@ def _model(outcome: Outcome, name: str = "model") -> dict[str, Any]:
     return {name: outcome.model, "model_checked_by": outcome.checked_by}
 
 
-def _undecided(outcome: Outcome) -> Answer:
-    assert isinstance(outcome, Unknown)
-    return Answer(Status.UNCERTAIN, "unknown", outcome.reason, {"limit": outcome.limit})
+def _undecided(outcome: Outcome) -> LogicAnswer:
+    assert isinstance(outcome, UnknownOutcome)
+    return LogicAnswer(Status.UNCERTAIN, "unknown", outcome.reason, {"limit": outcome.limit})
 
 
-def _core(decider: Decider, problem: Problem, statements: Sequence[Statement]) -> dict[str, Any]:
+def _core(decider: Decider, problem: LogicProblem, statements: Sequence[WrittenFormula]) -> dict[str, Any]:
     """Statements that contradict each other, none of which can be left out."""
     if len(statements) > MAX_CORE_STATEMENTS:
         return {}
@@ -196,7 +198,7 @@ def _core(decider: Decider, problem: Problem, statements: Sequence[Statement]) -
         outcome = decider.decide(problem, [statements[place].term for place in rest])
         if isinstance(outcome, Unsatisfiable):
             kept = rest
-        elif isinstance(outcome, Unknown):
+        elif isinstance(outcome, UnknownOutcome):
             is_minimal = False
     listed = [{"index": place, "statement": statements[place].text} for place in kept]
     return {"core": listed, "core_is_minimal": is_minimal}

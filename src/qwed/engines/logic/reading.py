@@ -11,12 +11,12 @@ from qwed.domain.actions import Action
 from qwed.domain.json_text import describe_type
 from qwed.engines.logic import infix, prefix, smtlib
 from qwed.engines.logic.elaborate import elaborate
-from qwed.engines.logic.problem import Problem
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.problem import LogicProblem
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, read, write
-from qwed.engines.logic.smtlib import Check
+from qwed.engines.logic.smtlib import SatCheck
 from qwed.engines.logic.sorts import Sort, read_sort
-from qwed.engines.logic.syntax import Statements
+from qwed.engines.logic.syntax import Formulas
 
 MAX_CHARACTERS: Final = 1_048_576
 MAX_INFIX_CHARACTERS: Final = 65_536
@@ -48,24 +48,24 @@ _QUANTIFIER: Final = re.compile(r"\((?:forall|exists)\b")
 _PARAMETERS: Final = frozenset({"premises", "question", "variables", "other"})
 
 
-class Statement(msgspec.Struct, frozen=True):
+class WrittenFormula(msgspec.Struct, frozen=True):
     """A formula, and how its author wrote it."""
 
     text: str
     term: Sexpr
 
 
-class Reading(msgspec.Struct, frozen=True):
+class LogicQuestion(msgspec.Struct, frozen=True):
     """One question. `asked` is what the author named; without a name the form decides."""
 
     question: Question
-    problem: Problem
-    premises: tuple[Statement, ...]
-    goals: tuple[Statement, ...]
+    problem: LogicProblem
+    premises: tuple[WrittenFormula, ...]
+    goals: tuple[WrittenFormula, ...]
     notation: str
     asked: bool = False
     # Further `check-sat`s of one script; the first is the reading itself.
-    more_checks: tuple[Check, ...] = ()
+    more_checks: tuple[SatCheck, ...] = ()
     declared_status: str | None = None
 
 
@@ -77,7 +77,7 @@ class _Texts(msgspec.Struct, frozen=True):
     question: Question | None
 
 
-def read_action(action: Action, *, in_reals: bool = False) -> Reading:
+def read_action(action: Action, *, in_reals: bool = False) -> LogicQuestion:
     """Numbers that nobody declared are integers, or reals if asked for. Raises `Refusal` only."""
     texts = _texts(action)
     scripts = [_commands(text) for text in (*texts.premises, texts.query, texts.other) if text is not None]
@@ -107,7 +107,7 @@ def _texts(action: Action) -> _Texts:
         raise NotLogic("there is no formula")
     total = sum(map(len, (*texts.premises, texts.query or "", other or "")))
     if total > MAX_CHARACTERS:
-        raise Undecided("size", f"{total} characters, of at most {MAX_CHARACTERS}")
+        raise UndecidedLogic("size", f"{total} characters, of at most {MAX_CHARACTERS}")
     return texts
 
 
@@ -126,7 +126,7 @@ def _premises(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise NotLogic("'premises' is a list of formulas")
     if len(value) > MAX_PREMISES:
-        raise Undecided("size", f"{len(value)} premises, of at most {MAX_PREMISES}")
+        raise UndecidedLogic("size", f"{len(value)} premises, of at most {MAX_PREMISES}")
     return tuple(item for item in value if item.strip())
 
 
@@ -136,7 +136,7 @@ def _variables(value: Any) -> Mapping[str, Sort]:
     if not isinstance(value, Mapping):
         raise NotLogic(f"'variables' is an object of name and sort, not {describe_type(value)}")
     if len(value) > MAX_VARIABLES:
-        raise Undecided("size", f"{len(value)} variables, of at most {MAX_VARIABLES}")
+        raise UndecidedLogic("size", f"{len(value)} variables, of at most {MAX_VARIABLES}")
     return {name: read_sort(name, specification) for name, specification in value.items()}
 
 
@@ -172,17 +172,17 @@ def _commands(text: str) -> list[Sexpr] | None:
         return None
 
 
-def _from_scripts(texts: _Texts, scripts: Sequence[list[Sexpr] | None]) -> Reading:
+def _from_scripts(texts: _Texts, scripts: Sequence[list[Sexpr] | None]) -> LogicQuestion:
     count = len(texts.premises)
     commands = [command for script in scripts for command in _as_commands(script)]
     checks = smtlib.interpret(commands)
     first = checks[0]
     premised = sum(_assertions(script) for script in scripts[:count])
-    premises = tuple(Statement(write(term)[:200], term) for term in first.assertions[:premised])
-    goals = tuple(Statement(write(term)[:200], term) for term in first.assertions[premised:])
+    premises = tuple(WrittenFormula(write(term)[:200], term) for term in first.assertions[:premised])
+    goals = tuple(WrittenFormula(write(term)[:200], term) for term in first.assertions[premised:])
     question = texts.question or _default_question(texts, has_premises=bool(premises), has_goals=bool(goals))
     quantified = any(_QUANTIFIER.search(text) for text in (*texts.premises, texts.query or ""))
-    return Reading(
+    return LogicQuestion(
         question,
         msgspec.structs.replace(first.problem, is_first_order=quantified),
         premises,
@@ -207,10 +207,10 @@ def _assertions(script: list[Sexpr] | None) -> int:
 # Infix and prefix
 
 
-def _from_formulas(texts: _Texts, *, in_reals: bool) -> Reading:
+def _from_formulas(texts: _Texts, *, in_reals: bool) -> LogicQuestion:
     given = (*texts.premises, texts.query or "", texts.other or "")
     if sum(map(len, given)) > MAX_INFIX_CHARACTERS:
-        raise Undecided("size", f"a formula of more than {MAX_INFIX_CHARACTERS} characters")
+        raise UndecidedLogic("size", f"a formula of more than {MAX_INFIX_CHARACTERS} characters")
     bitwise = any(isinstance(sort.term, tuple) and sort.term[0] == "_" for sort in texts.variables.values())
     parsed = [(_parse(text, bitwise), text) for text in given]
     variables = dict(texts.variables)
@@ -229,7 +229,7 @@ def _from_formulas(texts: _Texts, *, in_reals: bool) -> Reading:
     question = texts.question or _default_question(
         texts, has_premises=bool(premises) or query[0].has_turnstile, has_goals=bool(goals)
     )
-    return Reading(
+    return LogicQuestion(
         question,
         problem,
         tuple(
@@ -242,7 +242,7 @@ def _from_formulas(texts: _Texts, *, in_reals: bool) -> Reading:
     )
 
 
-def _parse(text: str, bitwise: bool) -> Statements:
+def _parse(text: str, bitwise: bool) -> Formulas:
     expressions = _commands(text)
     if expressions is None or not prefix.looks_prefix(expressions):
         return infix.parse(text, bitwise=bitwise)
@@ -255,5 +255,5 @@ def _parse(text: str, bitwise: bool) -> Statements:
             raise refusal from None
 
 
-def _statement(text: str, term: Sexpr, siblings: int) -> Statement:
-    return Statement(text[:200] if siblings == 1 or len(text) <= 200 else write(term)[:200], term)
+def _statement(text: str, term: Sexpr, siblings: int) -> WrittenFormula:
+    return WrittenFormula(text[:200] if siblings == 1 or len(text) <= 200 else write(term)[:200], term)

@@ -7,19 +7,19 @@ Refusal
 """
 
 
-class Refusal(ValueError):
+class LogicRefusal(ValueError):
     """The message is one clause for a person."""
 
 
-class NotLogic(Refusal):
+class NotLogic(LogicRefusal):
     pass
 
 
-class Forbidden(Refusal):
+class Forbidden(LogicRefusal):
     pass
 
 
-class Undecided(Refusal):
+class UndecidedLogic(LogicRefusal):
     """`limit` names the bound or the gap."""
 
     def __init__(self, limit: str, reason: str) -> None:

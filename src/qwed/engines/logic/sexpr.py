@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 
 Sexpr = str | tuple["Sexpr", ...]
 
@@ -19,19 +19,19 @@ _SIMPLE: Final = re.compile(r"[A-Za-z~!@$%^&*_\-+=<>.?/][A-Za-z0-9~!@$%^&*_\-+=<
 
 
 def read(text: str) -> list[Sexpr]:
-    """All expressions of a text. Raises `NotLogic` or `Undecided`."""
+    """All expressions of a text. Raises `NotLogic` or `UndecidedLogic`."""
     finished: list[Sexpr] = []
     open_lists: list[list[Sexpr]] = []
     current = finished
     for count, match in enumerate(_TOKEN.finditer(text)):
         lexeme = match.group()
         if count > MAX_TOKENS:
-            raise Undecided("size", f"more than {MAX_TOKENS} symbols")
+            raise UndecidedLogic("size", f"more than {MAX_TOKENS} symbols")
         if lexeme == "(":
             open_lists.append(current)
             current = []
             if len(open_lists) > MAX_DEPTH:
-                raise Undecided("depth", f"nested deeper than {MAX_DEPTH} levels")
+                raise UndecidedLogic("depth", f"nested deeper than {MAX_DEPTH} levels")
         elif lexeme == ")":
             if not open_lists:
                 raise NotLogic(f"a ')' too many at character {match.start()}")

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from qwed.engines.logic.evaluate import Definition, World, evaluate
-from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unknown, Unsatisfiable, shown
-from qwed.engines.logic.problem import Problem
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.outcomes import Outcome, Satisfiable, UnknownOutcome, Unsatisfiable, shown
+from qwed.engines.logic.problem import LogicProblem
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, read, write
 from qwed.engines.logic.values import Element, NotEvaluable
 from qwed.engines.logic.world import Model, functions, world
@@ -39,27 +39,27 @@ class Solver:
         self._resources_left = RESOURCE_LIMIT
         self._ends_at = time.monotonic() + BACKSTOP_SECONDS
 
-    def decide(self, problem: Problem, assertions: Sequence[Sexpr]) -> Outcome:
+    def decide(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> Outcome:
         context, formulas = self._parse(problem, assertions)
         # The plain solver answers small questions in half the time; the other one knows more ways.
         outcome = self._attempt(self._z3.SimpleSolver(ctx=context), _FIRST_TRY, problem, assertions, formulas)
-        if isinstance(outcome, Unknown):
+        if isinstance(outcome, UnknownOutcome):
             solver = self._z3.Solver(ctx=context)
             return self._attempt(solver, self._resources_left, problem, assertions, formulas)
         return outcome
 
     def _attempt(
-        self, solver: Any, resources: int, problem: Problem, assertions: Sequence[Sexpr], formulas: Any
+        self, solver: Any, resources: int, problem: LogicProblem, assertions: Sequence[Sexpr], formulas: Any
     ) -> Outcome:
         solver.add(formulas)
         answer = self._check(solver, resources)
-        if isinstance(answer, Unknown):
+        if isinstance(answer, UnknownOutcome):
             return answer
         if not answer:
             return Unsatisfiable()
         return self._believed(problem, assertions, formulas, solver.model())
 
-    def unsatisfiable_part(self, problem: Problem, assertions: Sequence[Sexpr]) -> list[int]:
+    def unsatisfiable_part(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> list[int]:
         context, formulas = self._parse(problem, assertions)
         own = len(problem.axioms)
         solver = self._z3.Solver(ctx=context)
@@ -72,29 +72,29 @@ class Solver:
         core = {str(mark) for mark in solver.unsat_core()}
         return [place for place in range(len(assertions)) if f"mark!{place}" in core]
 
-    def _parse(self, problem: Problem, assertions: Sequence[Sexpr]) -> tuple[Any, Any]:
+    def _parse(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> tuple[Any, Any]:
         context = self._z3.Context()
         try:
             formulas = self._z3.parse_smt2_string(problem.script(tuple(assertions)), ctx=context)
         except self._z3.Z3Exception as error:
             raise NotLogic(_complaint(error)) from None
         if len(formulas) != len(problem.axioms) + len(assertions):
-            raise Undecided("unsupported", "the solver did not read every assertion")
+            raise UndecidedLogic("unsupported", "the solver did not read every assertion")
         return context, formulas
 
-    def _check(self, solver: Any, resources: int, *assumptions: Any) -> bool | Unknown:
+    def _check(self, solver: Any, resources: int, *assumptions: Any) -> bool | UnknownOutcome:
         milliseconds = int((self._ends_at - time.monotonic()) * 1000)
         if milliseconds <= 0:
-            return Unknown("timeout", "the time allowed for all checks is used up")
+            return UnknownOutcome("timeout", "the time allowed for all checks is used up")
         if min(self._resources_left, resources) <= 0:
-            return Unknown("resources", "the solver's resource limit is used up")
+            return UnknownOutcome("resources", "the solver's resource limit is used up")
         solver.set("rlimit", min(self._resources_left, resources))
         solver.set("timeout", milliseconds)
         solver.set("random_seed", 0)
         try:
             result = solver.check(*assumptions)
         except self._z3.Z3Exception as error:
-            return Unknown("solver", _complaint(error))
+            return UnknownOutcome("solver", _complaint(error))
         # Reading the count costs as much as a small check: a first try is charged in full.
         self._resources_left -= resources if resources <= _FIRST_TRY else _used(solver)
         if result == self._z3.unknown:
@@ -103,7 +103,9 @@ class Solver:
 
     # Models
 
-    def _believed(self, problem: Problem, assertions: Sequence[Sexpr], formulas: Any, model: Any) -> Outcome:
+    def _believed(
+        self, problem: LogicProblem, assertions: Sequence[Sexpr], formulas: Any, model: Any
+    ) -> Outcome:
         """The model, once every formula was found true under it."""
         ours = _read_model(model.sexpr())
         here = world(problem.declarations, ours)
@@ -115,7 +117,7 @@ class Solver:
                 checked_by = "the solver's evaluation"
                 holds = self._holds(formula, model)
             if not holds:
-                return Unknown("model", "the solver's model did not pass the check")
+                return UnknownOutcome("model", "the solver's model did not pass the check")
         return Satisfiable(_shown_model(problem, ours, here), checked_by)
 
     def _holds(self, formula: Any, model: Any) -> bool:
@@ -133,14 +135,14 @@ def _used(solver: Any) -> int:
     return int(counted.get("rlimit count", 0))
 
 
-def _why_unknown(reason: str) -> Unknown:
+def _why_unknown(reason: str) -> UnknownOutcome:
     if "timeout" in reason:
-        return Unknown("timeout", "the solver ran out of time, not of its resource limit")
+        return UnknownOutcome("timeout", "the solver ran out of time, not of its resource limit")
     if "canceled" in reason or "resource" in reason:
-        return Unknown("resources", "the solver's resource limit is used up")
+        return UnknownOutcome("resources", "the solver's resource limit is used up")
     if "memory" in reason:
-        return Unknown("memory", "the solver needs more memory than allowed")
-    return Unknown("incomplete", f"the solver can't decide this kind of formula ({reason[:80]})")
+        return UnknownOutcome("memory", "the solver needs more memory than allowed")
+    return UnknownOutcome("incomplete", f"the solver can't decide this kind of formula ({reason[:80]})")
 
 
 def _complaint(error: Exception) -> str:
@@ -164,7 +166,7 @@ def _read_model(text: str) -> Model:
     return Model(values, definitions, universes)
 
 
-def _shown_model(problem: Problem, ours: Model, here: World) -> dict[str, Any]:
+def _shown_model(problem: LogicProblem, ours: Model, here: World) -> dict[str, Any]:
     model: dict[str, Any] = {}
     for name, arity, _ in functions(problem.declarations):
         if len(model) >= MAX_SHOWN:

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from qwed.engines.logic.problem import Problem
-from qwed.engines.logic.refusals import Forbidden, NotLogic, Undecided
+from qwed.engines.logic.problem import LogicProblem
+from qwed.engines.logic.refusals import Forbidden, NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, rename, write
 from qwed.engines.logic.sorts import TAKEN_SORTS
 
@@ -41,10 +41,10 @@ _COMMANDS: Final = (
 )
 
 
-class Check(msgspec.Struct, frozen=True):
+class SatCheck(msgspec.Struct, frozen=True):
     """One `check-sat`: what is asserted at that point, and what the file says it should be."""
 
-    problem: Problem
+    problem: LogicProblem
     assertions: tuple[Sexpr, ...]
     declared_status: str | None
 
@@ -53,7 +53,7 @@ def looks_smtlib(expressions: list[Sexpr]) -> bool:
     return any(isinstance(each, tuple) and each and each[0] in _COMMANDS for each in expressions)
 
 
-def interpret(commands: list[Sexpr]) -> list[Check]:
+def interpret(commands: list[Sexpr]) -> list[SatCheck]:
     """The checks a script asks for; one, at its end, when it names none. Raises `Refusal`."""
     script = _Script()
     for command in _without_clashes(commands):
@@ -86,7 +86,7 @@ class _Level(msgspec.Struct):
 
 class _Script:
     def __init__(self) -> None:
-        self.checks: list[Check] = []
+        self.checks: list[SatCheck] = []
         self.has_ended = False
         self._levels = [_Level([], [])]
         self._logic: str | None = None
@@ -103,7 +103,7 @@ class _Script:
         elif name not in _SILENT:
             step = _STEPS.get(name)
             if step is None:
-                raise Undecided("unsupported", f"the command {name[:40]!r} is not followed here")
+                raise UndecidedLogic("unsupported", f"the command {name[:40]!r} is not followed here")
             step(self, command)
 
     def assert_(self, command: tuple[Sexpr, ...]) -> None:
@@ -113,20 +113,20 @@ class _Script:
 
     def check(self, command: tuple[Sexpr, ...]) -> None:
         if len(self.checks) >= MAX_CHECKS:
-            raise Undecided("size", f"more than {MAX_CHECKS} checks")
+            raise UndecidedLogic("size", f"more than {MAX_CHECKS} checks")
         extra: Sexpr = command[1] if len(command) > 1 else ()
         if isinstance(extra, str):
             raise NotLogic("(check-sat-assuming (literals)) has a list")
         declarations = tuple(each for level in self._levels for each in level.declarations)
-        problem = Problem(declarations, sorts=_constants(declarations), logic=self._logic)
+        problem = LogicProblem(declarations, sorts=_constants(declarations), logic=self._logic)
         assertions = tuple(each for level in self._levels for each in level.assertions)
-        self.checks.append(Check(problem, (*assertions, *extra), self._status))
+        self.checks.append(SatCheck(problem, (*assertions, *extra), self._status))
 
     def push(self, command: tuple[Sexpr, ...]) -> None:
         for _ in range(_count(command)):
             self._levels.append(_Level([], []))
         if len(self._levels) > MAX_LEVELS:
-            raise Undecided("size", f"more than {MAX_LEVELS} levels")
+            raise UndecidedLogic("size", f"more than {MAX_LEVELS} levels")
 
     def pop(self, command: tuple[Sexpr, ...]) -> None:
         for _ in range(_count(command)):
@@ -179,7 +179,7 @@ def _count(command: tuple[Sexpr, ...]) -> int:
     if len(command) != 2 or not isinstance(command[1], str) or not command[1].isdigit():
         raise NotLogic(f"({command[0]} n) has a number")
     if len(command[1]) > 6:
-        raise Undecided("size", f"more than {MAX_LEVELS} levels")
+        raise UndecidedLogic("size", f"more than {MAX_LEVELS} levels")
     return int(command[1])
 
 

@@ -13,30 +13,30 @@ class Name(msgspec.Struct, frozen=True):
     text: str
 
 
-class Number(msgspec.Struct, frozen=True):
+class NumberTerm(msgspec.Struct, frozen=True):
     value: Fraction
     is_decimal: bool = False
 
 
-class Text(msgspec.Struct, frozen=True):
+class TextTerm(msgspec.Struct, frozen=True):
     value: str
 
 
-class Operation(msgspec.Struct, frozen=True):
+class OperatorTerm(msgspec.Struct, frozen=True):
     """`operator` is one that `inference` has a rule for."""
 
     operator: str
     operands: tuple["Node", ...]
 
 
-class Application(msgspec.Struct, frozen=True):
+class FunctionTerm(msgspec.Struct, frozen=True):
     """A function or predicate that the text does not define."""
 
     function: str
     arguments: tuple["Node", ...]
 
 
-class Variable(msgspec.Struct, frozen=True):
+class VariableTerm(msgspec.Struct, frozen=True):
     name: str
     sort: str | None = None
 
@@ -45,28 +45,28 @@ class Quantified(msgspec.Struct, frozen=True):
     """`quantifier` is `forall`, `exists` or `unique`; `members` bounds the variables to a set."""
 
     quantifier: str
-    variables: tuple[Variable, ...]
+    variables: tuple[VariableTerm, ...]
     body: "Node"
     members: tuple["Node", ...] | None = None
 
 
-Node = Name | Number | Text | Operation | Application | Quantified
+Node = Name | NumberTerm | TextTerm | OperatorTerm | FunctionTerm | Quantified
 
 
-class Statements(msgspec.Struct, frozen=True):
+class Formulas(msgspec.Struct, frozen=True):
     """What one text holds. With a turnstile, `goals` are what follows it, else everything."""
 
     premises: tuple[Node, ...] = ()
     goals: tuple[Node, ...] = ()
-    declared: tuple[Variable, ...] = ()
+    declared: tuple[VariableTerm, ...] = ()
     has_turnstile: bool = False
 
 
 def children(node: Node) -> tuple[Node, ...]:
     match node:
-        case Operation(operands=operands):
+        case OperatorTerm(operands=operands):
             return operands
-        case Application(arguments=arguments):
+        case FunctionTerm(arguments=arguments):
             return arguments
         case Quantified(body=body, members=members):
             return (body, *(members or ()))

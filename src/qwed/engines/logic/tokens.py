@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 
 MAX_TOKENS: Final = 20_000
 
@@ -62,7 +62,7 @@ _LOGICAL: Final = {"&": "and", "|": "or", "~": "not"}
 _BITWISE: Final = {"^": "bitxor", "|": "bitor", "&": "bitand"}
 
 
-class Token(msgspec.Struct, frozen=True):
+class LogicToken(msgspec.Struct, frozen=True):
     """`kind` is `newline`, `number`, `name`, `text`, `end`, or the operator itself."""
 
     kind: str
@@ -75,11 +75,11 @@ def _as_power(match: re.Match[str]) -> str:
     return "^" + match.group().translate(_SUPERSCRIPT_DIGITS)
 
 
-def tokenise(text: str, *, bitwise: bool) -> list[Token]:
+def tokenise(text: str, *, bitwise: bool) -> list[LogicToken]:
     """Ends with a token of kind `end`. Raises `Refusal`."""
     text = _SUPERSCRIPT.sub(_as_power, text)
     spelled = _WORDS | (_BITWISE if bitwise else _LOGICAL)
-    tokens: list[Token] = []
+    tokens: list[LogicToken] = []
     position, after_space = 0, False
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -96,9 +96,9 @@ def tokenise(text: str, *, bitwise: bool) -> list[Token]:
             # `In(x, y)` and `Mod(x)` are predicates: these words are operators in one case only.
             word = token if token.lower() in _ONE_CASE and not token.isupper() else token.lower()
             kind = spelled.get(word, "name")
-        tokens.append(Token(kind, token, match.start(), after_space))
+        tokens.append(LogicToken(kind, token, match.start(), after_space))
         after_space = False
         if len(tokens) > MAX_TOKENS:
-            raise Undecided("size", f"more than {MAX_TOKENS} symbols")
-    tokens.append(Token("end", "the end", len(text), after_space))
+            raise UndecidedLogic("size", f"more than {MAX_TOKENS} symbols")
+    tokens.append(LogicToken("end", "the end", len(text), after_space))
     return tokens

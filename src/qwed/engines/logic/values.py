@@ -28,7 +28,7 @@ class Element(msgspec.Struct, frozen=True):
     fields: tuple["Value", ...] = ()
 
 
-class Table(msgspec.Struct, frozen=True):
+class FunctionTable(msgspec.Struct, frozen=True):
     """A function or an array: the listed arguments, and one value for all others."""
 
     entries: Mapping[tuple["Value", ...], "Value"]
@@ -38,4 +38,4 @@ class Table(msgspec.Struct, frozen=True):
         return self.entries.get(arguments, self.default)
 
 
-Value = bool | int | Fraction | Vector | Element | Table
+Value = bool | int | Fraction | Vector | Element | FunctionTable

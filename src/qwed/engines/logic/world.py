@@ -6,7 +6,7 @@ import msgspec
 
 from qwed.engines.logic.evaluate import Definition, World
 from qwed.engines.logic.sexpr import Sexpr
-from qwed.engines.logic.values import Element, Table, Value, Vector
+from qwed.engines.logic.values import Element, FunctionTable, Value, Vector
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ def world(declarations: Sequence[Sexpr], model: Model) -> World:
         if name not in values and name not in model.definitions:
             default = default_value(sort, universes)
             if default is not None:
-                values[name] = Table({}, default) if arity else default
+                values[name] = FunctionTable({}, default) if arity else default
     definitions = {**dict(_definitions(declarations)), **model.definitions}
     return World(values, definitions, universes, constructors, selectors)
 
@@ -49,7 +49,7 @@ def default_value(sort: Sexpr, universes: Mapping[Sexpr, Sequence[Value]]) -> Va
             return Vector(0, int(width))
         case ("Array", _, element):
             default = default_value(element, universes)
-            return None if default is None else Table({}, default)
+            return None if default is None else FunctionTable({}, default)
     universe = universes.get(sort)
     return universe[0] if universe else None
 

@@ -14,16 +14,25 @@ from qwed.engines.logic.inference import (
     Inference,
     Signature,
     Type,
-    Unknown,
+    UnknownSort,
     found,
     is_bit_vector,
     name_of,
 )
-from qwed.engines.logic.problem import Problem
-from qwed.engines.logic.refusals import NotLogic, Undecided
+from qwed.engines.logic.problem import LogicProblem
+from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, symbol
 from qwed.engines.logic.sorts import BOOL, INT, REAL, TEXT, Sort
-from qwed.engines.logic.syntax import Application, Name, Node, Number, Operation, Quantified, Text, walk
+from qwed.engines.logic.syntax import (
+    FunctionTerm,
+    Name,
+    Node,
+    NumberTerm,
+    OperatorTerm,
+    Quantified,
+    TextTerm,
+    walk,
+)
 
 MAX_EXPONENT: Final = 64
 
@@ -64,7 +73,7 @@ class Writer:
     def formula(self, node: Node) -> Sexpr:
         return self._write(node, {}, BOOL_SORT)[0]
 
-    def problem(self) -> Problem:
+    def problem(self) -> LogicProblem:
         functions = {name: self._signature(each) for name, each in self._inference.functions.items()}
         used = [sort for _, sort in self._constants.values()]
         used += [sort for arguments, result in functions.values() for sort in (*arguments, result)]
@@ -75,7 +84,7 @@ class Writer:
             ("declare-fun", _symbol(name), tuple(each.term for each in arguments), result.term)
             for name, (arguments, result) in functions.items()
         ]
-        return Problem(
+        return LogicProblem(
             declarations=tuple(declarations),
             axioms=tuple(self._axioms()),
             definedness=tuple(self._definedness),
@@ -117,7 +126,7 @@ class Writer:
                 return known
             case ArrayType(index=index, element=element):
                 return Sort(("Array", self._sort(index).term, self._sort(element).term))
-            case Unknown(is_number=True, is_integral=integral, is_real=real):
+            case UnknownSort(is_number=True, is_integral=integral, is_real=real):
                 return REAL_SORT if not integral and (real or self._numbers_are_real) else INT_SORT
         return INDIVIDUAL_SORT
 
@@ -125,18 +134,18 @@ class Writer:
 
     def _write(self, node: Node, scope: _Symbols, want: Sort | None = None) -> _Written:
         match node:
-            case Number():
+            case NumberTerm():
                 return _literal(node, want)
-            case Text(value=value):
+            case TextTerm(value=value):
                 return self._text(node, value)
             case Name(text=text):
                 known = scope.get(text) or self._constants.get(text)
                 return self._text(node, text) if known is None else known
-            case Application():
+            case FunctionTerm():
                 return self._application(node, scope)
             case Quantified():
                 return self._quantified(node, scope)
-            case Operation():
+            case OperatorTerm():
                 return _WRITING[node.operator](self, node, scope, want)
 
     def _text(self, node: Node, value: str) -> _Written:
@@ -149,7 +158,7 @@ class Writer:
             raise NotLogic("a text may not hold | or a backslash")
         return self._texts.setdefault(value, f"|'{value}'|"), TEXT_SORT
 
-    def _application(self, node: Application, scope: _Symbols) -> _Written:
+    def _application(self, node: FunctionTerm, scope: _Symbols) -> _Written:
         wanted, result = self._signature(self._inference.functions[node.function])
         arguments = [
             self._as_sort(self._write(argument, scope, sort), sort)
@@ -202,7 +211,7 @@ class Writer:
             members = [self._as_sort(self._write(member, scope, sort), sort) for member in node.members]
             yield ("or", *(("=", term, member) for member in members)) if members else "false"
 
-    def logical(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def logical(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         operands = [self._as_sort(self._write(each, scope), BOOL_SORT) for each in node.operands]
         match node.operator:
             case "true" | "false":
@@ -213,10 +222,10 @@ class Writer:
                 return ("not", ("or", *operands)), BOOL_SORT
         return (_SAME_IN_SMTLIB[node.operator], *operands), BOOL_SORT
 
-    def transparent(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def transparent(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         return self._write(node.operands[0], scope, want)
 
-    def equality(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def equality(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, _ = self._alike(node.operands, scope)
         if node.operator == "!=":
             return ("not", ("=", *terms)), BOOL_SORT
@@ -224,14 +233,14 @@ class Writer:
             return "true", BOOL_SORT
         return (node.operator, *terms), BOOL_SORT
 
-    def order(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def order(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope)
         if is_bit_vector(sort):
             sign = "s" if sort.is_signed else "u"
             return (f"bv{sign}{_VECTOR_ORDER[node.operator]}", *terms), BOOL_SORT
         return (node.operator, *terms), BOOL_SORT
 
-    def arithmetic(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def arithmetic(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope, want)
         if node.operator == "neg":
             return _negated(terms[0], sort), sort
@@ -240,38 +249,38 @@ class Writer:
         operator = _VECTOR_ARITHMETIC[node.operator] if is_bit_vector(sort) else node.operator
         return (operator, *terms), sort
 
-    def absolute(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def absolute(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         (term,), sort = self._alike(node.operands, scope, want)
         return ("ite", (_less(sort), term, _zero(sort)), _negated(term, sort), term), sort
 
-    def extreme(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def extreme(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope, want)
         best = terms[0]
         # Nesting would double the text with each operand.
         if len(terms) > 6:
-            raise Undecided("size", f"{node.operator!r} of more than 6 operands")
+            raise UndecidedLogic("size", f"{node.operator!r} of more than 6 operands")
         for term in terms[1:]:
             pair = (term, best) if node.operator == "min" else (best, term)
             best = ("ite", (_less(sort), *pair), term, best)
         return best, sort
 
-    def power(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def power(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         base, exponent = node.operands
         written, sort = self._write(base, scope, want)
         if sort == BOOL_SORT:
             return ("xor", written, self._write(exponent, scope)[0]), BOOL_SORT
         value = _ungrouped(exponent)
-        if not isinstance(value, Number) or value.value.denominator != 1 or value.value < 0:
-            raise Undecided("unsupported", "only powers with a whole, constant exponent are decided")
+        if not isinstance(value, NumberTerm) or value.value.denominator != 1 or value.value < 0:
+            raise UndecidedLogic("unsupported", "only powers with a whole, constant exponent are decided")
         if value.value > MAX_EXPONENT:
-            raise Undecided("size", f"an exponent above {MAX_EXPONENT}")
+            raise UndecidedLogic("size", f"an exponent above {MAX_EXPONENT}")
         times = int(value.value)
         if times == 0:
-            return _literal(Number(Fraction(1)), sort)
+            return _literal(NumberTerm(Fraction(1)), sort)
         operator = "bvmul" if is_bit_vector(sort) else "*"
         return ((operator, *[written] * times) if times > 1 else written), sort
 
-    def division(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def division(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         (dividend, divisor), sort = self._alike(node.operands, scope, want)
         if is_bit_vector(sort):
             self._must_be_defined(node.operands[1], divisor, sort, scope)
@@ -280,7 +289,7 @@ class Writer:
         self._must_be_defined(node.operands[1], divisor, REAL_SORT, scope)
         return ("/", dividend, divisor), REAL_SORT
 
-    def integral(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def integral(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         (dividend, divisor), sort = self._alike(node.operands, scope, want)
         self._must_be_defined(node.operands[1], divisor, sort, scope)
         wants_quotient = node.operator in ("div", "floordiv")
@@ -300,12 +309,12 @@ class Writer:
         if value is not None:
             return
         if any(isinstance(part, Name) and part.text in scope for part in walk(node)):
-            raise Undecided("unsupported", "a division by what a quantifier binds is not decided")
+            raise UndecidedLogic("unsupported", "a division by what a quantifier binds is not decided")
         condition: Sexpr = ("not", ("=", divisor, _zero(sort)))
         if condition not in self._definedness:
             self._definedness.append(condition)
 
-    def bitwise(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def bitwise(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope, want)
         if sort == BOOL_SORT:
             return (_BOOLEAN_BITWISE[node.operator], *terms), sort
@@ -313,18 +322,18 @@ class Writer:
             return ("bvashr" if sort.is_signed else "bvlshr", *terms), sort
         return (_VECTOR_BITWISE[node.operator], *terms), sort
 
-    def choice(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def choice(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         condition = self._as_sort(self._write(node.operands[0], scope), BOOL_SORT)
         terms, sort = self._alike(node.operands[1:], scope, want)
         return ("ite", condition, *terms), sort
 
-    def select(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def select(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         array, sort = self._write(node.operands[0], scope)
         index_sort, element_sort = _array_parts(sort)
         index = self._as_sort(self._write(node.operands[1], scope, index_sort), index_sort)
         return ("select", array, index), element_sort
 
-    def store(self, node: Operation, scope: _Symbols, want: Sort | None) -> _Written:
+    def store(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         array, sort = self._write(node.operands[0], scope)
         index_sort, element_sort = _array_parts(sort)
         index = self._as_sort(self._write(node.operands[1], scope, index_sort), index_sort)
@@ -356,7 +365,7 @@ class Writer:
         raise NotLogic(f"{name_of(sort)} stands where {name_of(want)} is needed")
 
 
-_Write = Callable[[Writer, Operation, _Symbols, Sort | None], _Written]
+_Write = Callable[[Writer, OperatorTerm, _Symbols, Sort | None], _Written]
 _WRITING: Final[dict[str, _Write]] = {
     **dict.fromkeys(
         ("and", "or", "not", "xor", "nand", "nor", "implies", "iff", "true", "false"), Writer.logical
@@ -404,20 +413,20 @@ def _conjunction(terms: Sequence[Sexpr]) -> Sexpr:
 
 
 def _ungrouped(node: Node) -> Node:
-    while isinstance(node, Operation) and node.operator == "group":
+    while isinstance(node, OperatorTerm) and node.operator == "group":
         node = node.operands[0]
     return node
 
 
 def _constant_value(node: Node) -> Fraction | None:
     node = _ungrouped(node)
-    if isinstance(node, Operation) and node.operator == "neg":
+    if isinstance(node, OperatorTerm) and node.operator == "neg":
         inner = _constant_value(node.operands[0])
         return None if inner is None else -inner
-    return node.value if isinstance(node, Number) else None
+    return node.value if isinstance(node, NumberTerm) else None
 
 
-def _literal(number: Number, want: Sort | None) -> _Written:
+def _literal(number: NumberTerm, want: Sort | None) -> _Written:
     value = number.value
     if want is not None and is_bit_vector(want):
         return _vector_literal(value, want)
@@ -436,7 +445,7 @@ def _vector_literal(value: Fraction, sort: Sort) -> _Written:
 
 
 def _zero(sort: Sort) -> Sexpr:
-    return _literal(Number(Fraction(0)), sort)[0]
+    return _literal(NumberTerm(Fraction(0)), sort)[0]
 
 
 def _less(sort: Sort) -> str:

@@ -30,7 +30,7 @@ from qwed.engines.math.nodes import (
 )
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.polynomial import NotPolynomial
-from qwed.engines.math.problems import MathProblem, NotRational, Undecided
+from qwed.engines.math.problems import MathProblem, NotRational, UndecidedMath
 from qwed.engines.math.tokens import split
 from qwed.engines.math.values import bounds_text, fixed
 
@@ -43,7 +43,7 @@ _SMALL: Final = 25
 _LONGEST: Final = 300
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class AlgebraVerdict(msgspec.Struct, frozen=True):
     holds: bool
     reason: str
     note: dict[str, Any]
@@ -51,10 +51,10 @@ class Verdict(msgspec.Struct, frozen=True):
     corrected_side: int = 1
 
 
-def compare(left: Node, relation: str, right: Node) -> Verdict:
+def compare(left: Node, relation: str, right: Node) -> AlgebraVerdict:
     """Decide a relation that holds variables. Raises `MathProblem`."""
     if relation not in ("=", "≈"):
-        raise Undecided("only equations with variables are decided")
+        raise UndecidedMath("only equations with variables are decided")
     if _indefinite(left) is not None or _indefinite(right) is not None:
         return _integral(left, right)
     if isinstance(left, Integral) and not _variables(right) and calculus.definite(left) is None:
@@ -63,7 +63,7 @@ def compare(left: Node, relation: str, right: Node) -> Verdict:
     if not (_variables(first) or _variables(second)):
         return _numbers(first, relation, second)
     if _holds_identically(first, second):
-        return Verdict(True, "holds", {"how": "as an identity, wherever both sides are defined"})
+        return AlgebraVerdict(True, "holds", {"how": "as an identity, wherever both sides are defined"})
     return _refuted(left, first, second)
 
 
@@ -77,7 +77,7 @@ def _without_definite(node: Node) -> Node:
     if isinstance(node, Integral) and node.lower is not None:
         found = calculus.definite(node) or _definite_by_algebra(node)
         if found is None:
-            raise Undecided("the integral has no known closed form")
+            raise UndecidedMath("the integral has no known closed form")
         return found
     return node
 
@@ -86,21 +86,21 @@ def _variables(node: Node) -> set[str]:
     return {name for name in symbols(node) if not polynomial.is_constant_name(name)}
 
 
-def _numbers(left: Node, relation: str, right: Node) -> Verdict:
+def _numbers(left: Node, relation: str, right: Node) -> AlgebraVerdict:
     try:
         link = comparison.compare(left, relation, right)
     except NotRational:
         if is_zero_difference(left, right):
-            return Verdict(True, "holds", {"how": "exactly, by symbolic proof"})
+            return AlgebraVerdict(True, "holds", {"how": "exactly, by symbolic proof"})
         raise
     note = {"how": link.how, "left": str(link.left.low), "right": str(link.right.low)}
     if link.holds:
-        return Verdict(True, "holds", note)
+        return AlgebraVerdict(True, "holds", note)
     if not link.left.is_point:
-        return Verdict(False, "the two sides differ", note)
+        return AlgebraVerdict(False, "the two sides differ", note)
     value = link.left.low
     text = str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
-    return Verdict(False, "the two sides differ", note, text)
+    return AlgebraVerdict(False, "the two sides differ", note, text)
 
 
 # -- identities ------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _holds_identically(left: Node, right: Node) -> bool:
         return False
     if symbolic.is_zero(subtract(left, right)):
         return True
-    raise Undecided("neither a proof nor a counterexample was found")
+    raise UndecidedMath("neither a proof nor a counterexample was found")
 
 
 def counterexample(left: Node, right: Node) -> dict[str, str] | None:
@@ -140,12 +140,12 @@ def _points(names: list[str]) -> Iterator[dict[str, Fraction]]:
         yield {name: _SAMPLES[(start + 3 * index) % len(_SAMPLES)] for index, name in enumerate(names)}
 
 
-def _refuted(written: Node, left: Node, right: Node) -> Verdict:
+def _refuted(written: Node, left: Node, right: Node) -> AlgebraVerdict:
     note = {"how": "not as an identity", "counterexample": counterexample(left, right)}
     correction = _worked_out(written, left, right)
     if not _is_claim(written, left, right, correction):
-        raise Undecided("an equation that holds for some values only")
-    return Verdict(False, "the two sides are not identical", note, correction)
+        raise UndecidedMath("an equation that holds for some values only")
+    return AlgebraVerdict(False, "the two sides are not identical", note, correction)
 
 
 def _is_claim(written: Node, left: Node, right: Node, correction: str) -> bool:
@@ -246,26 +246,26 @@ def _indefinite(node: Node) -> Integral | None:
     return node if isinstance(node, Integral) and node.lower is None else None
 
 
-def _integral(left: Node, right: Node) -> Verdict:
+def _integral(left: Node, right: Node) -> AlgebraVerdict:
     """Proven by differentiating the claimed antiderivative; a constant of integration drops out."""
     integral, claimed, side = _indefinite(left), right, 1
     if integral is None:
         integral, claimed, side = _indefinite(right), left, 0
     assert integral is not None
     if _indefinite(claimed) is not None:
-        raise Undecided("an integral is compared with an integral")
+        raise UndecidedMath("an integral is compared with an integral")
     derivative = calculus.differentiate(resolved(claimed), integral.variable)
     if _same(derivative, resolved(integral.operand)):
-        return Verdict(True, "holds", {"how": "its derivative is the integrand"})
+        return AlgebraVerdict(True, "holds", {"how": "its derivative is the integrand"})
     note = {"how": "its derivative is not the integrand"}
     try:
         correction = f"{_antiderivative_text(integral)} + C"
-    except Undecided:
+    except UndecidedMath:
         correction = ""
-    return Verdict(False, "not an antiderivative", note, correction, side)
+    return AlgebraVerdict(False, "not an antiderivative", note, correction, side)
 
 
-def _definite(integral: Integral, relation: str, claimed: Node) -> Verdict:
+def _definite(integral: Integral, relation: str, claimed: Node) -> AlgebraVerdict:
     """By certified quadrature; an exact result besides by its closed form."""
     assert integral.lower is not None and integral.upper is not None
     operand = resolved(integral.operand)
@@ -278,8 +278,8 @@ def _definite(integral: Integral, relation: str, claimed: Node) -> Verdict:
             "enclosure": bounds_text(value.low, value.high),
         }
         if link.holds:
-            return Verdict(True, "holds", note)
-        return Verdict(
+            return AlgebraVerdict(True, "holds", note)
+        return AlgebraVerdict(
             False, "the integral has another value", note, _integral_text(integral, claimed, value)
         )
     return _numbers(resolved(integral), relation, claimed)
@@ -293,7 +293,7 @@ def _integral_text(integral: Integral, claimed: Node, value: certified.Interval)
         return low if low == high else ""
     try:
         return _number_text(resolved(integral))
-    except Undecided:
+    except UndecidedMath:
         return ""
 
 
@@ -310,7 +310,7 @@ def _antiderivative_text(integral: Integral) -> str:
         return polynomial.quotient_text(polynomial.quotient(primitive))
     text = symbolic.antiderivative(operand, integral.variable)
     if text is None or not _same(calculus.differentiate(parsed(text), integral.variable), operand):
-        raise Undecided("no antiderivative could be proven")
+        raise UndecidedMath("no antiderivative could be proven")
     return text
 
 

@@ -8,8 +8,8 @@ from qwed.engines.math.nodes import (
     ONE,
     TWO,
     ZERO,
-    Call,
     Derivative,
+    FunctionCall,
     Integral,
     Literal,
     Negation,
@@ -17,9 +17,9 @@ from qwed.engines.math.nodes import (
     Percent,
     Power,
     Product,
-    Quantity,
     Sum,
     Symbol,
+    UnitQuantity,
     divide,
     multiply,
     rebuild,
@@ -28,7 +28,7 @@ from qwed.engines.math.nodes import (
     symbols,
     walk,
 )
-from qwed.engines.math.problems import Undecided
+from qwed.engines.math.problems import UndecidedMath
 
 _MAX_NODES: Final = 3_000
 
@@ -47,7 +47,7 @@ def without_derivatives(node: Node) -> Node:
 def differentiate(node: Node, variable: str) -> Node:
     result = _derivative(node, variable)
     if sum(1 for _ in walk(result)) > _MAX_NODES:
-        raise Undecided("the derivative has too many parts")
+        raise UndecidedMath("the derivative has too many parts")
     return result
 
 
@@ -65,13 +65,13 @@ def _derivative(node: Node, variable: str) -> Node:
             return Negation(_derivative(node.operand, variable))
         case Percent():
             return Percent(_derivative(node.operand, variable))
-        case Quantity():
+        case UnitQuantity():
             return _derivative(node.operand, variable)
         case Power():
             return _of_power(node, variable)
-        case Call():
+        case FunctionCall():
             return _of_call(node, variable)
-    raise Undecided(f"no rule for the derivative of a {type(node).__name__.lower()}")
+    raise UndecidedMath(f"no rule for the derivative of a {type(node).__name__.lower()}")
 
 
 def _of_sum(node: Sum, variable: str) -> Node:
@@ -110,19 +110,19 @@ def _of_power(node: Power, variable: str) -> Node:
 
 
 def _ln(node: Node) -> Node:
-    return ONE if node == Symbol("e") else Call("ln", (node,))
+    return ONE if node == Symbol("e") else FunctionCall("ln", (node,))
 
 
-def _of_call(node: Call, variable: str) -> Node:
+def _of_call(node: FunctionCall, variable: str) -> Node:
     rule = _CHAIN_RULES.get(node.name)
     if rule is None or len(node.arguments) != 1:
-        raise Undecided(f"no rule for the derivative of {node.name}")
+        raise UndecidedMath(f"no rule for the derivative of {node.name}")
     argument = node.arguments[0]
     return multiply(rule(argument), _derivative(argument, variable))
 
 
 def _call(name: str, argument: Node) -> Node:
-    return Call(name, (argument,))
+    return FunctionCall(name, (argument,))
 
 
 def _square(node: Node) -> Node:
@@ -155,7 +155,7 @@ def antiderivative(node: Node, variable: str) -> Node | None:
     """An antiderivative of a polynomial; None for anything else."""
     try:
         value = polynomial.quotient(without_derivatives(node))
-    except Undecided:
+    except UndecidedMath:
         return None
     if variable in symbols(polynomial.as_node(value.bottom)):
         return None

@@ -10,19 +10,19 @@ import msgspec
 
 from qwed.engines.math import exact
 from qwed.engines.math.nodes import (
-    Call,
+    FunctionCall,
     Literal,
     Negation,
     Node,
     Percent,
     Power,
     Product,
-    Quantity,
     Scaled,
     Sum,
     Symbol,
+    UnitQuantity,
 )
-from qwed.engines.math.problems import MAX_BITS, NotRational, Symbolic, Undecided, Undefined, too_large
+from qwed.engines.math.problems import MAX_BITS, NotRational, Symbolic, UndecidedMath, Undefined, too_large
 from qwed.engines.math.ratios import reduced
 
 # Working precisions, in bits, tried in this order.
@@ -49,7 +49,7 @@ def enclose(node: Node, bits: int) -> Interval:
 
 def interval(ball: Any) -> Interval:
     if not ball.is_finite():
-        raise Undecided("no finite real value could be certified")
+        raise UndecidedMath("no finite real value could be certified")
     # Looked at before it is written out: e^(10^9) is a small ball and a huge fraction.
     if any(abs(int(part.man_exp()[1])) > MAX_BITS for part in (ball.mid(), ball.rad())):
         raise too_large()
@@ -79,7 +79,7 @@ class _Balls:
                 return -self.value(node.operand)
             case Percent():
                 return self.value(node.operand) / 100
-            case Quantity():
+            case UnitQuantity():
                 return self.value(node.operand)
             case Scaled():
                 return self.value(node.operand) * node.numerator / node.denominator
@@ -89,9 +89,9 @@ class _Balls:
                 return self.product(node)
             case Power():
                 return self.power(self.value(node.base), node.exponent)
-            case Call():
+            case FunctionCall():
                 return self.call(node)
-        raise Undecided(f"a {type(node).__name__.lower()} has no certified value")
+        raise UndecidedMath(f"a {type(node).__name__.lower()} has no certified value")
 
     def constant(self, name: str) -> Any:
         if name == "pi":
@@ -113,7 +113,7 @@ class _Balls:
         for factor, inverse in zip(node.factors, node.inverse, strict=True):
             value = self.value(factor)
             if inverse and value.contains(0):
-                raise Undecided("a divisor may be zero")
+                raise UndecidedMath("a divisor may be zero")
             total = total / value if inverse else total * value
         return total
 
@@ -123,7 +123,7 @@ class _Balls:
         except NotRational:
             return self.real_power(base, self.value(exponent))
         if count.bit_length() > _MAX_EXPONENT_BITS:
-            raise Undecided("the exponent is too large")
+            raise UndecidedMath("the exponent is too large")
         if index == 1:
             return base**count
         if index % 2 and base < 0:
@@ -133,25 +133,25 @@ class _Balls:
 
     def real_power(self, base: Any, exponent: Any) -> Any:
         if not base > 0:
-            raise Undecided("a power of a number that may not be positive")
+            raise UndecidedMath("a power of a number that may not be positive")
         return base**exponent
 
-    def call(self, node: Call) -> Any:
+    def call(self, node: FunctionCall) -> Any:
         function = _FUNCTIONS.get(node.name)
         if function is None:
-            raise Undecided(f"{node.name} has no certified value")
+            raise UndecidedMath(f"{node.name} has no certified value")
         values = [self.value(argument) for argument in node.arguments]
         result = function(self.arb, values)
         if result.is_nan():
             raise self.outside(node, values)
         return result
 
-    def outside(self, node: Call, values: list[Any]) -> Undecided | Undefined:
+    def outside(self, node: FunctionCall, values: list[Any]) -> UndecidedMath | Undefined:
         if node.name in ("ln", "log", "log10", "log2") and values[0] <= 0:
             return Undefined(f"{node.name} of a number that is not positive")
         if node.name in ("asin", "acos") and (values[0] > 1 or values[0] < -1):
             return Undefined(f"{node.name} of a number beyond 1")
-        return Undecided(f"{node.name} has no certified real value there")
+        return UndecidedMath(f"{node.name} has no certified real value there")
 
 
 def _cube_root(arb: Any, value: Any) -> Any:
@@ -242,13 +242,13 @@ _FUNCTIONS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
 
 
 def integrate(operand: Node, variable: str, lower: Node, upper: Node) -> Interval:
-    """A certified enclosure of a definite integral. Raises `Undecided` where there is none."""
+    """A certified enclosure of a definite integral. Raises `UndecidedMath` where there is none."""
     flint = importlib.import_module("flint")
     with flint.ctx.workprec(PRECISIONS[0]):
         balls = _Balls(flint)
         start, end = balls.value(lower), balls.value(upper)
         if not (start.is_finite() and end.is_finite()):
-            raise Undecided("an improper integral")
+            raise UndecidedMath("an improper integral")
         function = _Complex(flint, variable)
         result = flint.acb.integral(
             lambda point, analytic: function.value(operand, point, analytic), flint.acb(start), flint.acb(end)
@@ -288,7 +288,7 @@ class _Complex:
                 return total
             case Power():
                 return self.power(node, point, analytic)
-            case Call(arguments=(argument,)):
+            case FunctionCall(arguments=(argument,)):
                 return self.call(node.name, self.value(argument, point, analytic), analytic)
         return self.acb(self.balls.value(node))
 
@@ -315,4 +315,4 @@ class _Complex:
             return value.log(analytic=analytic)
         if name == "sqrt":
             return value.sqrt(analytic=analytic)
-        raise Undecided(f"no certified integral of {name}")
+        raise UndecidedMath(f"no certified integral of {name}")

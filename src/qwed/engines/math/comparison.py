@@ -12,8 +12,8 @@ import msgspec
 
 from qwed.engines.math import exact
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Quantity, Scaled, Sum, walk
-from qwed.engines.math.problems import NotRational, Undecided
+from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Product, Scaled, Sum, UnitQuantity, walk
+from qwed.engines.math.problems import NotRational, UndecidedMath
 
 _HUNDREDTH: Final = Fraction(1, 100)
 # "About" is loose: nearer than this it is a matter of opinion, farther it is wrong.
@@ -38,7 +38,7 @@ class Link(msgspec.Struct, frozen=True):
     right: Interval
 
 
-class Stated(msgspec.Struct, frozen=True):
+class StatedValue(msgspec.Struct, frozen=True):
     """A side that is one written number: its value is `literal` times `factor`."""
 
     literal: Literal
@@ -46,23 +46,23 @@ class Stated(msgspec.Struct, frozen=True):
     is_percent: bool = False
 
 
-def stated(node: Node) -> Stated | None:
+def stated(node: Node) -> StatedValue | None:
     """The written number a side consists of, if it is one."""
     match node:
         case Literal():
-            return Stated(node, Fraction(1))
+            return StatedValue(node, Fraction(1))
         case Negation():
             inner = stated(node.operand)
-            return inner and Stated(inner.literal, -inner.factor, inner.is_percent)
+            return inner and StatedValue(inner.literal, -inner.factor, inner.is_percent)
         case Percent():
             inner = stated(node.operand)
-            return inner and Stated(inner.literal, inner.factor * _HUNDREDTH, True)
-        case Quantity():
+            return inner and StatedValue(inner.literal, inner.factor * _HUNDREDTH, True)
+        case UnitQuantity():
             return stated(node.operand)
         case Scaled():
             inner = stated(node.operand)
             factor = Fraction(node.numerator, node.denominator)
-            return inner and Stated(inner.literal, inner.factor * factor, inner.is_percent)
+            return inner and StatedValue(inner.literal, inner.factor * factor, inner.is_percent)
     return None
 
 
@@ -108,7 +108,7 @@ def decided(left: Node, relation: str, right: Node, first: Interval, second: Int
     if order is None:
         return None
     if relation == "≈" and _is_near(first, second):
-        raise Undecided("near, but neither side rounds to the other")
+        raise UndecidedMath("near, but neither side rounds to the other")
     return Link(False, "exactly", first, second)
 
 
@@ -134,7 +134,7 @@ def _rounding(left: Node, relation: str, right: Node, first: Interval, second: I
     return None
 
 
-def _rounds_to(number: Stated, value: Interval, is_about: bool) -> str | None:
+def _rounds_to(number: StatedValue, value: Interval, is_about: bool) -> str | None:
     literal = number.literal
     shown = Fraction(literal.numerator, literal.denominator) * number.factor
     if literal.continues:
@@ -160,12 +160,12 @@ def _trailing_zeros(value: int) -> int:
     return count
 
 
-def _percent_as_unit(number: Stated, other: Node, value: Interval) -> str | None:
+def _percent_as_unit(number: StatedValue, other: Node, value: Interval) -> str | None:
     """30 / 200 * 100 = 15%: the factor 100 and the sign both make it a percentage; people write both."""
     has_percent = any(isinstance(part, Percent) for part in walk(other))
     if not number.is_percent or has_percent or not _has_factor_hundred(other):
         return None
-    as_unit = Stated(number.literal, number.factor / _HUNDREDTH)
+    as_unit = StatedValue(number.literal, number.factor / _HUNDREDTH)
     shown = Fraction(number.literal.numerator, number.literal.denominator) * as_unit.factor
     if value.low == value.high == shown:
         return "exactly, with % as the unit of the 100"
@@ -173,7 +173,7 @@ def _percent_as_unit(number: Stated, other: Node, value: Interval) -> str | None
     return how and f"{how}, with % as the unit of the 100"
 
 
-def written_factor(number: Stated, other: Node) -> Fraction | None:
+def written_factor(number: StatedValue, other: Node) -> Fraction | None:
     """By what the written number is multiplied to be a result of the other side; None where unclear."""
     if not number.is_percent or any(isinstance(part, Percent) for part in walk(other)):
         return number.factor

@@ -17,18 +17,18 @@ from qwed.engines.math.lexicon import (
 )
 from qwed.engines.math.nodes import Node
 from qwed.engines.math.parser import WORD_RULES
-from qwed.engines.math.statements import Line, Sentence, Span, Statement, first_chain
+from qwed.engines.math.statements import MathSentence, MathStatement, Span, TokenLine, first_chain
 from qwed.engines.math.tokens import is_number
 
-_OPEN = Sentence([], is_open=True)
+_OPEN = MathSentence([], is_open=True)
 
 
-def equations_in(line: Line, text: str) -> Sentence:
+def equations_in(line: TokenLine, text: str) -> MathSentence:
     """Every equation of the sentence, or none of them and that it is open."""
     tokens = line.tokens
     if _hides_claim(tokens):
         return _OPEN
-    found: list[Statement] = []
+    found: list[MathStatement] = []
     named: list[str] = []
     is_open = False
     clause = 0
@@ -47,14 +47,14 @@ def equations_in(line: Line, text: str) -> Sentence:
             found.append(equation)
         clause = end
     nothing = not found and not named and _relates_numbers(tokens)
-    return Sentence(found, is_open=is_open or nothing, named=named)
+    return MathSentence(found, is_open=is_open or nothing, named=named)
 
 
 def _is_denied(tokens: list[str], start: int) -> bool:
     return any(word in NEGATIONS for word in tokens[max(0, start - 3) : start])
 
 
-def _tail(line: Line, start: int, end: int) -> Statement | None:
+def _tail(line: TokenLine, start: int, end: int) -> MathStatement | None:
     """What follows the first sign of a run that is not understood: its own claim, where it is one."""
     tokens = line.tokens
     at = next(at for at in range(start, end) if tokens[at] in RELATIONS) + 1
@@ -68,7 +68,7 @@ def _relates_numbers(tokens: list[str]) -> bool:
     return has_relation and any(map(is_number, tokens))
 
 
-def _equation(line: Line, start: int, end: int, clause: int, text: str) -> Statement | str | None:
+def _equation(line: TokenLine, start: int, end: int, clause: int, text: str) -> MathStatement | str | None:
     """The statement that a run is, or the number that it gives a name to; None when that is unclear."""
     tokens = line.tokens
     if _is_denied(tokens, start):
@@ -91,12 +91,12 @@ def _equation(line: Line, start: int, end: int, clause: int, text: str) -> State
     return _computation(part, tokens[start - 1] if start else "")
 
 
-def _is_spoken(line: Line, at: int, text: str) -> bool:
+def _is_spoken(line: TokenLine, at: int, text: str) -> bool:
     """ "…, which is 3 + 4 = 7": the words relate it to what the sentence is about."""
     return text[line.spans[at][0] : line.spans[at][1]][:1].isalpha()
 
 
-def _is_glued(line: Line, at: int, text: str) -> bool:
+def _is_glued(line: TokenLine, at: int, text: str) -> bool:
     """A name such as plugin-2<1.1 holds no comparison."""
     place = line.spans[at][0]
     return place > 0 and (text[place - 1].isalpha() or text[place - 1] == "_")
@@ -136,7 +136,7 @@ def _is_function(word: str) -> bool:
     return word in ALIASES or word in WORD_RULES or word == "root"
 
 
-def _computation(part: Line, before: str) -> Statement | None:
+def _computation(part: TokenLine, before: str) -> MathStatement | None:
     """It parses, and its first side is worked out: in "4 pens at $2 each = $8" it is not."""
     chain, used = first_chain(part.tokens)
     if chain is None or part.tokens[used] or not chain.relations:
@@ -150,7 +150,7 @@ def _computation(part: Line, before: str) -> Statement | None:
     return part.part(start, len(part.tokens) - 1).statement(dropped_words=True)
 
 
-def without_subject(line: Line, chain: Chain, before: str) -> int | None:
+def without_subject(line: TokenLine, chain: Chain, before: str) -> int | None:
     """Where the claim begins: "two shirts is $80 x 2 = $160" says nothing of the two.
 
     A number that counts something, or that follows a preposition, is what the sentence is about when a
@@ -165,7 +165,7 @@ def without_subject(line: Line, chain: Chain, before: str) -> int | None:
     return chain.bounds[1][0] if len(chain.sides) > 2 else None
 
 
-def _ends(line: Line, chain: Chain) -> list[bool]:
+def _ends(line: TokenLine, chain: Chain) -> list[bool]:
     return [line.counted[last - 1] for _, last in chain.bounds]
 
 
@@ -196,7 +196,7 @@ def _is_formula(tokens: list[str], at: int) -> bool:
     return lexeme in ALIASES and len(lexeme) > 2 and tokens[at + 1] in ("(", "of", "[")
 
 
-def _trimmed(line: Line, start: int, end: int, text: str) -> Span | None:
+def _trimmed(line: TokenLine, start: int, end: int, text: str) -> Span | None:
     """Without the dash, the unmatched bracket or the sign that belongs to the words around it.
 
     None where a number would be left out together with the relation it stands in.

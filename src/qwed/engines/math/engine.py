@@ -11,15 +11,15 @@ from qwed.domain.risk import Risk
 from qwed.engines.effort import is_short
 from qwed.engines.math import inputs
 from qwed.engines.math.examination import (
-    Examined,
+    ExaminedClaim,
     corrected_numbers,
     corrected_text,
     examine,
     examine_numbers,
 )
-from qwed.engines.math.inputs import Inputs, Path, Source
-from qwed.engines.math.judge import Outcome
-from qwed.engines.math.problems import Malformed, MathProblem
+from qwed.engines.math.inputs import Inputs, MathInput, Path
+from qwed.engines.math.judge import MathOutcome
+from qwed.engines.math.problems import MalformedMath, MathProblem
 from qwed.engines.unread import name_unread
 
 # Light texts: nothing in them loads a library or grows a number beyond a few hundred digits.
@@ -91,7 +91,7 @@ def _verify_numbers(text: str) -> Finding:
 
 
 def _problem(problem: MathProblem) -> Finding:
-    if isinstance(problem, Malformed):
+    if isinstance(problem, MalformedMath):
         reason, failure = str(problem), Failure.MALFORMED
         return Finding(Status.FAILED, Risk.LOW, MATH, reason, failure=failure, checks_failed=("parse",))
     return uncertain(MATH, Risk.LOW, str(problem))
@@ -102,7 +102,7 @@ def _verify(action: Action) -> Finding:
         only = examine(action.query, {})
         if len(only.outcomes) == 1 and only.outcomes[0].status is _VERIFIED and not only.unread:
             return _verified(only.outcomes[0])
-        given = Inputs([Source(("query",), action.query)], {})
+        given = Inputs([MathInput(("query",), action.query)], {})
         return _answered(action, given, [only])
     given = inputs.collect(action)
     finding = _answered(action, given, [examine(source.text, given.variables) for source in given.sources])
@@ -112,14 +112,14 @@ def _verify(action: Action) -> Finding:
 _VERIFIED: Final = Status.VERIFIED
 
 
-def _verified(outcome: Outcome) -> Finding:
+def _verified(outcome: MathOutcome) -> Finding:
     """The usual answer, on the shortest way."""
     evidence = outcome.evidence
     checks = ("claim",) if "relations" in evidence else ("value",)
     return Finding(_VERIFIED, Risk.LOW, MATH, outcome.reason, evidence, checks_passed=checks)
 
 
-def _answered(action: Action, given: Inputs, examined: list[Examined]) -> Finding:
+def _answered(action: Action, given: Inputs, examined: list[ExaminedClaim]) -> Finding:
     outcomes = [outcome for one in examined for outcome in one.outcomes]
     status = _combined(outcomes)
     if status is Status.CORRECTED:
@@ -127,7 +127,7 @@ def _answered(action: Action, given: Inputs, examined: list[Examined]) -> Findin
     return _finding(status, examined, outcomes)
 
 
-def _combined(outcomes: list[Outcome]) -> Status:
+def _combined(outcomes: list[MathOutcome]) -> Status:
     """FAILED before all; a claim that is wrong can be corrected only when every other one is decided."""
     found = {outcome.status for outcome in outcomes}
     if Status.FAILED in found or {Status.CORRECTED, Status.UNCERTAIN} <= found:
@@ -138,7 +138,9 @@ def _combined(outcomes: list[Outcome]) -> Status:
     return Status.VERIFIED if outcomes else Status.UNCERTAIN
 
 
-def _corrected(action: Action, given: Inputs, examined: list[Examined], outcomes: list[Outcome]) -> Finding:
+def _corrected(
+    action: Action, given: Inputs, examined: list[ExaminedClaim], outcomes: list[MathOutcome]
+) -> Finding:
     """Only a text that is itself verified is offered as the right version."""
     corrected = action
     for source, one in zip(given.sources, examined, strict=True):
@@ -153,7 +155,10 @@ def _corrected(action: Action, given: Inputs, examined: list[Examined], outcomes
 
 
 def _finding(
-    status: Status, examined: list[Examined], outcomes: list[Outcome], corrected: Action | None = None
+    status: Status,
+    examined: list[ExaminedClaim],
+    outcomes: list[MathOutcome],
+    corrected: Action | None = None,
 ) -> Finding:
     decisive = next(
         (outcome for outcome in outcomes if outcome.status is status), outcomes[0] if outcomes else None
@@ -180,7 +185,7 @@ def _finding(
 _FAILED_CHECK: Final = {Status.FAILED: "claim", Status.UNCERTAIN: "decidable"}
 
 
-def _evidence(examined: list[Examined], outcomes: list[Outcome]) -> Mapping[str, Any]:
+def _evidence(examined: list[ExaminedClaim], outcomes: list[MathOutcome]) -> Mapping[str, Any]:
     unread = [part for one in examined for part in one.unread]
     if len(outcomes) == 1 and not unread:
         return outcomes[0].evidence
@@ -193,7 +198,7 @@ def _evidence(examined: list[Examined], outcomes: list[Outcome]) -> Mapping[str,
 # -- the corrected action --------------------------------------------------------------------------
 
 
-def _replaced(action: Action, source: Source, text: str) -> Action | None:
+def _replaced(action: Action, source: MathInput, text: str) -> Action | None:
     """The action with the corrected text put where the wrong one stood."""
     if source.result_path is not None:
         stem = source.text[: source.result_start]

@@ -15,10 +15,10 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, polynomial
 from qwed.engines.math.comparison import compare, stated
-from qwed.engines.math.judge import Outcome
+from qwed.engines.math.judge import MathOutcome
 from qwed.engines.math.nodes import Literal, Negation, Node, PlusMinus, Symbol, substitute, subtract, symbols
 from qwed.engines.math.parser import Parser
-from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Undecided
+from qwed.engines.math.problems import MalformedMath, MathProblem, NotRational, UndecidedMath
 from qwed.engines.math.prose import rewrite
 from qwed.engines.math.real_roots import count_real_roots, exact_roots, number_text, value_at
 
@@ -106,7 +106,7 @@ def _chain(text: str) -> tuple[Node, ...]:
     parser = Parser(rewrite(text).values)
     chain = parser.whole_chain()
     if parser.ambiguous or len(chain.sides) > 2 or (chain.relations and chain.relations != ("=",)):
-        raise Undecided("not one equation")
+        raise UndecidedMath("not one equation")
     return chain.sides
 
 
@@ -120,7 +120,7 @@ def _value(text: str) -> tuple[str | None, Node]:
     if len(sides) == 1:
         return None, sides[0]
     if not isinstance(sides[0], Symbol):
-        raise Malformed("a solution names its variable")
+        raise MalformedMath("a solution names its variable")
     return sides[0].name, sides[1]
 
 
@@ -132,7 +132,7 @@ def _unknowns(equations: list[tuple[Node, Node]]) -> list[str]:
 # -- judgement -------------------------------------------------------------------------------------
 
 
-def judge_solutions(claim: SolutionClaim) -> Outcome:
+def judge_solutions(claim: SolutionClaim) -> MathOutcome:
     """Never raises: a problem is an outcome."""
     try:
         names = _unknowns(claim.equations)
@@ -140,10 +140,10 @@ def judge_solutions(claim: SolutionClaim) -> Outcome:
             return _one_variable(claim, names[0])
         return _system(claim, names)
     except MathProblem as problem:
-        return Outcome(Status.UNCERTAIN, str(problem))
+        return MathOutcome(Status.UNCERTAIN, str(problem))
 
 
-def _one_variable(claim: SolutionClaim, name: str) -> Outcome:
+def _one_variable(claim: SolutionClaim, name: str) -> MathOutcome:
     equation = claim.equations[0]
     coefficients = _coefficients(equation, name)
     if claim.values is None:
@@ -154,23 +154,25 @@ def _one_variable(claim: SolutionClaim, name: str) -> Outcome:
     if coefficients is not None:
         evidence["real_solutions"] = count = count_real_roots(coefficients)
     elif claim.is_complete and not wrong:
-        raise Undecided("each is a solution, but whether there are others was not proven")
+        raise UndecidedMath("each is a solution, but whether there are others was not proven")
     if wrong and not claim.is_complete:
-        return Outcome(Status.FAILED, "the value does not satisfy the equation", evidence, Failure.INCORRECT)
+        return MathOutcome(
+            Status.FAILED, "the value does not satisfy the equation", evidence, Failure.INCORRECT
+        )
     if wrong:
         return _not_solutions(
             f"{len(wrong)} of the values do not satisfy the equation", evidence, coefficients, name
         )
     if coefficients is not None and claim.is_complete and _distinct(candidates) != count:
         return _not_solutions(f"the equation has {count} real solutions", evidence, coefficients, name)
-    return Outcome(Status.VERIFIED, "every value satisfies the equation", evidence)
+    return MathOutcome(Status.VERIFIED, "every value satisfies the equation", evidence)
 
 
 def _candidates(values: list[tuple[str | None, Node]], name: str) -> list[Node]:
     found: list[Node] = []
     for given, node in values:
         if given is not None and given != name:
-            raise Undecided(f"{given!r} does not occur in the equation")
+            raise UndecidedMath(f"{given!r} does not occur in the equation")
         if isinstance(node, PlusMinus):
             found.extend((node.operand, Negation(node.operand)))
         else:
@@ -211,11 +213,11 @@ def _is_rounded_root(node: Node, coefficients: list[Fraction]) -> bool:
 
 def _not_solutions(
     reason: str, evidence: dict[str, Any], coefficients: list[Fraction] | None, name: str
-) -> Outcome:
+) -> MathOutcome:
     roots = None if coefficients is None else exact_roots(coefficients)
     if not roots:
-        return Outcome(Status.FAILED, reason, evidence, Failure.INCORRECT)
-    return Outcome(
+        return MathOutcome(Status.FAILED, reason, evidence, Failure.INCORRECT)
+    return MathOutcome(
         Status.CORRECTED, reason, {**evidence, "solutions": _roots_text(roots, name)}, Failure.INCORRECT
     )
 
@@ -224,12 +226,12 @@ def _roots_text(roots: list[str], name: str) -> str:
     return ", ".join(f"{name} = {root}" for root in roots)
 
 
-def _solved(coefficients: list[Fraction] | None, name: str) -> Outcome:
+def _solved(coefficients: list[Fraction] | None, name: str) -> MathOutcome:
     roots = None if coefficients is None else exact_roots(coefficients)
     if roots is None:
-        raise Undecided("the equation could not be solved exactly")
+        raise UndecidedMath("the equation could not be solved exactly")
     value = _roots_text(roots, name) if roots else "no real solution"
-    return Outcome(Status.VERIFIED, "all real solutions", {"value": value, "method": "exact algebra"})
+    return MathOutcome(Status.VERIFIED, "all real solutions", {"value": value, "method": "exact algebra"})
 
 
 # -- polynomials in one variable ---------------------------------------------------------------------
@@ -245,42 +247,42 @@ def _coefficients(equation: tuple[Node, Node], name: str) -> list[Fraction] | No
     except polynomial.NotPolynomial:
         return None
     if len(found) < 2:
-        raise Undecided("the equation holds always or never")
+        raise UndecidedMath("the equation holds always or never")
     if len(found) - 1 > _MAX_DEGREE:
-        raise Undecided(f"a degree above {_MAX_DEGREE}")
+        raise UndecidedMath(f"a degree above {_MAX_DEGREE}")
     return found
 
 
 # -- systems ---------------------------------------------------------------------------------------
 
 
-def _system(claim: SolutionClaim, names: list[str]) -> Outcome:
+def _system(claim: SolutionClaim, names: list[str]) -> MathOutcome:
     solution = _linear_solution(claim.equations, names)
     if claim.values is None:
         if solution is None:
-            raise Undecided("the system could not be solved exactly")
-        return Outcome(
+            raise UndecidedMath("the system could not be solved exactly")
+        return MathOutcome(
             Status.VERIFIED, "the only solution", {"value": _assigned(solution), "method": "elimination"}
         )
     given = {name: node for name, node in claim.values if name is not None}
     if len(given) != len(claim.values) or sorted(given) != names:
-        raise Undecided("the claimed solution does not name every variable once")
+        raise UndecidedMath("the claimed solution does not name every variable once")
     if claim.is_complete and solution is None:
-        raise Undecided("whether the solution is the only one was not proven")
+        raise UndecidedMath("whether the solution is the only one was not proven")
     for left, right in claim.equations:
         link = compare(substitute(left, given), "=", substitute(right, given))
         if not link.holds or link.how != "exactly":
             return _wrong_system(solution)
     evidence = {"method": "substitution", "relations": []}
-    return Outcome(Status.VERIFIED, "the values satisfy every equation", evidence)
+    return MathOutcome(Status.VERIFIED, "the values satisfy every equation", evidence)
 
 
-def _wrong_system(solution: dict[str, Fraction] | None) -> Outcome:
+def _wrong_system(solution: dict[str, Fraction] | None) -> MathOutcome:
     reason = "the values do not satisfy every equation"
     if solution is None:
-        return Outcome(Status.FAILED, reason, {"relations": []}, Failure.INCORRECT)
+        return MathOutcome(Status.FAILED, reason, {"relations": []}, Failure.INCORRECT)
     evidence = {"relations": [], "solutions": _assigned(solution)}
-    return Outcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
+    return MathOutcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
 
 
 def _assigned(solution: dict[str, Fraction]) -> str:

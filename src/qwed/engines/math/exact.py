@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.math.nodes import (
-    Call,
+    Brackets,
     Derivative,
+    FunctionCall,
     Integral,
     Literal,
     Negation,
@@ -14,11 +15,10 @@ from qwed.engines.math.nodes import (
     PlusMinus,
     Power,
     Product,
-    Quantity,
-    Rows,
     Scaled,
     Sum,
     Symbol,
+    UnitQuantity,
 )
 from qwed.engines.math.problems import NotRational, Symbolic, Undefined
 from qwed.engines.math.rational_functions import FUNCTIONS
@@ -84,7 +84,7 @@ def _percent(node: Percent) -> Ratio:
     return top, bottom * 100
 
 
-def _quantity(node: Quantity) -> Ratio:
+def _quantity(node: UnitQuantity) -> Ratio:
     return evaluate(node.operand)
 
 
@@ -103,7 +103,7 @@ def _symbol(node: Symbol) -> Ratio:
     raise Symbolic(f"the value of {node.name!r} is not given")
 
 
-def _call(node: Call) -> Ratio:
+def _call(node: FunctionCall) -> Ratio:
     function = FUNCTIONS.get(node.name)
     if function is None:
         if node.name in _OF_MATRICES:
@@ -122,12 +122,12 @@ _RULES: Final[dict[type, Callable[[Any], Ratio]]] = {
     Product: _product,
     Negation: _negation,
     Percent: _percent,
-    Quantity: _quantity,
+    UnitQuantity: _quantity,
     Scaled: _scaled,
     Power: _power,
     Symbol: _symbol,
-    Call: _call,
-    Rows: _no_number,
+    FunctionCall: _call,
+    Brackets: _no_number,
     Derivative: _no_number,
     Integral: _no_number,
     PlusMinus: _no_number,

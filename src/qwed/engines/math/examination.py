@@ -9,23 +9,23 @@ import msgspec
 
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import equations, predicates, reader
-from qwed.engines.math.comparison import Stated, stated
+from qwed.engines.math.comparison import StatedValue, stated
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
-from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, Reading
-from qwed.engines.math.judge import Outcome, Repair, judge
+from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, LessUsual
+from qwed.engines.math.judge import MathOutcome, Repair, judge
 from qwed.engines.math.nodes import Node, Symbol, substitute, symbols
 from qwed.engines.math.numeric import is_numeric
 from qwed.engines.math.parser import Parser
-from qwed.engines.math.problems import Malformed, MathProblem
-from qwed.engines.math.reader import Span, Statement
+from qwed.engines.math.problems import MalformedMath, MathProblem
+from qwed.engines.math.reader import MathStatement, Span
 from qwed.engines.math.tokens import is_number, is_plain, locate, plain
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
 # Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
-_EITHER: Final = frozenset(Reading) - {Reading.TIGHT_PRODUCT, Reading.NOT_EQUAL, Reading.SCALE}
+_EITHER: Final = frozenset(LessUsual) - {LessUsual.TIGHT_PRODUCT, LessUsual.NOT_EQUAL, LessUsual.SCALE}
 # A claim that is right only in one of these readings may have been meant so: a person decides.
-_DOUBTFUL: Final = frozenset({Reading.SCALE})
+_DOUBTFUL: Final = frozenset({LessUsual.SCALE})
 _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 
@@ -34,38 +34,38 @@ Variables = Mapping[str, Node]
 Accepts = Callable[[Chain], bool]
 
 
-class Examined(msgspec.Struct, frozen=True):
-    outcomes: list[Outcome]
+class ExaminedClaim(msgspec.Struct, frozen=True):
+    outcomes: list[MathOutcome]
     unread: list[str]
 
 
-def examine(text: str, variables: Variables) -> Examined:
+def examine(text: str, variables: Variables) -> ExaminedClaim:
     """What became of each statement of a text. Raises `MathProblem` when there is none."""
     if not is_plain(text):
         text = plain(text)
     if not reader.is_formula(text):
         special = _special(text)
         if special is not None:
-            return Examined([special], [])
+            return ExaminedClaim([special], [])
     outcomes, _, unread = _examined(text, variables, _every)
-    return Examined(outcomes, unread)
+    return ExaminedClaim(outcomes, unread)
 
 
-def examine_numbers(text: str) -> Examined:
+def examine_numbers(text: str) -> ExaminedClaim:
     """The same for arithmetic alone: whatever would need algebra is left open."""
     outcomes, _, unread = _examined(plain(text), {}, is_numeric)
-    return Examined(outcomes, unread)
+    return ExaminedClaim(outcomes, unread)
 
 
 def _every(_: Chain) -> bool:
     return True
 
 
-def _open(part: str) -> Outcome:
-    return Outcome(Status.UNCERTAIN, f"{part[:80]!r} is not understood")
+def _open(part: str) -> MathOutcome:
+    return MathOutcome(Status.UNCERTAIN, f"{part[:80]!r} is not understood")
 
 
-def _special(text: str) -> Outcome | None:
+def _special(text: str) -> MathOutcome | None:
     """Claims that are not relations between two sides."""
     solution = equations.read(text)
     if solution is not None:
@@ -75,13 +75,13 @@ def _special(text: str) -> Outcome | None:
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    outcome: Outcome
+    outcome: MathOutcome
     chain: Chain | None
 
 
 def _examined(
     text: str, variables: Variables, accepts: Accepts
-) -> tuple[list[Outcome], list[tuple[Statement, Chain | None]], list[str]]:
+) -> tuple[list[MathOutcome], list[tuple[MathStatement, Chain | None]], list[str]]:
     reading = reader.read(text, frozenset(variables))
     unclear = [_open(part) for part in reading.open]
     if len(reading.statements) == 1:
@@ -89,8 +89,8 @@ def _examined(
         return [only.outcome, *unclear], [(reading.statements[0], only.chain)], reading.unread
     given = _definitions(reading.statements, variables)
     known = {**variables, **{name: value for name, (_, value) in given.items()}}
-    outcomes: list[Outcome] = []
-    judged: list[tuple[Statement, Chain | None]] = []
+    outcomes: list[MathOutcome] = []
+    judged: list[tuple[MathStatement, Chain | None]] = []
     for index, statement in enumerate(reading.statements):
         if any(index == place for place, _ in given.values()):
             continue
@@ -103,7 +103,7 @@ def _examined(
     return [*outcomes, *unclear], judged, reading.unread
 
 
-def _definitions(statements: list[Statement], variables: Variables) -> dict[str, tuple[int, Node]]:
+def _definitions(statements: list[MathStatement], variables: Variables) -> dict[str, tuple[int, Node]]:
     """What `x = 5` among several statements gives a value to, and where; a name given twice is not."""
     found: dict[str, tuple[int, Node]] = {}
     repeated: set[str] = set()
@@ -125,18 +125,18 @@ def _definitions(statements: list[Statement], variables: Variables) -> dict[str,
     return {name: value for name, value in found.items() if name not in repeated}
 
 
-def _without_repair(outcome: Outcome) -> Outcome:
+def _without_repair(outcome: MathOutcome) -> MathOutcome:
     """3x = 15; x = 4: either may be the mistake, so neither is corrected."""
     if outcome.status is not Status.CORRECTED:
         return outcome
     return msgspec.structs.replace(outcome, status=Status.FAILED, repair=None)
 
 
-def _without_blame(outcome: Outcome) -> Outcome:
+def _without_blame(outcome: MathOutcome) -> MathOutcome:
     """Among words, a letter may stand for one thing here and for another there."""
     if outcome.status not in (Status.CORRECTED, Status.FAILED):
         return outcome
-    return Outcome(Status.UNCERTAIN, "a letter may stand for different things", outcome.evidence)
+    return MathOutcome(Status.UNCERTAIN, "a letter may stand for different things", outcome.evidence)
 
 
 def _defined(chain: Chain | None) -> str | None:
@@ -150,7 +150,7 @@ def _defined(chain: Chain | None) -> str | None:
 # -- readings --------------------------------------------------------------------------------------
 
 
-def _judged(statement: Statement, variables: Variables, accepts: Accepts) -> _Judged:
+def _judged(statement: MathStatement, variables: Variables, accepts: Accepts) -> _Judged:
     first, ambiguous = _under(statement, variables, DEFAULT, accepts)
     if not ambiguous:
         return first
@@ -177,12 +177,12 @@ def _agreed(first: _Judged, others: list[_Judged]) -> _Judged:
     return _Judged(_ambiguous(first, others), first.chain)
 
 
-def _ambiguous(first: _Judged, others: list[_Judged]) -> Outcome:
+def _ambiguous(first: _Judged, others: list[_Judged]) -> MathOutcome:
     readings = [{"status": one.outcome.status.value, **one.outcome.evidence} for one in (first, *others)]
-    return Outcome(Status.UNCERTAIN, "the notation has two readings that differ", {"readings": readings})
+    return MathOutcome(Status.UNCERTAIN, "the notation has two readings that differ", {"readings": readings})
 
 
-def _any_verified(first: _Judged, others: list[tuple[frozenset[Reading], _Judged]]) -> _Judged:
+def _any_verified(first: _Judged, others: list[tuple[frozenset[LessUsual], _Judged]]) -> _Judged:
     if first.outcome.status is Status.VERIFIED:
         return first
     for choice, other in others:
@@ -193,8 +193,8 @@ def _any_verified(first: _Judged, others: list[tuple[frozenset[Reading], _Judged
 
 
 def _under(
-    statement: Statement, variables: Variables, readings: frozenset[Reading], accepts: Accepts
-) -> tuple[_Judged, set[Reading]]:
+    statement: MathStatement, variables: Variables, readings: frozenset[LessUsual], accepts: Accepts
+) -> tuple[_Judged, set[LessUsual]]:
     parser = Parser(statement.tokens, readings, frozenset(variables))
     try:
         chain = parser.whole_chain()
@@ -207,11 +207,11 @@ def _under(
     return _Judged(outcome, chain), parser.ambiguous
 
 
-def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) -> Outcome:
+def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) -> MathOutcome:
     if accepts(chain):
         outcome = judge(chain, has_units, in_prose)
     else:
-        outcome = Outcome(Status.UNCERTAIN, "more than arithmetic")
+        outcome = MathOutcome(Status.UNCERTAIN, "more than arithmetic")
     if outcome.status is not Status.UNCERTAIN or len(chain.sides) < 3:
         return outcome
     # 2(l + b) = 2 * 11 = 23: whatever the first side means, the rest is wrong.
@@ -222,12 +222,12 @@ def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) ->
     return msgspec.structs.replace(later, status=Status.FAILED, repair=None)
 
 
-def _unparsed(statement: Statement, problem: MathProblem) -> Outcome:
-    if isinstance(problem, Malformed) and not any(
+def _unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:
+    if isinstance(problem, MalformedMath) and not any(
         len(token) > 2 and token.isalpha() for token in statement.tokens
     ):
         raise problem
-    return Outcome(Status.UNCERTAIN, str(problem))
+    return MathOutcome(Status.UNCERTAIN, str(problem))
 
 
 # -- correction ------------------------------------------------------------------------------------
@@ -275,7 +275,9 @@ def _with_solutions(original: str, text: str, claim: SolutionClaim) -> str | Non
     return _spliced(original, claim.values_span, found) if is_right else None
 
 
-def _edit(text: str, statement: Statement, chain: Chain | None, repair: Repair | None) -> tuple[Span, str]:
+def _edit(
+    text: str, statement: MathStatement, chain: Chain | None, repair: Repair | None
+) -> tuple[Span, str]:
     """What to write instead, and where."""
     assert chain is not None and repair is not None
     spans = statement.spans or _located(text)
@@ -317,7 +319,7 @@ def _relation_text(text: str, span: Span, relation: str) -> str:
     return _SPOKEN[relation].strip() if old.strip()[:1].isalpha() else old.replace(old.strip(), relation)
 
 
-def _side_text(old: str, value: Fraction, number: Stated | None) -> str:
+def _side_text(old: str, value: Fraction, number: StatedValue | None) -> str:
     """A whole side written anew, in fractions where it spoke in fractions."""
     amount = value if number is None else value * number.factor
     size = abs(amount)

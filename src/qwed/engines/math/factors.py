@@ -14,11 +14,12 @@ from qwed.engines.math.grammar import (
     SUPERSCRIPT_DIGITS,
     TIMES,
     UNIT_MARK,
-    Reading,
+    LessUsual,
 )
 from qwed.engines.math.nodes import (
     ONE,
-    Call,
+    Brackets,
+    FunctionCall,
     Literal,
     Negation,
     Node,
@@ -26,16 +27,15 @@ from qwed.engines.math.nodes import (
     PlusMinus,
     Power,
     Product,
-    Quantity,
-    Rows,
     Scaled,
     Sum,
     Symbol,
+    UnitQuantity,
     add,
     divide,
     multiply,
 )
-from qwed.engines.math.problems import MAX_DEPTH, Malformed, MathProblem, Undecided
+from qwed.engines.math.problems import MAX_DEPTH, MalformedMath, MathProblem, UndecidedMath
 from qwed.engines.math.tokens import is_number, number
 
 _DOZEN: Final = UNIT_MARK + "dozen"
@@ -77,14 +77,14 @@ class FactorParser(ABC):
     )
 
     def __init__(
-        self, tokens: list[str], readings: frozenset[Reading] = DEFAULT, names: frozenset[str] = frozenset()
+        self, tokens: list[str], readings: frozenset[LessUsual] = DEFAULT, names: frozenset[str] = frozenset()
     ) -> None:
         self.tokens = tokens
         self.at = 0
         self.depth = 0
         self.readings = readings
         self.names = names
-        self.ambiguous: set[Reading] = set()
+        self.ambiguous: set[LessUsual] = set()
         self.has_scale = False
         self.has_units = False
         self.in_result = False
@@ -93,8 +93,8 @@ class FactorParser(ABC):
     def unexpected(self) -> MathProblem:
         lexeme = self.tokens[self.at]
         if lexeme in ("...", "…") or (not lexeme.isascii() and lexeme not in _KNOWN_SIGNS):
-            return Undecided(f"the sign {lexeme[:20]!r} is not understood")
-        return Malformed(f"unexpected {lexeme[:40]!r}" if lexeme else "the expression ends too early")
+            return UndecidedMath(f"the sign {lexeme[:20]!r} is not understood")
+        return MalformedMath(f"unexpected {lexeme[:40]!r}" if lexeme else "the expression ends too early")
 
     def expect(self, lexeme: str) -> None:
         if self.tokens[self.at] != lexeme:
@@ -145,15 +145,15 @@ class FactorParser(ABC):
 
     def raised(self, base: Node) -> Node:
         lexeme = self.tokens[self.at]
-        if isinstance(base, Rows | Symbol) and lexeme in ("T", "⊤"):
+        if isinstance(base, Brackets | Symbol) and lexeme in ("T", "⊤"):
             self.at += 1
-            return Call("transpose", (base,))
+            return FunctionCall("transpose", (base,))
         self.enter()
         exponent = self.unary()
         self.leave()
         # 15%^2 is read by nobody in the same way; $2^3 is 8 dollars.
-        if type(base) is Quantity:
-            return Quantity(Power(base.operand, exponent), base.unit)
+        if type(base) is UnitQuantity:
+            return UnitQuantity(Power(base.operand, exponent), base.unit)
         return Power(base, exponent)
 
     def postfix(self, node: Node) -> Node:
@@ -167,7 +167,7 @@ class FactorParser(ABC):
                 # 200€, as most of Europe writes it.
                 self.at += 1
                 self.has_units = True
-                node = Quantity(node, CURRENCIES[lexeme])
+                node = UnitQuantity(node, CURRENCIES[lexeme])
                 continue
             if lexeme not in _POSTFIX and (lexeme[:1] != UNIT_MARK or lexeme[:2] == ROUND_MARK):
                 return node
@@ -175,7 +175,7 @@ class FactorParser(ABC):
                 if self.begins_operand(self.tokens[self.at + 1]):
                     self.at += 1
                     self.enter()
-                    node = Call("mod", (node, self.unary()))
+                    node = FunctionCall("mod", (node, self.unary()))
                     self.leave()
                 else:
                     self.at += 1
@@ -183,17 +183,17 @@ class FactorParser(ABC):
             elif lexeme == "!":
                 self.at += 1
                 if self.tokens[self.at] == "!":
-                    raise Undecided("the double factorial is not supported")
-                node = Call("factorial", (node,))
+                    raise UndecidedMath("the double factorial is not supported")
+                node = FunctionCall("factorial", (node,))
             elif lexeme == "!=":
                 if not self.factorial_equals(node):
                     return node
-                node = Call("factorial", (node,))
+                node = FunctionCall("factorial", (node,))
                 # The sign that is left over is the relation.
                 self.tokens = [*self.tokens[: self.at], "=", *self.tokens[self.at + 1 :]]
             elif lexeme == "°":
                 self.at += 1
-                node = Call("radians", (node,))
+                node = FunctionCall("radians", (node,))
             elif lexeme == _DOZEN:
                 self.at += 1
                 node = self.dozens(node)
@@ -203,28 +203,28 @@ class FactorParser(ABC):
             else:
                 self.at += 1
                 self.has_units = True
-                node = Quantity(node, "cent" if lexeme == "¢" else lexeme[1:])
+                node = UnitQuantity(node, "cent" if lexeme == "¢" else lexeme[1:])
 
     def scaled(self, node: Node, scale: int) -> Node:
         """1.2 - 0.9 = 0.3 million may count in millions throughout."""
         if self.in_result and not self.has_scale:
-            self.ambiguous.add(Reading.SCALE)
-            if Reading.SCALE in self.readings:
+            self.ambiguous.add(LessUsual.SCALE)
+            if LessUsual.SCALE in self.readings:
                 return node
         self.has_scale = True
         return Scaled(node, scale)
 
     def dozens(self, node: Node) -> Node:
         """84 / 12 = 7 dozen counts in dozens; 2 dozen = 24 does not."""
-        self.ambiguous.add(Reading.DOZENS)
-        return node if Reading.DOZENS in self.readings else Scaled(node, 12)
+        self.ambiguous.add(LessUsual.DOZENS)
+        return node if LessUsual.DOZENS in self.readings else Scaled(node, 12)
 
     def factorial_equals(self, node: Node) -> bool:
         """`5!=120` may be a factorial or an inequality; `5 != 120` reads the same here, so both are tried."""
         if type(node) is not Literal or node.denominator != 1:
             return False
-        self.ambiguous.add(Reading.NOT_EQUAL)
-        return Reading.NOT_EQUAL not in self.readings
+        self.ambiguous.add(LessUsual.NOT_EQUAL)
+        return LessUsual.NOT_EQUAL not in self.readings
 
     def begins_operand(self, lexeme: str) -> bool:
         return is_number(lexeme) or lexeme == "("
@@ -234,7 +234,7 @@ class FactorParser(ABC):
     def enter(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Undecided(f"nested deeper than {MAX_DEPTH} levels")
+            raise UndecidedMath(f"nested deeper than {MAX_DEPTH} levels")
 
     def leave(self) -> None:
         self.depth -= 1
@@ -287,7 +287,7 @@ class FactorParser(ABC):
         if lexeme in CURRENCIES:
             return self.money(CURRENCIES[lexeme])
         if lexeme == "√" or lexeme == "∛":
-            return Call("sqrt" if lexeme == "√" else "cbrt", (self.power(),))
+            return FunctionCall("sqrt" if lexeme == "√" else "cbrt", (self.power(),))
         if lexeme == "π":
             return Symbol("pi")
         if lexeme in _FRACTIONS:
@@ -298,18 +298,18 @@ class FactorParser(ABC):
             is_sum = (
                 len(items) == 1 and type(items[0]) in (Sum, Product) and self.tokens[self.at] in AFTER_NUMBER
             )
-            return items[0] if is_sum else Rows(tuple(items))
+            return items[0] if is_sum else Brackets(tuple(items))
         if lexeme == "|":
             node = self.total()
             self.expect("|")
-            return Call("abs", (node,))
+            return FunctionCall("abs", (node,))
         if lexeme == "∫":
             return self.integral()
         if lexeme in _FLOORS:
             name, closing = _FLOORS[lexeme]
             node = self.total()
             self.expect(closing)
-            return Call(name, (node,))
+            return FunctionCall(name, (node,))
         self.at -= 1
         raise self.unexpected()
 
@@ -321,7 +321,7 @@ class FactorParser(ABC):
         lexeme = self.tokens[self.at]
         if not is_number(lexeme) and lexeme != "(":
             raise self.unexpected()
-        node = Quantity(self.primary(), currency)
+        node = UnitQuantity(self.primary(), currency)
         return Negation(node) if sign else node
 
     def items(self, closing: str) -> list[Node]:
@@ -333,7 +333,7 @@ class FactorParser(ABC):
             self.at += 1
         self.expect(closing)
         if not found:
-            raise Malformed("an empty list")
+            raise MalformedMath("an empty list")
         return found
 
     @abstractmethod
@@ -360,7 +360,7 @@ def is_natural(lexeme: str) -> bool:
 def superscript(lexeme: str) -> Node:
     digits = lexeme.translate(_SUPERSCRIPTS)
     if not digits.lstrip("-").isdigit() or "-" in digits[1:]:
-        raise Malformed(f"{lexeme[:20]!r} is not an exponent")
+        raise MalformedMath(f"{lexeme[:20]!r} is not an exponent")
     if digits.startswith("-"):
         return Negation(number(digits[1:]))
     return number(digits)

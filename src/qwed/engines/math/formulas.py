@@ -11,10 +11,10 @@ from qwed.engines.math.grammar import (
     SHIFTED,
     TIMES,
     Chain,
-    Reading,
+    LessUsual,
 )
 from qwed.engines.math.nodes import (
-    Call,
+    FunctionCall,
     Literal,
     Negation,
     Node,
@@ -26,7 +26,7 @@ from qwed.engines.math.nodes import (
     multiply,
     subtract,
 )
-from qwed.engines.math.problems import Undecided
+from qwed.engines.math.problems import UndecidedMath
 
 __all__ = ["FormulaParser", "is_natural", "superscript"]
 
@@ -69,7 +69,7 @@ class FormulaParser(FactorParser):
             return node
         self.at += 1
         places = int(lexeme[2:])
-        return Call("round", (node, Literal(places) if places >= 0 else Negation(Literal(-places))))
+        return FunctionCall("round", (node, Literal(places) if places >= 0 else Negation(Literal(-places))))
 
     # -- sums --------------------------------------------------------------------------------
 
@@ -100,8 +100,8 @@ class FormulaParser(FactorParser):
 
     def percent_of(self, base: Node, percent: Percent) -> Node:
         """200 + 10%: a pocket calculator, and most people, take the tenth of 200."""
-        self.ambiguous.add(Reading.PERCENT_ALONE)
-        if Reading.PERCENT_ALONE in self.readings:
+        self.ambiguous.add(LessUsual.PERCENT_ALONE)
+        if LessUsual.PERCENT_ALONE in self.readings:
             return percent
         return multiply(base, percent)
 
@@ -113,7 +113,7 @@ class FormulaParser(FactorParser):
         if type(change) is Percent:
             change = multiply(base, change)
         elif word == "off":
-            raise Undecided("'off' needs a percentage")
+            raise UndecidedMath("'off' needs a percentage")
         if word in ("lessthan", "takenfrom", "off", "decby"):
             return subtract(base, change)
         return add(base, change)
@@ -142,13 +142,13 @@ class FormulaParser(FactorParser):
             elif lexeme == "//":
                 self.at += 1
                 quotient = divide(_product(factors, inverse), self.unary())
-                factors, inverse = [Call("floor", (quotient,))], [False]
+                factors, inverse = [FunctionCall("floor", (quotient,))], [False]
             elif lexeme == "of":
                 factors, inverse = [self.part_of(_product(factors, inverse))], [False]
             elif lexeme in ("mod", "choose"):
                 self.at += 1
                 name = "mod" if lexeme == "mod" else "binomial"
-                factors = [Call(name, (_product(factors, inverse), self.unary()))]
+                factors = [FunctionCall(name, (_product(factors, inverse), self.unary()))]
                 inverse = [False]
             elif self.begins_factor(lexeme):
                 factors.append(self.power())
@@ -171,8 +171,8 @@ class FormulaParser(FactorParser):
             divisor = self.unary()
         if not self.begins_factor(self.tokens[self.at]):
             return divisor
-        self.ambiguous.add(Reading.TIGHT_PRODUCT)
-        if Reading.TIGHT_PRODUCT not in self.readings:
+        self.ambiguous.add(LessUsual.TIGHT_PRODUCT)
+        if LessUsual.TIGHT_PRODUCT not in self.readings:
             return divisor
         factors = [divisor]
         while self.begins_factor(self.tokens[self.at]):
@@ -187,8 +187,8 @@ class FormulaParser(FactorParser):
         start = self.at
         whole = self.unary()
         if self.tokens[self.at] in PLUS_MINUS:
-            self.ambiguous.add(Reading.WIDE_OF)
-            if Reading.WIDE_OF in self.readings:
+            self.ambiguous.add(LessUsual.WIDE_OF)
+            if LessUsual.WIDE_OF in self.readings:
                 self.at = start
                 whole = self.total()
         self.leave()

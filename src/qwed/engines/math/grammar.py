@@ -8,7 +8,7 @@ import msgspec
 from qwed.engines.math.nodes import Node
 
 
-class Reading(enum.StrEnum):
+class LessUsual(enum.StrEnum):
     """The less usual of two readings of one notation."""
 
     PERCENT_ALONE = "a percentage added to a number is a number of its own"
@@ -23,7 +23,7 @@ class Reading(enum.StrEnum):
     NARROW_SCOPE = "the operator takes the next term alone"
 
 
-DEFAULT: Final[frozenset[Reading]] = frozenset()
+DEFAULT: Final[frozenset[LessUsual]] = frozenset()
 
 RELATIONS: Final = {
     "=": "=",

@@ -11,7 +11,7 @@ import msgspec
 from qwed.domain.actions import Action
 from qwed.engines.math.functions import ALIASES
 from qwed.engines.math.nodes import Literal, Node, divide
-from qwed.engines.math.problems import MAX_LITERAL_LENGTH, Malformed, Undecided
+from qwed.engines.math.problems import MAX_LITERAL_LENGTH, MalformedMath, UndecidedMath
 
 Path = tuple[str, ...]
 
@@ -65,7 +65,7 @@ READ_SLOTS: Final = frozenset(
 )
 
 
-class Source(msgspec.Struct, frozen=True):
+class MathInput(msgspec.Struct, frozen=True):
     """A text to examine. With `result_path`, its end from `result_start` on came from there."""
 
     path: Path
@@ -76,18 +76,18 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    sources: list[Source]
+    sources: list[MathInput]
     variables: dict[str, Node]
 
 
 def collect(action: Action) -> Inputs:
-    """Raises `Malformed` when the action holds no mathematics at all."""
+    """Raises `MalformedMath` when the action holds no mathematics at all."""
     parameters = action.parameters
     result = _first(parameters, _RESULT_KEYS)
     main = _main_texts(action) or _from_operation(parameters)
     if not main:
-        raise Malformed("no expression is given")
-    sources = [Source(path, text) for path, text in main]
+        raise MalformedMath("no expression is given")
+    sources = [MathInput(path, text) for path, text in main]
     if result is not None:
         sources[0] = _with_result(sources[0], result, parameters[result])
     used = {path[-1] for path, _ in main} | {result}
@@ -120,27 +120,27 @@ def _main_texts(action: Action) -> list[tuple[Path, str]]:
     return found
 
 
-def _with_result(source: Source, key: str, value: Any) -> Source:
+def _with_result(source: MathInput, key: str, value: Any) -> MathInput:
     """The expression and its claimed result as one claim."""
     stem = source.text.rstrip(" \t\n?.=:")
     if value is True:
         return source
     if value is False:
-        raise Undecided("the claim is expected to be false")
+        raise UndecidedMath("the claim is expected to be false")
     link = "; " if re.search(r"\bsolve|solution|\broots?\b", stem, re.IGNORECASE) else " = "
-    return Source(source.path, stem + link + value_text(value), ("parameters", key), len(stem) + len(link))
+    return MathInput(source.path, stem + link + value_text(value), ("parameters", key), len(stem) + len(link))
 
 
 def value_text(value: Any) -> str:
     """A JSON value in our notation."""
     match value:
         case bool():
-            raise Undecided("a truth value is not a number")
+            raise UndecidedMath("a truth value is not a number")
         case str():
             return value
         case int():
             if value.bit_length() > MAX_LITERAL_LENGTH * 3:
-                raise Undecided("a number of too many digits")
+                raise UndecidedMath("a number of too many digits")
             return str(value)
         case Decimal():
             return _decimal_text(value)
@@ -149,12 +149,12 @@ def value_text(value: Any) -> str:
             return _decimal_text(Decimal(f"{value:.15g}"))
         case list() | tuple():
             return "[" + ", ".join(map(value_text, value)) + "]"
-    raise Undecided(f"a {type(value).__name__} is not a number")
+    raise UndecidedMath(f"a {type(value).__name__} is not a number")
 
 
 def _decimal_text(value: Decimal) -> str:
     if not value.is_finite() or abs(value.adjusted()) > MAX_LITERAL_LENGTH:
-        raise Undecided("not a number of bounded size")
+        raise UndecidedMath("not a number of bounded size")
     return f"{value:f}"
 
 
@@ -171,19 +171,19 @@ def in_the_manner_of(old: Any, text: str) -> Any:
     return float(value) if isinstance(old, float) else value
 
 
-def _other_texts(action: Action, used: set[str | None]) -> Iterator[Source]:
+def _other_texts(action: Action, used: set[str | None]) -> Iterator[MathInput]:
     """Every other string that looks like a claim."""
     if action.target is not None and _LOOKS_LIKE_CLAIM.search(action.target[:1_000]):
-        yield Source(("target",), action.target)
+        yield MathInput(("target",), action.target)
     for key, value in action.parameters.items():
         if key not in used:
             yield from _claims_in(("parameters", key), value)
 
 
-def _claims_in(path: Path, value: Any) -> Iterator[Source]:
+def _claims_in(path: Path, value: Any) -> Iterator[MathInput]:
     if isinstance(value, str):
         if _LOOKS_LIKE_CLAIM.search(value[:1_000]):
-            yield Source(path, value, is_required=False)
+            yield MathInput(path, value, is_required=False)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _claims_in((*path, key), item)
@@ -212,7 +212,7 @@ def _number(value: Any) -> Node:
     try:
         fraction = Fraction(value_text(value))
     except (ValueError, ZeroDivisionError):
-        raise Undecided("the value of a variable is not a number") from None
+        raise UndecidedMath("the value of a variable is not a number") from None
     return divide(Literal(fraction.numerator), Literal(fraction.denominator))
 
 
@@ -237,7 +237,7 @@ def _named_call(name: str, parameters: Mapping[str, Any]) -> str | None:
         return None
     values = [parameters[key] for key in keys if key is not None]
     if name != "cagr" and not isinstance(values[1], str) and abs(Fraction(value_text(values[1]))) > 1:
-        raise Undecided("a rate above 1 may be a percentage")
+        raise UndecidedMath("a rate above 1 may be a percentage")
     period = (
         None if name in ("cagr", "simple_interest", "simple_amount") else _first(parameters, _PERIOD_KEYS)
     )

@@ -8,12 +8,19 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.comparison import Link, Stated, compare, stated, written_factor
+from qwed.engines.math.comparison import Link, StatedValue, compare, stated, written_factor
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
 from qwed.engines.math.looseness import is_loose
 from qwed.engines.math.nodes import Literal, Negation, Node, Product, Symbol, symbols, walk
-from qwed.engines.math.problems import Malformed, MathProblem, NotRational, Symbolic, Undecided, Undefined
+from qwed.engines.math.problems import (
+    MalformedMath,
+    MathProblem,
+    NotRational,
+    Symbolic,
+    UndecidedMath,
+    Undefined,
+)
 from qwed.engines.math.ratios import Ratio
 from qwed.engines.math.units import bare, without_units
 from qwed.engines.math.values import SHOWN_PLACES, bounds_text, exact_text, fixed
@@ -28,7 +35,7 @@ class Repair(msgspec.Struct, frozen=True):
     relation: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class MathOutcome(msgspec.Struct, frozen=True):
     status: Status
     reason: str
     evidence: dict[str, Any] = {}
@@ -41,23 +48,23 @@ _LONGEST_SHOWN: Final = 200
 _TRUE_RELATION: Final = {-1: "<", 0: "=", 1: ">"}
 
 
-def judge(chain: Chain, has_units: bool, in_prose: bool = False) -> Outcome:
+def judge(chain: Chain, has_units: bool, in_prose: bool = False) -> MathOutcome:
     """Never raises: a problem is an outcome. Words around it allow readings that a bare formula does not."""
     try:
         if has_units:
             return _with_units(chain, in_prose)
         return _judged(chain.sides, chain.relations, _ONE, in_prose)
-    except Malformed as problem:
-        return Outcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
+    except MalformedMath as problem:
+        return MathOutcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
     except Undefined as problem:
-        return Outcome(Status.FAILED, f"no value: {problem}", failure=Failure.INCORRECT)
+        return MathOutcome(Status.FAILED, f"no value: {problem}", failure=Failure.INCORRECT)
     except MathProblem as problem:
-        return Outcome(Status.UNCERTAIN, str(problem))
+        return MathOutcome(Status.UNCERTAIN, str(problem))
 
 
-def _with_units(chain: Chain, in_prose: bool) -> Outcome:
+def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
     """Right in one way that the units may be meant is right; wrong is what is wrong in all of them."""
-    wrong: list[Outcome] = []
+    wrong: list[MathOutcome] = []
     for plain in without_units(chain.sides):
         outcome = _judged(plain.sides, chain.relations, plain.size, in_prose)
         if not plain.agrees:
@@ -71,26 +78,30 @@ def _with_units(chain: Chain, in_prose: bool) -> Outcome:
         wrong.append(outcome)
     numbers = bare(chain.sides)
     if numbers and _judged(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
-        return Outcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
+        return MathOutcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
     if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
         return wrong[0]
     return msgspec.structs.replace(wrong[0], status=Status.FAILED, repair=None)
 
 
-def _judged(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction, in_prose: bool) -> Outcome:
+def _judged(
+    sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction, in_prose: bool
+) -> MathOutcome:
     if len(sides) == 1:
         return _value_of(sides[0], size)
     outcome = _links(sides, relations, size)
     is_wrong = outcome.status in (Status.CORRECTED, Status.FAILED)
     if not is_wrong or not is_loose(sides, relations, in_prose):
         return outcome
-    return Outcome(Status.UNCERTAIN, "it may be meant in another way than it is written", outcome.evidence)
+    return MathOutcome(
+        Status.UNCERTAIN, "it may be meant in another way than it is written", outcome.evidence
+    )
 
 
 # -- a bare expression -----------------------------------------------------------------------------
 
 
-def _value_of(node: Node, size: Fraction) -> Outcome:
+def _value_of(node: Node, size: Fraction) -> MathOutcome:
     try:
         value = exact.evaluate(node)
     except NotRational:
@@ -102,33 +113,33 @@ def _value_of(node: Node, size: Fraction) -> Outcome:
     return _computed(value)
 
 
-def _computed(value: Ratio) -> Outcome:
+def _computed(value: Ratio) -> MathOutcome:
     text = exact_text(value)
     evidence = {"value": text, "method": "exact arithmetic"}
     if "/" in text:
         evidence["decimal"] = fixed(Fraction(*value), SHOWN_PLACES)
-    return Outcome(Status.VERIFIED, "the exact value", evidence)
+    return MathOutcome(Status.VERIFIED, "the exact value", evidence)
 
 
-def _enclosed(node: Node) -> Outcome:
+def _enclosed(node: Node) -> MathOutcome:
     interval = enclose(node, PRECISIONS[0])
     evidence = {
         "value": _agreed_digits(interval),
         "enclosure": bounds_text(interval.low, interval.high),
         "method": "certified interval",
     }
-    return Outcome(Status.VERIFIED, "a certified value", evidence)
+    return MathOutcome(Status.VERIFIED, "a certified value", evidence)
 
 
-def _structured(node: Node) -> Outcome:
+def _structured(node: Node) -> MathOutcome:
     if matrices.has_rows(node):
-        return Outcome(
+        return MathOutcome(
             Status.VERIFIED, "the exact value", {"value": matrices.text(node), "method": "exact arithmetic"}
         )
     if all(isinstance(part, Symbol | Product) for part in walk(node)):
-        raise Undecided("names alone are no expression")
+        raise UndecidedMath("names alone are no expression")
     text, method = algebra.simplified(node)
-    return Outcome(Status.VERIFIED, "the exact result", {"value": text, "method": method})
+    return MathOutcome(Status.VERIFIED, "the exact result", {"value": text, "method": method})
 
 
 def _agreed_digits(interval: Interval) -> str:
@@ -143,14 +154,14 @@ def _agreed_digits(interval: Interval) -> str:
 # -- relations -----------------------------------------------------------------------------------
 
 
-def _links(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> Outcome:
+def _links(sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction) -> MathOutcome:
     notes: list[dict[str, Any]] = []
     start = _first_computed(sides)
     for index, relation in enumerate(relations[start:], start):
         outcome = _link(sides, start, index, relation, size, notes)
         if outcome is not None:
             return outcome
-    return Outcome(Status.VERIFIED, _summary(notes), {"relations": notes})
+    return MathOutcome(Status.VERIFIED, _summary(notes), {"relations": notes})
 
 
 def _first_computed(sides: tuple[Node, ...]) -> int:
@@ -174,7 +185,7 @@ def _link(
     relation: str,
     size: Fraction,
     notes: list[dict[str, Any]],
-) -> Outcome | None:
+) -> MathOutcome | None:
     """The outcome of a relation that ends the chain; None when it holds."""
     left, right = sides[index], sides[index + 1]
     try:
@@ -203,17 +214,19 @@ def _text(interval: Interval) -> Any:
 
 def _proven(
     left: Node, relation: str, right: Node, notes: list[dict[str, Any]], problem: NotRational
-) -> Outcome | None:
+) -> MathOutcome | None:
     """Equal to a thousand bits: only algebra can say that it is equal."""
     if not algebra.is_zero_difference(left, right):
-        raise Undecided(str(problem))
+        raise UndecidedMath(str(problem))
     if relation not in ("=", "≈", "<=", ">="):
-        return Outcome(Status.FAILED, "the two sides are equal", failure=Failure.INCORRECT)
+        return MathOutcome(Status.FAILED, "the two sides are equal", failure=Failure.INCORRECT)
     notes.append({"relation": relation, "how": "exactly, by symbolic proof"})
     return None
 
 
-def _beyond_numbers(left: Node, relation: str, right: Node, notes: list[dict[str, Any]]) -> Outcome | None:
+def _beyond_numbers(
+    left: Node, relation: str, right: Node, notes: list[dict[str, Any]]
+) -> MathOutcome | None:
     if matrices.has_rows(left) or matrices.has_rows(right):
         verdict = matrices.compare(left, relation, right)
     else:
@@ -224,13 +237,13 @@ def _beyond_numbers(left: Node, relation: str, right: Node, notes: list[dict[str
     evidence = {"relations": notes}
     if verdict.correction:
         repair = Repair(verdict.corrected_side, text=verdict.correction)
-        return Outcome(Status.CORRECTED, verdict.reason, evidence, Failure.INCORRECT, repair)
-    return Outcome(Status.FAILED, verdict.reason, evidence, Failure.INCORRECT)
+        return MathOutcome(Status.CORRECTED, verdict.reason, evidence, Failure.INCORRECT, repair)
+    return MathOutcome(Status.FAILED, verdict.reason, evidence, Failure.INCORRECT)
 
 
 def _wrong(
     sides: tuple[Node, ...], index: int, link: Link, size: Fraction, notes: list[dict[str, Any]]
-) -> Outcome:
+) -> MathOutcome:
     note = notes[-1]
     reason = f"{_brief(note['left'])} {note['relation']} {_brief(note['right'])} does not hold"
     if note["relation"] in ("=", "≈"):
@@ -239,7 +252,7 @@ def _wrong(
         order = (link.left.low > link.right.high) - (link.left.high < link.right.low)
         repair = Repair(index, relation=_TRUE_RELATION[order])
     status = Status.FAILED if repair is None else Status.CORRECTED
-    return Outcome(status, reason, {"relations": notes}, Failure.INCORRECT, repair)
+    return MathOutcome(status, reason, {"relations": notes}, Failure.INCORRECT, repair)
 
 
 def _brief(value: Any) -> str:
@@ -271,7 +284,7 @@ def _is_whole(node: Node) -> bool:
     return isinstance(node, Literal) and not node.has_point
 
 
-def _representative(interval: Interval, number: Stated | None) -> Fraction:
+def _representative(interval: Interval, number: StatedValue | None) -> Fraction:
     """A rational to print: the value itself, or the decimals that are certain of an irrational one."""
     if interval.is_point:
         return interval.low
@@ -280,5 +293,5 @@ def _representative(interval: Interval, number: Stated | None) -> Fraction:
     scale = abs(number.factor) if number is not None else Fraction(1)
     low, high = fixed(interval.low / scale, places), fixed(interval.high / scale, places)
     if low != high:
-        raise Undecided("the value could not be computed precisely enough")
+        raise UndecidedMath("the value could not be computed precisely enough")
     return Fraction(low) * scale

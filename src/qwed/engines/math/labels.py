@@ -6,7 +6,7 @@ from qwed.engines.math.functions import ALIASES, CONSTANTS
 from qwed.engines.math.grammar import CURRENCIES, RELATIONS, SEPARATORS, UNIT_MARK
 from qwed.engines.math.lexicon import ENDS_VALUE, NEGATIONS, OPERATORS
 from qwed.engines.math.parser import is_letter_product
-from qwed.engines.math.statements import Line, Span
+from qwed.engines.math.statements import Span, TokenLine
 from qwed.engines.math.tokens import is_number
 
 _MAX_LABEL: Final = 5
@@ -20,11 +20,11 @@ _MATH_WORDS: Final = frozenset(
 _UNIT_LETTERS: Final = frozenset("mglLhs")
 
 
-def without_labels(tokens: list[str], spans: list[Span], text: str) -> Line:
+def without_labels(tokens: list[str], spans: list[Span], text: str) -> TokenLine:
     """The tokens that are left."""
     kept = _kept(tokens, _unit_letters(tokens, spans), _names(tokens, spans, text))
     counted = [after - at > 1 for at, after in zip(kept, [*kept[1:], kept[-1] + 1], strict=True)]
-    return Line([tokens[at] for at in kept], [spans[at] for at in kept], counted)
+    return TokenLine([tokens[at] for at in kept], [spans[at] for at in kept], counted)
 
 
 def _names(tokens: list[str], spans: list[Span], text: str) -> frozenset[int]:

@@ -10,7 +10,17 @@ from typing import Final
 
 from qwed.engines.math import exact
 from qwed.engines.math.comparison import compare, stated
-from qwed.engines.math.nodes import Call, Literal, Node, Percent, Product, Quantity, Sum, Symbol, walk
+from qwed.engines.math.nodes import (
+    FunctionCall,
+    Literal,
+    Node,
+    Percent,
+    Product,
+    Sum,
+    Symbol,
+    UnitQuantity,
+    walk,
+)
 from qwed.engines.math.problems import MathProblem
 
 _HALF: Final = Fraction(1, 2)
@@ -49,7 +59,7 @@ def _leading(node: Node) -> Node | None:
                 node = node.terms[0]
             case Product() if not node.inverse[0]:
                 node = node.factors[0]
-            case Quantity():
+            case UnitQuantity():
                 node = node.operand
             case _:
                 return None
@@ -59,7 +69,7 @@ def _leading(node: Node) -> Node | None:
 def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
     if compare(left, "=", right).holds:
         return True
-    if in_prose and isinstance(right, Call) and right.name == "factorial":
+    if in_prose and isinstance(right, FunctionCall) and right.name == "factorial":
         # "That makes 3 + 4 = 7!"
         return compare(left, "=", right.arguments[0]).holds
     number = stated(right)
@@ -93,7 +103,7 @@ def _is_rounded(value: Fraction, shown: Fraction, literal: Literal) -> bool:
 
 def _has_rounded_parts(left: Node, value: Fraction, shown: Fraction) -> bool:
     """3.33 * 5 = 16.67: the numbers on the left may have been rounded before. Money is not."""
-    money = {id(part.operand) for part in walk(left) if isinstance(part, Quantity)}
+    money = {id(part.operand) for part in walk(left) if isinstance(part, UnitQuantity)}
     error = Fraction(0)
     for part in walk(left):
         if isinstance(part, Literal) and part.has_point and part.numerator % 10 and id(part) not in money:

@@ -4,9 +4,9 @@ from fractions import Fraction
 from typing import Final
 
 from qwed.engines.math import exact
-from qwed.engines.math.algebra import Verdict
-from qwed.engines.math.nodes import Call, Negation, Node, Power, Product, Rows, Sum, walk
-from qwed.engines.math.problems import Malformed, NotRational, Undecided, Undefined
+from qwed.engines.math.algebra import AlgebraVerdict
+from qwed.engines.math.nodes import Brackets, FunctionCall, Negation, Node, Power, Product, Sum, walk
+from qwed.engines.math.problems import MalformedMath, NotRational, UndecidedMath, Undefined
 from qwed.engines.math.ratios import reduced
 from qwed.engines.math.values import exact_text
 
@@ -18,27 +18,27 @@ _MAX_POWER: Final = 200
 
 
 def has_rows(node: Node) -> bool:
-    return any(isinstance(part, Rows) for part in walk(node))
+    return any(isinstance(part, Brackets) for part in walk(node))
 
 
 def text(node: Node) -> str:
     return _text(evaluate(node))
 
 
-def compare(left: Node, relation: str, right: Node) -> Verdict:
+def compare(left: Node, relation: str, right: Node) -> AlgebraVerdict:
     first, second = evaluate(left), evaluate(right)
     note = {"left": _text(first), "relation": relation, "right": _text(second), "how": "exactly"}
     if relation not in ("=", "≈", "!="):
-        raise Undecided("matrices have no order")
+        raise UndecidedMath("matrices have no order")
     if (_plain(first) == _plain(second)) == (relation != "!="):
-        return Verdict(True, "holds", note)
+        return AlgebraVerdict(True, "holds", note)
     if relation == "!=":
-        return Verdict(False, "the two sides are equal", note)
+        return AlgebraVerdict(False, "the two sides are equal", note)
     if relation == "≈" or _rounds(first, second):
-        raise Undecided("the entries differ by rounding")
-    if isinstance(left, Rows) and not isinstance(right, Rows):
-        return Verdict(False, "the two sides differ", note, _text(second), 0)
-    return Verdict(False, "the two sides differ", note, _text(first))
+        raise UndecidedMath("the entries differ by rounding")
+    if isinstance(left, Brackets) and not isinstance(right, Brackets):
+        return AlgebraVerdict(False, "the two sides differ", note, _text(second), 0)
+    return AlgebraVerdict(False, "the two sides differ", note, _text(first))
 
 
 def _rounds(first: Value, second: Value) -> bool:
@@ -68,7 +68,7 @@ def _text(value: Value) -> str:
 
 def evaluate(node: Node) -> Value:
     match node:
-        case Rows():
+        case Brackets():
             return _matrix(node)
         case Sum():
             return _sum(node)
@@ -78,33 +78,33 @@ def evaluate(node: Node) -> Value:
             return _scaled(evaluate(node.operand), Fraction(-1))
         case Power() if has_rows(node.base):
             return _power(evaluate(node.base), node.exponent)
-        case Call() if has_rows(node):
+        case FunctionCall() if has_rows(node):
             return _call(node)
     try:
         return Fraction(*exact.evaluate(node))
     except NotRational:
-        raise Undecided("matrices of irrational numbers are not supported") from None
+        raise UndecidedMath("matrices of irrational numbers are not supported") from None
 
 
-def _matrix(node: Rows) -> Matrix:
-    if any(isinstance(item, Rows) for item in node.items):
+def _matrix(node: Brackets) -> Matrix:
+    if any(isinstance(item, Brackets) for item in node.items):
         rows = [evaluate(item) for item in node.items]
         if not all(isinstance(row, tuple) and len(row) == 1 for row in rows):
-            raise Malformed("the rows of a matrix are lists of numbers")
+            raise MalformedMath("the rows of a matrix are lists of numbers")
         matrix = tuple(row[0] for row in rows if isinstance(row, tuple))
     else:
         matrix = (tuple(_entry(item) for item in node.items),)
     if len({len(row) for row in matrix}) != 1:
-        raise Malformed("the rows of a matrix have one length")
+        raise MalformedMath("the rows of a matrix have one length")
     if max(len(matrix), len(matrix[0])) > _MAX_SIZE and len(matrix) > 1:
-        raise Undecided(f"a matrix larger than {_MAX_SIZE}")
+        raise UndecidedMath(f"a matrix larger than {_MAX_SIZE}")
     return matrix
 
 
 def _entry(node: Node) -> Fraction:
     value = evaluate(node)
     if not isinstance(value, Fraction):
-        raise Malformed("the entries of a matrix are numbers")
+        raise MalformedMath("the entries of a matrix are numbers")
     return value
 
 
@@ -148,7 +148,7 @@ def _inverted(value: Value) -> Value:
         if not value:
             raise Undefined("division by zero")
         return 1 / value
-    raise Undecided("division by a matrix is not defined")
+    raise UndecidedMath("division by a matrix is not defined")
 
 
 def _times(left: Value, right: Value) -> Value:
@@ -168,7 +168,7 @@ def _times(left: Value, right: Value) -> Value:
 def _power(base: Value, exponent: Node) -> Value:
     count, index = reduced(exact.evaluate(exponent))
     if index != 1 or abs(count) > _MAX_POWER or isinstance(base, Fraction):
-        raise Undecided("that power of a matrix is not supported")
+        raise UndecidedMath("that power of a matrix is not supported")
     matrix = _inverse(base) if count < 0 else base
     result: Value = _identity(_square(matrix))
     for _ in range(abs(count)):
@@ -181,7 +181,7 @@ def _bounded(value: Value) -> None:
     if isinstance(value, tuple) and any(
         entry.numerator.bit_length() > 8_192 for row in value for entry in row
     ):
-        raise Undecided("the entries grow too large")
+        raise UndecidedMath("the entries grow too large")
 
 
 def _identity(size: int) -> Matrix:
@@ -197,11 +197,11 @@ def _square(matrix: Matrix) -> int:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def _call(node: Call) -> Value:
+def _call(node: FunctionCall) -> Value:
     values = [evaluate(argument) for argument in node.arguments]
     matrices = [value for value in values if isinstance(value, tuple)]
     if len(matrices) != len(values):
-        raise Undecided(f"{node.name} of a matrix and a number")
+        raise UndecidedMath(f"{node.name} of a matrix and a number")
     match node.name, matrices:
         case "det", [matrix]:
             return _eliminated(matrix, _square(matrix))[1]
@@ -218,7 +218,7 @@ def _call(node: Call) -> Value:
         case "cross", [[left], [right]] if len(left) == len(right) == 3:
             (a, b, c), (d, e, f) = left, right
             return ((b * f - c * e, c * d - a * f, a * e - b * d),)
-    raise Undecided(f"{node.name} of these matrices is not supported")
+    raise UndecidedMath(f"{node.name} of these matrices is not supported")
 
 
 def _inverse(matrix: Matrix) -> Matrix:

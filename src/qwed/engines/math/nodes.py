@@ -43,7 +43,7 @@ class Percent(msgspec.Struct, frozen=True):
     operand: "Node"
 
 
-class Quantity(msgspec.Struct, frozen=True):
+class UnitQuantity(msgspec.Struct, frozen=True):
     """A number with a unit that has a known size ($, hours, km)."""
 
     operand: "Node"
@@ -58,12 +58,12 @@ class Scaled(msgspec.Struct, frozen=True):
     denominator: int = 1
 
 
-class Call(msgspec.Struct, frozen=True):
+class FunctionCall(msgspec.Struct, frozen=True):
     name: str
     arguments: tuple["Node", ...]
 
 
-class Rows(msgspec.Struct, frozen=True):
+class Brackets(msgspec.Struct, frozen=True):
     """A bracketed list; a matrix when its items are lists of one length."""
 
     items: tuple["Node", ...]
@@ -96,10 +96,10 @@ Node = (
     | Product
     | Power
     | Percent
-    | Quantity
+    | UnitQuantity
     | Scaled
-    | Call
-    | Rows
+    | FunctionCall
+    | Brackets
     | Derivative
     | Integral
     | PlusMinus
@@ -135,11 +135,11 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.factors
         case Power():
             return (node.base, node.exponent)
-        case Call():
+        case FunctionCall():
             return node.arguments
-        case Rows():
+        case Brackets():
             return node.items
-        case Negation() | Percent() | Quantity() | Scaled() | Derivative() | PlusMinus():
+        case Negation() | Percent() | UnitQuantity() | Scaled() | Derivative() | PlusMinus():
             return (node.operand,)
         case Integral():
             bounds = tuple(bound for bound in (node.lower, node.upper) if bound is not None)
@@ -168,18 +168,18 @@ def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
             return Product(tuple(map(change, node.factors)), node.inverse)
         case Power():
             return Power(change(node.base), change(node.exponent))
-        case Call():
-            return Call(node.name, tuple(map(change, node.arguments)))
-        case Rows():
-            return Rows(tuple(map(change, node.items)))
+        case FunctionCall():
+            return FunctionCall(node.name, tuple(map(change, node.arguments)))
+        case Brackets():
+            return Brackets(tuple(map(change, node.items)))
         case Negation():
             return Negation(change(node.operand))
         case Percent():
             return Percent(change(node.operand))
         case PlusMinus():
             return PlusMinus(change(node.operand))
-        case Quantity():
-            return Quantity(change(node.operand), node.unit)
+        case UnitQuantity():
+            return UnitQuantity(change(node.operand), node.unit)
         case Scaled():
             return Scaled(change(node.operand), node.numerator, node.denominator)
         case Derivative():

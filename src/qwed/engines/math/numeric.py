@@ -6,24 +6,24 @@ from typing import Final
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
 from qwed.engines.math.nodes import (
-    Call,
+    FunctionCall,
     Literal,
     Negation,
     Node,
     Percent,
     Power,
     Product,
-    Quantity,
     Scaled,
     Sum,
     Symbol,
+    UnitQuantity,
     children,
 )
 
 _MAX_EXPONENT: Final = 12
 _MAX_BASE: Final = 10**6
 _MAX_FACTORIAL: Final = 20
-_PLAIN: Final = (Negation, Sum, Product, Percent, Quantity, Scaled)
+_PLAIN: Final = (Negation, Sum, Product, Percent, UnitQuantity, Scaled)
 _CALLS: Final = frozenset({"sum", "mean", "round", "abs", "min", "max", "floor", "ceil", "median"})
 
 
@@ -40,7 +40,7 @@ def _is_number(node: Node) -> bool:
             return True
         case Power():
             return _is_small_power(node)
-        case Call():
+        case FunctionCall():
             return _is_small_call(node)
     return isinstance(node, _PLAIN) and all(map(_is_number, children(node)))
 
@@ -52,7 +52,7 @@ def _is_small_power(node: Power) -> bool:
     )
 
 
-def _is_small_call(node: Call) -> bool:
+def _is_small_call(node: FunctionCall) -> bool:
     if node.name == "factorial":
         return _is_whole(node.arguments[0], _MAX_FACTORIAL)
     if node.name == "sqrt":

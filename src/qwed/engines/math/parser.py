@@ -9,11 +9,12 @@ from typing import Final
 
 from qwed.engines.math.formulas import FormulaParser, is_natural, superscript
 from qwed.engines.math.functions import ALIASES, ARITY, CONSTANTS, OF_LIST, PREFIX
-from qwed.engines.math.grammar import MULTIPLICATIVE, PLUS_MINUS, SUPERSCRIPT_DIGITS, Reading
+from qwed.engines.math.grammar import MULTIPLICATIVE, PLUS_MINUS, SUPERSCRIPT_DIGITS, LessUsual
 from qwed.engines.math.nodes import (
     TWO,
-    Call,
+    Brackets,
     Derivative,
+    FunctionCall,
     Integral,
     Literal,
     Negation,
@@ -21,7 +22,6 @@ from qwed.engines.math.nodes import (
     Percent,
     Power,
     Product,
-    Rows,
     Sum,
     Symbol,
     add,
@@ -30,7 +30,7 @@ from qwed.engines.math.nodes import (
     subtract,
     symbols,
 )
-from qwed.engines.math.problems import Malformed, Undecided
+from qwed.engines.math.problems import MalformedMath, UndecidedMath
 from qwed.engines.math.tokens import is_number, number
 
 # "second derivative" as the sentence reader writes it; a text cannot hold such a token.
@@ -73,12 +73,12 @@ class Parser(FormulaParser):
         if lexeme in _COUNTING and self.tokens[self.at] == "(" and self.tokens[self.at + 2] == ",":
             return self.call(_COUNTING[lexeme])
         if lexeme in ("f", "g", "h") and self.tokens[self.at] == "(":
-            raise Undecided(f"the function {lexeme!r} is not defined")
+            raise UndecidedMath(f"the function {lexeme!r} is not defined")
         if len(lexeme) == 1:
             return self.subscripted(lexeme)
         if is_letter_product(lexeme):
             return self.letters(lexeme)
-        raise Undecided(f"the word {lexeme[:40]!r} is not understood")
+        raise UndecidedMath(f"the word {lexeme[:40]!r} is not understood")
 
     def letters(self, word: str) -> Node:
         """xy^2: the exponent belongs to the last letter alone."""
@@ -104,14 +104,14 @@ class Parser(FormulaParser):
         if name == "sqrt" and self.tokens[self.at] == "[":
             self.at += 1
             (index,) = self.items("]")
-            return Call("root", (self.argument(), index))
+            return FunctionCall("root", (self.argument(), index))
         exponent = self.power_of_function(name)
         arguments = self.arguments(name)
-        if len(arguments) == 1 and isinstance(arguments[0], Rows) and name in OF_LIST:
+        if len(arguments) == 1 and isinstance(arguments[0], Brackets) and name in OF_LIST:
             arguments = arguments[0].items
         fewest, most = ARITY[name]
         if not fewest <= len(arguments) <= most:
-            raise Malformed(f"{name} does not take {len(arguments)} arguments")
+            raise MalformedMath(f"{name} does not take {len(arguments)} arguments")
         node = self.resolved(name, arguments)
         return node if exponent is None else Power(node, exponent)
 
@@ -123,7 +123,7 @@ class Parser(FormulaParser):
             if lexeme != "^":
                 return superscript(lexeme)
             if not is_natural(self.tokens[self.at]):
-                raise Undecided(f"{name}^-1 may be the inverse or the reciprocal")
+                raise UndecidedMath(f"{name}^-1 may be the inverse or the reciprocal")
             self.at += 1
             return number(self.tokens[self.at - 1])
         return None
@@ -186,7 +186,7 @@ class Parser(FormulaParser):
     def spoken_argument(self) -> Node:
         node = self.unary()
         if self.tokens[self.at] in PLUS_MINUS or self.tokens[self.at] in MULTIPLICATIVE:
-            raise Undecided("how far 'of' reaches is not clear")
+            raise UndecidedMath("how far 'of' reaches is not clear")
         return node
 
     def spoken_list(self, name: str) -> list[Node]:
@@ -199,24 +199,24 @@ class Parser(FormulaParser):
                 self.at += 1
             elif (
                 len(found) > 1
-                or isinstance(found[0], Rows)
+                or isinstance(found[0], Brackets)
                 or (name == "sum" and type(found[0]) is not Literal)
             ):
                 return found
             else:
                 # "five hundred and forty-three" may have been two numbers.
-                raise Undecided("a list of one number")
+                raise UndecidedMath("a list of one number")
             found.append(self.list_item())
 
     def list_item(self) -> Node:
         if self.tokens[self.at].count(",") > 1:
-            raise Undecided("a comma between digits may separate or group")
+            raise UndecidedMath("a comma between digits may separate or group")
         start = self.at
         item = self.total()
         # "the sum of 2 and 3 times 4"
         if type(item) in (Sum, Product) and self.tokens[self.at] not in (",", "and"):
-            self.ambiguous.add(Reading.SHORT_LIST)
-            if Reading.SHORT_LIST in self.readings:
+            self.ambiguous.add(LessUsual.SHORT_LIST)
+            if LessUsual.SHORT_LIST in self.readings:
                 self.at = start
                 return self.power()
         return item
@@ -233,16 +233,16 @@ class Parser(FormulaParser):
         if name == "log":
             return self.logarithm(arguments)
         if name in ("variance", "stdev"):
-            self.ambiguous.add(Reading.SAMPLE)
-            if Reading.SAMPLE in self.readings:
+            self.ambiguous.add(LessUsual.SAMPLE)
+            if LessUsual.SAMPLE in self.readings:
                 name = f"sample_{name}"
-        return Call(name, arguments)
+        return FunctionCall(name, arguments)
 
     def logarithm(self, arguments: tuple[Node, ...]) -> Node:
         if len(arguments) == 2:
-            return Call("log", arguments)
-        self.ambiguous.add(Reading.NATURAL_LOG)
-        return Call("ln" if Reading.NATURAL_LOG in self.readings else "log10", arguments)
+            return FunctionCall("log", arguments)
+        self.ambiguous.add(LessUsual.NATURAL_LOG)
+        return FunctionCall("ln" if LessUsual.NATURAL_LOG in self.readings else "log10", arguments)
 
     def increased(self) -> Node:
         return self.changed(add)
@@ -278,7 +278,7 @@ class Parser(FormulaParser):
         return divide(*self.pair("by", "and"))
 
     def difference(self) -> Node:
-        return Call("abs", (subtract(*self.pair("and")),))
+        return FunctionCall("abs", (subtract(*self.pair("and")),))
 
     def squared(self) -> Node:
         self.expect("of")
@@ -289,16 +289,16 @@ class Parser(FormulaParser):
         return Power(self.spoken_argument(), Literal(3))
 
     def population_variance(self) -> Node:
-        return Call("variance", self.arguments("variance"))
+        return FunctionCall("variance", self.arguments("variance"))
 
     def population_stdev(self) -> Node:
-        return Call("stdev", self.arguments("stdev"))
+        return FunctionCall("stdev", self.arguments("stdev"))
 
     def dot_product(self) -> Node:
-        return Call("dot", self.pair("and"))
+        return FunctionCall("dot", self.pair("and"))
 
     def cross_product(self) -> Node:
-        return Call("cross", self.pair("and"))
+        return FunctionCall("cross", self.pair("and"))
 
     def fraction(self) -> Node:
         """\\frac{a}{b}"""
@@ -313,7 +313,7 @@ class Parser(FormulaParser):
     def remainder(self) -> Node:
         quotient = self.product()
         if type(quotient) is Product and quotient.inverse == (False, True):
-            return Call("mod", quotient.factors)
+            return FunctionCall("mod", quotient.factors)
         raise self.unexpected()
 
     # -- calculus --------------------------------------------------------------------------------
@@ -348,8 +348,8 @@ class Parser(FormulaParser):
         start = self.at
         node = self.bracket_or_product()
         if self.tokens[self.at] in PLUS_MINUS:
-            self.ambiguous.add(Reading.NARROW_SCOPE)
-            if Reading.NARROW_SCOPE not in self.readings:
+            self.ambiguous.add(LessUsual.NARROW_SCOPE)
+            if LessUsual.NARROW_SCOPE not in self.readings:
                 self.at = start
                 return self.total()
         return node
@@ -423,7 +423,7 @@ def is_letter_product(word: str) -> bool:
 def _only_variable(node: Node) -> str:
     found = symbols(node) - CONSTANTS
     if len(found) > 1:
-        raise Undecided("the variable is not named")
+        raise UndecidedMath("the variable is not named")
     return next(iter(found), "x")
 
 

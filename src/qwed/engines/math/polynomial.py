@@ -12,8 +12,18 @@ import msgspec
 
 from qwed.engines.math import exact
 from qwed.engines.math.functions import CONSTANTS
-from qwed.engines.math.nodes import Literal, Negation, Node, Percent, Power, Product, Quantity, Sum, Symbol
-from qwed.engines.math.problems import NotRational, Symbolic, Undecided, Undefined
+from qwed.engines.math.nodes import (
+    Literal,
+    Negation,
+    Node,
+    Percent,
+    Power,
+    Product,
+    Sum,
+    Symbol,
+    UnitQuantity,
+)
+from qwed.engines.math.problems import NotRational, Symbolic, UndecidedMath, Undefined
 from qwed.engines.math.ratios import reduced
 
 # The exponents of a monomial by variable, sorted by name.
@@ -25,7 +35,7 @@ _MAX_DEGREE: Final = 60
 _UNIT: Final[Monomial] = ()
 
 
-class NotPolynomial(Undecided):
+class NotPolynomial(UndecidedMath):
     pass
 
 
@@ -59,7 +69,7 @@ def plus(left: Polynomial, right: Polynomial, factor: int = 1) -> Polynomial:
 
 def times(left: Polynomial, right: Polynomial) -> Polynomial:
     if len(left) * len(right) > _MAX_TERMS * 4:
-        raise Undecided("the expansion has too many terms")
+        raise UndecidedMath("the expansion has too many terms")
     result: dict[Monomial, Fraction] = {}
     for first, a in left.items():
         for second, b in right.items():
@@ -67,7 +77,7 @@ def times(left: Polynomial, right: Polynomial) -> Polynomial:
             result[monomial] = result.get(monomial, Fraction(0)) + a * b
     result = {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
     if len(result) > _MAX_TERMS or degree(result) > _MAX_DEGREE:
-        raise Undecided("the expansion has too many terms")
+        raise UndecidedMath("the expansion has too many terms")
     return result
 
 
@@ -84,7 +94,7 @@ def degree(polynomial: Polynomial) -> int:
 
 def power(base: Polynomial, count: int) -> Polynomial:
     if count > _MAX_DEGREE:
-        raise Undecided("the expansion has too many terms")
+        raise UndecidedMath("the expansion has too many terms")
     return reduce(times, [base] * count, ONE)
 
 
@@ -106,7 +116,7 @@ def _structure(node: Node) -> Quotient:
     match node:
         case Symbol():
             if node.name == "i":
-                raise Undecided("complex numbers are not supported")
+                raise UndecidedMath("complex numbers are not supported")
             return Quotient(variable(node.name), ONE)
         case Sum():
             parts = [quotient(term) for term in node.terms]
@@ -119,7 +129,7 @@ def _structure(node: Node) -> Quotient:
             return _signed(quotient(node.operand), -1)
         case Percent():
             return _times(quotient(node.operand), Quotient(constant(Fraction(1, 100)), ONE))
-        case Quantity():
+        case UnitQuantity():
             return quotient(node.operand)
         case Power():
             return _raised(quotient(node.base), node.exponent)

@@ -10,7 +10,7 @@ import msgspec
 
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import exact
-from qwed.engines.math.judge import Outcome
+from qwed.engines.math.judge import MathOutcome
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import MathProblem, NotRational
 from qwed.engines.math.prose import rewrite
@@ -74,10 +74,10 @@ def _whole(text: str) -> int | None:
     return numerator if is_usable and not parser.has_units else None
 
 
-def judge_predicate(claim: Predicate) -> Outcome:
+def judge_predicate(claim: Predicate) -> MathOutcome:
     """Decided for every whole number that `read` accepts, but for multiples of zero."""
     if claim.other == 0:
-        return Outcome(Status.UNCERTAIN, "nothing is said of multiples of zero")
+        return MathOutcome(Status.UNCERTAIN, "nothing is said of multiples of zero")
     if claim.other is not None:
         has_property = _OF_TWO[claim.name](claim.number, claim.other)
     else:
@@ -88,8 +88,8 @@ def judge_predicate(claim: Predicate) -> Outcome:
     if claim.name in ("prime", "composite") and (factor := _small_factor(claim.number)) is not None:
         evidence["factor"] = str(factor)
     if has_property == claim.is_affirmed:
-        return Outcome(Status.VERIFIED, reason, evidence)
-    return Outcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
+        return MathOutcome(Status.VERIFIED, reason, evidence)
+    return MathOutcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
 
 
 def _small_factor(number: int) -> int | None:

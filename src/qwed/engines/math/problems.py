@@ -25,7 +25,7 @@ class MathProblem(Exception):
     """The message is a sentence for a person."""
 
 
-class Malformed(MathProblem):
+class MalformedMath(MathProblem):
     pass
 
 
@@ -33,17 +33,17 @@ class Undefined(MathProblem):
     pass
 
 
-class Undecided(MathProblem):
+class UndecidedMath(MathProblem):
     pass
 
 
-class NotRational(Undecided):
+class NotRational(UndecidedMath):
     pass
 
 
-class Symbolic(Undecided):
+class Symbolic(UndecidedMath):
     pass
 
 
-def too_large() -> Undecided:
-    return Undecided(f"a number grows beyond {MAX_BITS} bits")
+def too_large() -> UndecidedMath:
+    return UndecidedMath(f"a number grows beyond {MAX_BITS} bits")

@@ -10,7 +10,7 @@ import msgspec
 from qwed.engines.math.functions import ALIASES, ARITY
 from qwed.engines.math.grammar import ROUND_MARK, SCALE_MARK, SEPARATORS, UNIT_MARK
 from qwed.engines.math.phrases import PHRASES
-from qwed.engines.math.problems import Undecided
+from qwed.engines.math.problems import UndecidedMath
 from qwed.engines.math.tokens import Tokens, is_number, locate
 from qwed.engines.math.units import UNIT_WORDS
 
@@ -191,7 +191,7 @@ class _Rewriter:
             return False
         parts = value.split(",")
         if any(len(part) > 1 and part[0] == "0" and part[1].isdigit() for part in parts):
-            raise Undecided("a comma between digits may separate or group")
+            raise UndecidedMath("a comma between digits may separate or group")
         start = self.tokens.starts[self.at]
         for index, part in enumerate(parts):
             if index:

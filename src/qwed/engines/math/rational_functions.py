@@ -6,7 +6,7 @@ from math import comb, gcd, lcm, perm
 from math import factorial as integer_factorial
 from typing import Final
 
-from qwed.engines.math.problems import MAX_BITS, NotRational, Undecided, Undefined, too_large
+from qwed.engines.math.problems import MAX_BITS, NotRational, UndecidedMath, Undefined, too_large
 from qwed.engines.math.ratios import Ratio, checked, power, reduced, root
 
 _MAX_FACTORIAL: Final = 5_000
@@ -64,7 +64,7 @@ def _mod(arguments: Arguments) -> Ratio:
     if not c:
         raise Undefined("a remainder of division by zero")
     if a < 0 or c < 0:
-        raise Undecided("the remainder of a negative number is a matter of convention")
+        raise UndecidedMath("the remainder of a negative number is a matter of convention")
     return checked((a * d) % (c * b), b * d)
 
 
@@ -106,7 +106,7 @@ def _mode(arguments: Arguments) -> Ratio:
     most = max(counts.values())
     found = [value for value, count in counts.items() if count == most]
     if len(found) > 1:
-        raise Undecided("there is more than one mode")
+        raise UndecidedMath("there is more than one mode")
     return found[0]
 
 

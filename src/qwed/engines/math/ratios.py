@@ -7,7 +7,7 @@ grows, and once at the end.
 from math import gcd, isqrt
 from typing import Final
 
-from qwed.engines.math.problems import MAX_BITS, NotRational, Undecided, Undefined, too_large
+from qwed.engines.math.problems import MAX_BITS, NotRational, UndecidedMath, Undefined, too_large
 
 Ratio = tuple[int, int]
 
@@ -53,14 +53,14 @@ def _power_of_zero(count: int) -> Ratio:
         return 0, 1
     if count < 0:
         raise Undefined("zero to a negative power")
-    raise Undecided("zero to the power of zero is a matter of convention")
+    raise UndecidedMath("zero to the power of zero is a matter of convention")
 
 
 def root(value: Ratio, index: int) -> Ratio:
     top, bottom = reduced(value)
     if top < 0:
         if index % 2 == 0:
-            raise Undecided("an even root of a negative number is not real")
+            raise UndecidedMath("an even root of a negative number is not real")
         above, below = root((-top, bottom), index)
         return -above, below
     return integer_root(top, index), integer_root(bottom, index)

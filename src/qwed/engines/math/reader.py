@@ -15,12 +15,12 @@ import msgspec
 from qwed.engines.math.grammar import RELATIONS, UNIT_MARK
 from qwed.engines.math.lexicon import DENIALS
 from qwed.engines.math.parser import Parser
-from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, Malformed, MathProblem, Undecided
+from qwed.engines.math.problems import MAX_STATEMENTS, MAX_TEXT, MalformedMath, MathProblem, UndecidedMath
 from qwed.engines.math.sentences import read_sentence
-from qwed.engines.math.statements import Span, Statement
+from qwed.engines.math.statements import MathStatement, Span
 from qwed.engines.math.tokens import is_number, number, split
 
-__all__ = ["Reading", "Span", "Statement", "is_formula", "read", "segments"]
+__all__ = ["MathReading", "MathStatement", "Span", "is_formula", "read", "segments"]
 
 _NEEDS_READING: Final = re.compile(r"[A-Za-z;\n\\?:\[]|<<|(?<!\.)\.(?:\s|$)|^\s*=")
 _ANNOTATION: Final = re.compile(r"<<([^<>\n]{1,400})>>")
@@ -43,8 +43,8 @@ _FINAL: Final = re.compile(
 )
 
 
-class Reading(msgspec.Struct, frozen=True):
-    statements: list[Statement]
+class MathReading(msgspec.Struct, frozen=True):
+    statements: list[MathStatement]
     # Parts of the text that were not read.
     unread: list[str]
     # Parts that may hold a claim and were not understood.
@@ -56,32 +56,32 @@ def is_formula(text: str) -> bool:
     return _NEEDS_READING.search(text) is None
 
 
-def read(text: str, names: frozenset[str] = frozenset()) -> Reading:
-    """The statements of a text. Raises `Malformed` or `Undecided` when there is none."""
+def read(text: str, names: frozenset[str] = frozenset()) -> MathReading:
+    """The statements of a text. Raises `MalformedMath` or `UndecidedMath` when there is none."""
     if len(text) > MAX_TEXT:
-        raise Undecided(f"a text of {len(text)} characters, more than {MAX_TEXT}")
+        raise UndecidedMath(f"a text of {len(text)} characters, more than {MAX_TEXT}")
     # The mark of units must not come from outside.
     if UNIT_MARK in text:
-        raise Malformed("the text holds a null character")
+        raise MalformedMath("the text holds a null character")
     if is_formula(text):
-        return Reading([Statement(split(text))], [])
+        return MathReading([MathStatement(split(text))], [])
     if names and (formula := _formula(text, names)) is not None:
-        return Reading([formula], [])
+        return MathReading([formula], [])
     return _read_sentences(text)
 
 
-def _formula(text: str, names: frozenset[str]) -> Statement | None:
+def _formula(text: str, names: frozenset[str]) -> MathStatement | None:
     """A formula in given variables, whose names may be any word."""
     tokens = split(text)
     try:
         Parser(tokens, names=names).whole_chain()
     except MathProblem:
         return None
-    return Statement(tokens)
+    return MathStatement(tokens)
 
 
-def _read_sentences(text: str) -> Reading:
-    statements: list[Statement] = []
+def _read_sentences(text: str) -> MathReading:
+    statements: list[MathStatement] = []
     unread: list[str] = []
     unclear: list[str] = []
     named: list[str] = []
@@ -89,7 +89,7 @@ def _read_sentences(text: str) -> Reading:
         sentence = read_sentence(part)
         statements.extend(_moved(statement, start) for statement in sentence.statements)
         if len(statements) > MAX_STATEMENTS:
-            raise Undecided(f"more than {MAX_STATEMENTS} statements")
+            raise UndecidedMath(f"more than {MAX_STATEMENTS} statements")
         named.extend(filter(None, sentence.named))
         if (
             sentence.is_open
@@ -103,17 +103,17 @@ def _read_sentences(text: str) -> Reading:
         raise _nothing_found(text, unclear)
     _refuse_denials(text, statements, [*unread, *unclear])
     unclear.extend(f"= {value}" for value in _unfounded(named, _FINAL.findall(text), statements))
-    return Reading(statements, unread, unclear)
+    return MathReading(statements, unread, unclear)
 
 
-def _may_claim(part: str, statements: list[Statement]) -> bool:
+def _may_claim(part: str, statements: list[MathStatement]) -> bool:
     """A part that gave no statement and no name, and yet may give a result to a computation."""
     if statements or not any(map(str.isdigit, part)):
         return False
     return (not _CLAIM_SIGNS.isdisjoint(part) and "?" in part) or _ARROW.search(part) is not None
 
 
-def _unfounded(named: list[str], final: list[str], statements: list[Statement]) -> Iterator[str]:
+def _unfounded(named: list[str], final: list[str], statements: list[MathStatement]) -> Iterator[str]:
     """Numbers that get a name and are in no statement, and answers that no statement has worked out."""
     if not named and not final:
         return
@@ -139,25 +139,25 @@ def _value(token: str) -> Fraction | None:
     return Fraction(literal.numerator, literal.denominator)
 
 
-def _refuse_denials(text: str, statements: list[Statement], unread: list[str]) -> None:
+def _refuse_denials(text: str, statements: list[MathStatement], unread: list[str]) -> None:
     """Words around a claim must not deny it."""
     has_words = unread or any(statement.dropped_words for statement in statements)
     if has_words and DENIALS.intersection(_WORDS.findall(text.lower())):
-        raise Undecided("the words around the claim may deny it")
+        raise UndecidedMath("the words around the claim may deny it")
 
 
 def _nothing_found(text: str, unclear: list[str]) -> MathProblem:
     """Signs and numbers that do not parse are malformed; words that were not understood are not."""
     if not text.strip():
-        return Malformed("the text is empty")
+        return MalformedMath("the text is empty")
     if _WORDLIKE.search(text) is None:
         try:
             Parser(split(text)).whole_chain()
         except MathProblem as problem:
             return problem
     if unclear:
-        return Undecided(f"{unclear[0][:80]!r} is not understood")
-    return Undecided("no statement was understood")
+        return UndecidedMath(f"{unclear[0][:80]!r} is not understood")
+    return UndecidedMath("no statement was understood")
 
 
 def segments(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -189,7 +189,7 @@ def _goes_on(text: str, start: int, end: int) -> bool:
     return not following.isupper() and _ABBREVIATION.search(before) is not None
 
 
-def _moved(statement: Statement, start: int) -> Statement:
+def _moved(statement: MathStatement, start: int) -> MathStatement:
     """The statement of a sentence, with its places counted from the start of the whole text."""
     assert statement.spans is not None
     moved = [(first + start, last + start) for first, last in statement.spans]

@@ -8,20 +8,22 @@ from qwed.engines.math.labels import without_labels
 from qwed.engines.math.lexicon import ANSWER_LEADS, ASKING, CONNECTIVES, LEADS
 from qwed.engines.math.nodes import Node, Product, Symbol, walk
 from qwed.engines.math.prose import rewrite
-from qwed.engines.math.statements import Line, Sentence, Span, Statement, first_chain
+from qwed.engines.math.statements import MathSentence, MathStatement, Span, TokenLine, first_chain
 
 
-def read_sentence(text: str) -> Sentence:
+def read_sentence(text: str) -> MathSentence:
     spoken = finance.read(text)
     if spoken is not None:
-        return Sentence([Statement(spoken.values, spoken.spans)])
+        return MathSentence([MathStatement(spoken.values, spoken.spans)])
     phrase = rewrite(text)
     tokens, spans = approximated(phrase.values, phrase.spans)
     whole = _whole_sentence(tokens, spans, text)
-    return Sentence(whole) if whole is not None else equations_in(without_labels(tokens, spans, text), text)
+    return (
+        MathSentence(whole) if whole is not None else equations_in(without_labels(tokens, spans, text), text)
+    )
 
 
-def _whole_sentence(tokens: list[str], spans: list[Span], text: str) -> list[Statement] | None:
+def _whole_sentence(tokens: list[str], spans: list[Span], text: str) -> list[MathStatement] | None:
     """Everything between the lead and the full stop is one or more claims."""
     end = len(tokens) - 1
     while end and tokens[end - 1] in ("?", ".", ",", ":", "="):
@@ -59,9 +61,9 @@ def _answered(tokens: list[str], spans: list[Span]) -> tuple[list[str], list[Spa
     return [*tokens[:at], "=", *tokens[after:]], [*spans[:at], spans[at], *spans[after:]]
 
 
-def _claims(line: Line, asked: bool, before: str) -> list[Statement] | None:
+def _claims(line: TokenLine, asked: bool, before: str) -> list[MathStatement] | None:
     dropped = any(line.counted)
-    found: list[Statement] = []
+    found: list[MathStatement] = []
     while line.tokens[0]:
         chain, used = first_chain(line.tokens)
         if chain is None:

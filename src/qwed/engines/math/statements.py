@@ -11,7 +11,7 @@ from qwed.engines.math.problems import MathProblem
 Span = tuple[int, int]
 
 
-class Statement(msgspec.Struct, frozen=True):
+class MathStatement(msgspec.Struct, frozen=True):
     """`spans` is None where the tokens are exactly those of the text."""
 
     tokens: list[str]
@@ -20,28 +20,28 @@ class Statement(msgspec.Struct, frozen=True):
     dropped_words: bool = False
 
 
-class Line(msgspec.Struct, frozen=True):
+class TokenLine(msgspec.Struct, frozen=True):
     """Tokens with their places, closed by an empty one; `counted[i]`: words after it were left out."""
 
     tokens: list[str]
     spans: list[Span]
     counted: list[bool]
 
-    def part(self, start: int, end: int) -> "Line":
-        return Line(
+    def part(self, start: int, end: int) -> "TokenLine":
+        return TokenLine(
             [*self.tokens[start:end], ""],
             [*self.spans[start:end], self.spans[-1]],
             [*self.counted[start:end], False],
         )
 
-    def statement(self, *, dropped_words: bool) -> Statement:
-        return Statement(self.tokens, self.spans, dropped_words)
+    def statement(self, *, dropped_words: bool) -> MathStatement:
+        return MathStatement(self.tokens, self.spans, dropped_words)
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class MathSentence(msgspec.Struct, frozen=True):
     """The statements of a sentence. `is_open`: it holds a claim that was not understood."""
 
-    statements: list[Statement]
+    statements: list[MathStatement]
     is_open: bool = False
     # "Total = 15": a name gets this number, and nothing is worked out.
     named: list[str] = []

@@ -5,19 +5,19 @@ from typing import Any, Final
 
 from qwed.engines.math import exact
 from qwed.engines.math.nodes import (
-    Call,
+    FunctionCall,
     Literal,
     Negation,
     Node,
     Percent,
     Power,
     Product,
-    Quantity,
     Sum,
     Symbol,
+    UnitQuantity,
     walk,
 )
-from qwed.engines.math.problems import Undecided
+from qwed.engines.math.problems import UndecidedMath
 from qwed.engines.math.ratios import reduced
 
 _MAX_NODES: Final = 150
@@ -55,13 +55,13 @@ def _sympy() -> Any:
 
 
 def build(node: Node) -> Any:
-    """The tree as a symbolic object; real variables. Raises `Undecided` beyond the bounds.
+    """The tree as a symbolic object; real variables. Raises `UndecidedMath` beyond the bounds.
 
     A variable whose logarithm or square root occurs is positive wherever the whole is defined (but for
     a single point), and is built so.
     """
     if _size(node) > _MAX_NODES:
-        raise Undecided("the expression has too many parts for a symbolic proof")
+        raise UndecidedMath("the expression has too many parts for a symbolic proof")
     return _Builder(_sympy(), _positive(node)).build(node)
 
 
@@ -69,7 +69,9 @@ def _positive(node: Node) -> frozenset[str]:
     return frozenset(
         part.arguments[0].name
         for part in walk(node)
-        if isinstance(part, Call) and part.name in _NEEDS_POSITIVE and isinstance(part.arguments[0], Symbol)
+        if isinstance(part, FunctionCall)
+        and part.name in _NEEDS_POSITIVE
+        and isinstance(part.arguments[0], Symbol)
     )
 
 
@@ -88,7 +90,7 @@ class _Builder:
                 return -self.build(node.operand)
             case Percent():
                 return self.build(node.operand) / 100
-            case Quantity():
+            case UnitQuantity():
                 return self.build(node.operand)
             case Sum():
                 return self.sympy.Add(*self.terms(node))
@@ -96,9 +98,9 @@ class _Builder:
                 return self.sympy.Mul(*self.factors(node))
             case Power():
                 return self.power(self.build(node.base), self.build(node.exponent))
-            case Call():
+            case FunctionCall():
                 return self.call(node)
-        raise Undecided(f"a {type(node).__name__.lower()} has no symbolic form")
+        raise UndecidedMath(f"a {type(node).__name__.lower()} has no symbolic form")
 
     def terms(self, node: Sum) -> list[Any]:
         pairs = zip(node.terms, node.negative, strict=True)
@@ -109,34 +111,34 @@ class _Builder:
         for factor, inverse in zip(node.factors, node.inverse, strict=True):
             value = self.build(factor)
             if inverse and value == 0:
-                raise Undecided("division by zero")
+                raise UndecidedMath("division by zero")
             found.append(1 / value if inverse else value)
         return found
 
     def rational(self, numerator: int, denominator: int) -> Any:
         if max(abs(numerator), denominator).bit_length() > _MAX_DIGITS * 4:
-            raise Undecided("a number is too long for a symbolic proof")
+            raise UndecidedMath("a number is too long for a symbolic proof")
         return self.sympy.Rational(numerator, denominator)
 
     def symbol(self, name: str) -> Any:
         constants = {"pi": self.sympy.pi, "e": self.sympy.E, "tau": 2 * self.sympy.pi}
         if name == "i":
-            raise Undecided("complex numbers are not supported")
+            raise UndecidedMath("complex numbers are not supported")
         if name in constants:
             return constants[name]
         return self.sympy.Symbol(name, **({"positive": True} if name in self.positive else {"real": True}))
 
     def power(self, base: Any, exponent: Any) -> Any:
         if exponent.is_number and abs(exponent.evalf(10)) > _MAX_EXPONENT:
-            raise Undecided("an exponent is too large for a symbolic proof")
+            raise UndecidedMath("an exponent is too large for a symbolic proof")
         if base == 0 and exponent.is_number and exponent.is_positive is not True:
-            raise Undecided("zero to a power that is not positive")
+            raise UndecidedMath("zero to a power that is not positive")
         # The real root of a negative number, as in the rest of the engine.
         if exponent.is_Rational and exponent.q % 2 and exponent.q > 1 and base.is_negative:
             return (-((-base) ** self.sympy.Rational(1, exponent.q))) ** exponent.p
         return base**exponent
 
-    def call(self, node: Call) -> Any:
+    def call(self, node: FunctionCall) -> Any:
         sympy = self.sympy
         arguments = [self.build(argument) for argument in node.arguments]
         match node.name, arguments:
@@ -167,7 +169,7 @@ def is_zero(node: Node) -> bool:
     sympy = _sympy()
     expression = build(node)
     if expression.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I):
-        raise Undecided("not a finite real expression")
+        raise UndecidedMath("not a finite real expression")
     steps = [
         lambda e: e,
         sympy.expand,

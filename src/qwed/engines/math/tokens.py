@@ -11,8 +11,8 @@ from qwed.engines.math.problems import (
     MAX_LITERAL_EXPONENT,
     MAX_LITERAL_LENGTH,
     MAX_TOKENS,
-    Malformed,
-    Undecided,
+    MalformedMath,
+    UndecidedMath,
 )
 
 _WHOLE: Final = (
@@ -78,7 +78,7 @@ def split(text: str) -> list[str]:
     """The tokens alone, closed by an empty string."""
     values = _TOKEN.findall(text)
     if len(values) > MAX_TOKENS:
-        raise Undecided(f"more than {MAX_TOKENS} tokens")
+        raise UndecidedMath(f"more than {MAX_TOKENS} tokens")
     values.append("")
     return values
 
@@ -93,7 +93,7 @@ def locate(text: str) -> Tokens:
         starts.append(match.start())
         ends.append(match.end())
         if len(values) > MAX_TOKENS:
-            raise Undecided(f"more than {MAX_TOKENS} tokens")
+            raise UndecidedMath(f"more than {MAX_TOKENS} tokens")
     values.append("")
     starts.append(len(text))
     ends.append(len(text))
@@ -119,14 +119,14 @@ def number(token: str) -> Literal:
 
 def _number(token: str) -> Literal:
     if len(token) > MAX_LITERAL_LENGTH:
-        raise Undecided(f"a number of {len(token)} characters")
+        raise UndecidedMath(f"a number of {len(token)} characters")
     continues = token.endswith(("...", "…"))
     digits, _, exponent = token.rstrip(".…").replace(",", "").replace("_", "").lower().partition("e")
     if len(exponent) > 6 or abs(int(exponent or 0)) > MAX_LITERAL_EXPONENT:
-        raise Undecided(f"a number with the exponent {exponent[:20]}")
+        raise UndecidedMath(f"a number with the exponent {exponent[:20]}")
     whole, point, fraction = digits.partition(".")
     if continues and not point:
-        raise Malformed(f"{token!r} is not a number")
+        raise MalformedMath(f"{token!r} is not a number")
     places = len(fraction) - int(exponent or 0)
     value = int(whole + fraction)
     if places >= 0:

@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from qwed.engines.math.nodes import (
-    Call,
+    Brackets,
+    FunctionCall,
     Literal,
     Negation,
     Node,
@@ -14,14 +15,13 @@ from qwed.engines.math.nodes import (
     PlusMinus,
     Power,
     Product,
-    Quantity,
-    Rows,
     Scaled,
     Sum,
+    UnitQuantity,
     rebuild,
     walk,
 )
-from qwed.engines.math.problems import Undecided
+from qwed.engines.math.problems import UndecidedMath
 
 # unit: (dimension, how many of the dimension's base unit)
 UNITS: Final[dict[str, tuple[str, Fraction]]] = {
@@ -133,7 +133,7 @@ def without_units(sides: tuple[Node, ...]) -> list[Unitless]:
     named = [dimension for dimension in dimensions if dimension]
     agrees = all(dimension == named[0] for dimension in named)
     if not agrees and _are_unlike(sides, dimensions):
-        raise Undecided("the sides have different units")
+        raise UndecidedMath("the sides have different units")
     stripped = Unitless(tuple(map(_strip, sides)), Fraction(1), agrees)
     if _has_one_unit_each(sides):
         return [stripped]
@@ -141,13 +141,13 @@ def without_units(sides: tuple[Node, ...]) -> list[Unitless]:
     # "4*2 = 8 hours per day" computes with bare numbers and names the unit of the result.
     if not any(map(_quantities, sides[:-1])):
         return [loose]
-    opaque = any(isinstance(part, Power | Call | Rows) for side in sides for part in walk(side))
+    opaque = any(isinstance(part, Power | FunctionCall | Brackets) for side in sides for part in walk(side))
     converts = not opaque and all(dimension == dimensions[0] for dimension in dimensions)
     found = [Unitless(tuple(map(_to_base, sides)), _size_of(sides[-1]))] if converts else []
     if _converts_by_factor(sides) or _counts_at_a_rate(sides):
         found.append(loose)
     if not found:
-        raise Undecided("the sides have different units")
+        raise UndecidedMath("the sides have different units")
     return found
 
 
@@ -160,8 +160,8 @@ def bare(sides: tuple[Node, ...]) -> tuple[Node, ...] | None:
     return tuple(map(_strip, sides))
 
 
-def _quantities(side: Node) -> list[Quantity]:
-    return [part for part in walk(side) if isinstance(part, Quantity)]
+def _quantities(side: Node) -> list[UnitQuantity]:
+    return [part for part in walk(side) if isinstance(part, UnitQuantity)]
 
 
 def _has_one_unit_each(sides: tuple[Node, ...]) -> bool:
@@ -202,7 +202,7 @@ def _are_unlike(sides: tuple[Node, ...], dimensions: list[Dimension]) -> bool:
 
 def _size_of(node: Node) -> Fraction:
     """The unit a stated result is written in."""
-    quantities = [part for part in walk(node) if isinstance(part, Quantity)]
+    quantities = [part for part in walk(node) if isinstance(part, UnitQuantity)]
     if len(quantities) != 1:
         return Fraction(1)
     return _size(quantities[0].unit)
@@ -215,13 +215,13 @@ def _size(unit: str) -> Fraction:
 
 
 def _strip(node: Node) -> Node:
-    if isinstance(node, Quantity):
+    if isinstance(node, UnitQuantity):
         return _strip(node.operand)
     return rebuild(node, _strip)
 
 
 def _to_base(node: Node) -> Node:
-    if isinstance(node, Quantity):
+    if isinstance(node, UnitQuantity):
         size = _size(node.unit)
         return Scaled(_to_base(node.operand), size.numerator, size.denominator)
     return rebuild(node, _to_base)
@@ -229,7 +229,7 @@ def _to_base(node: Node) -> Node:
 
 def _dimension(node: Node) -> Dimension:
     match node:
-        case Quantity():
+        case UnitQuantity():
             sign = -1 if node.unit.startswith("/") else 1
             return _times(_dimension(node.operand), {UNITS[node.unit.lstrip("/")][0]: 1}, sign)
         case Sum():
@@ -241,7 +241,9 @@ def _dimension(node: Node) -> Dimension:
             return total
         case Negation() | Percent() | PlusMinus() | Scaled():
             return _dimension(node.operand)
-        case Call(name=("sum" | "mean" | "median" | "min" | "max" | "mode" | "range" | "round" | "abs")):
+        case FunctionCall(
+            name=("sum" | "mean" | "median" | "min" | "max" | "mode" | "range" | "round" | "abs")
+        ):
             return _same([_dimension(argument) for argument in node.arguments])
     return {}
 
@@ -259,5 +261,5 @@ def _same(dimensions: list[Dimension]) -> Dimension:
     """The one dimension of a sum. A bare number may be added to anything, as people write it."""
     named = [dimension for dimension in dimensions if dimension]
     if any(dimension != named[0] for dimension in named):
-        raise Undecided("things of different kinds are added")
+        raise UndecidedMath("things of different kinds are added")
     return named[0] if named else {}

@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Final
 
 from qwed.engines.math.nodes import Literal
-from qwed.engines.math.problems import MAX_DIGITS, Undecided
+from qwed.engines.math.problems import MAX_DIGITS, UndecidedMath
 from qwed.engines.math.ratios import Ratio, reduced
 
 # The decimals shown of a number that has no end, where the text does not ask for a count.
@@ -58,7 +58,7 @@ def bounds_text(low: Fraction, high: Fraction) -> list[str]:
 def _digits(value: int) -> str:
     # log2(10) > 3.32, so this many bits is at least that many digits.
     if value.bit_length() > MAX_DIGITS * 3.32:
-        raise Undecided(f"the value has more than {MAX_DIGITS} digits")
+        raise UndecidedMath(f"the value has more than {MAX_DIGITS} digits")
     return str(value)
 
 

@@ -2,6 +2,15 @@
 
 from qwed.engines.sql.engine import SqlEngine, inspect_sql, warm_up
 from qwed.engines.sql.rules import SqlRules
-from qwed.engines.sql.verdict import Kind, Problem, SqlVerdict, Statement
+from qwed.engines.sql.verdict import SqlProblem, SqlStatement, SqlVerdict, StatementKind
 
-__all__ = ["Kind", "Problem", "SqlEngine", "SqlRules", "SqlVerdict", "Statement", "inspect_sql", "warm_up"]
+__all__ = [
+    "SqlEngine",
+    "SqlProblem",
+    "SqlRules",
+    "SqlStatement",
+    "SqlVerdict",
+    "StatementKind",
+    "inspect_sql",
+    "warm_up",
+]

@@ -14,7 +14,7 @@ from qwed.engines.sql.nodes import descendants
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.statements import classified
-from qwed.engines.sql.verdict import Kind
+from qwed.engines.sql.verdict import StatementKind
 from qwed.engines.words import words
 
 MAX_TABLES: Final = 300
@@ -223,7 +223,7 @@ def _judge_call(name: str, node: exp.Expr, notes: Notes) -> None:
         notes.warn("side_effect", f"{bare}() changes something", node)
     elif not (sizes.check_named(node, bare, notes) or is_pure(name) or bare in notes.rules.known_functions):
         message = f"what {name[:80]}() does is not known from the text"
-        if notes.kind is Kind.DDL:
+        if notes.kind is StatementKind.DDL:
             notes.warn("unknown_function", message, node)
         else:
             notes.undecided("unknown_function", message, node, Risk.HIGH)

@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from qwed.engines.sql.column_names import NOTHING
 from qwed.engines.sql.names import Resolver
-from qwed.engines.sql.schema import Family
-from qwed.engines.sql.scopes import Scope, Source
+from qwed.engines.sql.schema import TypeFamily
+from qwed.engines.sql.scopes import SqlScope, SqlSource
 from qwed.engines.sql.type_checks import check_types
 
 # What RETURNING and OUTPUT call the rows before and after.
@@ -34,7 +34,7 @@ def _insert(node: exp.Expr, resolver: Resolver) -> None:
     names = target.expressions if isinstance(target, exp.Schema) else []
     for name in names:
         resolver.known(name.name, source, name)
-    families = [source.columns.get(name.name.lower(), Family.OTHER) for name in names]
+    families = [source.columns.get(name.name.lower(), TypeFamily.OTHER) for name in names]
     if not names and not source.is_open:
         families = list(source.columns.values())
     _inserted(node.args.get("expression"), families, ctes, resolver)
@@ -43,14 +43,16 @@ def _insert(node: exp.Expr, resolver: Resolver) -> None:
             _upserted(part, table.alias_or_name.lower(), source, ctes, resolver)
 
 
-def _inserted(values: Any, families: list[Family], ctes: dict[str, Source], resolver: Resolver) -> None:
+def _inserted(
+    values: Any, families: list[TypeFamily], ctes: dict[str, SqlSource], resolver: Resolver
+) -> None:
     if isinstance(values, exp.Values):
         for row in values.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
             _check_width(len(items), len(families), row, resolver)
             for item, family in zip(items, families, strict=False):
                 check_types(family, item, None, row, resolver.notes)
-            resolver.expression(row, Scope(None, ctes), visible=NOTHING)
+            resolver.expression(row, SqlScope(None, ctes), visible=NOTHING)
     elif isinstance(values, exp.Query):
         columns = resolver.query(values, None, ctes)
         if columns is not None:
@@ -63,11 +65,11 @@ def _check_width(given: int, width: int, node: exp.Expr, resolver: Resolver) -> 
 
 
 def _upserted(
-    part: exp.Expr, table: str, source: Source, ctes: dict[str, Source], resolver: Resolver
+    part: exp.Expr, table: str, source: SqlSource, ctes: dict[str, SqlSource], resolver: Resolver
 ) -> None:
-    outer = Scope(None, ctes)
+    outer = SqlScope(None, ctes)
     outer.sources[table] = source
-    inner = Scope(outer, ctes)
+    inner = SqlScope(outer, ctes)
     inner.sources = dict.fromkeys(("excluded", *_CHANGED_ROWS), source)
     inner.merged = set(source.columns)
     inner.outputs = dict(source.columns)
@@ -76,7 +78,7 @@ def _upserted(
 
 def _update_or_delete(node: exp.Expr, resolver: Resolver) -> None:
     """With whatever FROM, USING and JOIN the dialect has."""
-    scope = Scope(None, resolver.ctes(node, None, {}))
+    scope = SqlScope(None, resolver.ctes(node, None, {}))
     others = node.args.get("using")
     clause = node.args.get("from_")
     for other in others if isinstance(others, list) else []:
@@ -93,18 +95,18 @@ def _update_or_delete(node: exp.Expr, resolver: Resolver) -> None:
             resolver.expressions(value, scope, visible=NOTHING)
 
 
-def _returned(returning: Any, scope: Scope, resolver: Resolver) -> None:
-    rows = Scope(scope, scope.ctes)
-    rows.sources = {name: Source({}, is_open=True) for name in _CHANGED_ROWS}
+def _returned(returning: Any, scope: SqlScope, resolver: Resolver) -> None:
+    rows = SqlScope(scope, scope.ctes)
+    rows.sources = {name: SqlSource({}, is_open=True) for name in _CHANGED_ROWS}
     for item in returning.expressions if isinstance(returning, exp.Expr) else ():
         is_qualified = isinstance(item, exp.Column) and item.args.get("table") is not None
         resolver.expression(item, rows if is_qualified else scope, visible=NOTHING)
 
 
 def _merge(node: exp.Expr, resolver: Resolver) -> None:
-    scope = Scope(None, resolver.ctes(node, None, {}))
+    scope = SqlScope(None, resolver.ctes(node, None, {}))
     resolver.source(node.this, scope)
-    target = scope.sources.get(node.this.alias_or_name.lower(), Source({}, is_open=True))
+    target = scope.sources.get(node.this.alias_or_name.lower(), SqlSource({}, is_open=True))
     resolver.source(node.args["using"], scope)
     resolver.expression(node.args["on"], scope, visible=NOTHING)
     whens = node.args.get("whens")
@@ -113,10 +115,10 @@ def _merge(node: exp.Expr, resolver: Resolver) -> None:
         _when(when.args.get("then"), target, scope, resolver)
 
 
-def _when(then: Any, target: Source, scope: Scope, resolver: Resolver) -> None:
+def _when(then: Any, target: SqlSource, scope: SqlScope, resolver: Resolver) -> None:
     if isinstance(then, exp.Update):
         # The left side of an assignment names a column of the target alone.
-        inner = Scope(scope, scope.ctes)
+        inner = SqlScope(scope, scope.ctes)
         inner.outputs = dict(target.columns)
         resolver.expressions(then.expressions, inner, visible=inner.outputs)
     elif isinstance(then, exp.Insert):

@@ -11,7 +11,7 @@ from sqlglot import exp
 from qwed.domain.risk import Risk
 from qwed.engines.sql.constants import is_tautology
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.verdict import Kind
+from qwed.engines.sql.verdict import StatementKind
 from qwed.engines.words import words
 
 _HARMLESS_HINTS: Final = words(
@@ -49,7 +49,7 @@ def _visit_table_hint(node: exp.Expr, notes: Notes) -> None:
 
 
 def _lock(node: exp.Expr, risk: Risk, notes: Notes) -> None:
-    notes.statement(Kind.LOCKING_READ, risk, node, nested=True)
+    notes.statement(StatementKind.LOCKING_READ, risk, node, nested=True)
 
 
 def _visit_option(node: exp.Expr, notes: Notes) -> None:

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from qwed.engines.sql.nodes import children
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.schema import Family, Schema, family_of
-from qwed.engines.sql.scopes import Columns, Scope, Source, levels, row_names, with_lambda
+from qwed.engines.sql.schema import Schema, TypeFamily, family_of
+from qwed.engines.sql.scopes import Columns, SqlScope, SqlSource, levels, row_names, with_lambda
 from qwed.engines.sql.type_checks import check_types
 from qwed.engines.words import words
 
@@ -21,7 +21,7 @@ _PSEUDO_COLUMNS: Final = words(
     _table_suffix _file_name metadata$filename metadata$file_row_number user excluded current_date default
     """
 )
-NOTHING: Final[Mapping[str, Family]] = {}
+NOTHING: Final[Mapping[str, TypeFamily]] = {}
 _COMPARISONS: Final[dict[type[exp.Expr], Any]] = {
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), lambda node: [node.expression]),
     exp.Between: lambda node: [node.args["low"], node.args["high"]],
@@ -40,19 +40,19 @@ class ColumnNames:
         self.alias_in_where = not self.declared or notes.dialect in _ALIAS_IN_WHERE
         self.loose_strings = not self.declared or notes.dialect == "sqlite"
 
-    def query(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
+    def query(self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]) -> Columns | None:
         raise NotImplementedError
 
-    def known(self, name: str, source: Source, node: exp.Expr) -> None:
+    def known(self, name: str, source: SqlSource, node: exp.Expr) -> None:
         if name and not source.is_open and name.lower() not in source.columns:
             self.notes.incorrect("unknown_column", f"there is no column {name[:80]!r}", node)
 
-    def expressions(self, value: Any, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def expressions(self, value: Any, scope: SqlScope, *, visible: Mapping[str, TypeFamily]) -> None:
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, exp.Expr):
                 self.expression(item, scope, visible=visible)
 
-    def expression(self, root: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def expression(self, root: exp.Expr, scope: SqlScope, *, visible: Mapping[str, TypeFamily]) -> None:
         stack = [root]
         while stack:
             node = stack.pop()
@@ -69,45 +69,45 @@ class ColumnNames:
                 self._compared(node, scope)
             stack.extend(reversed(children(node)))
 
-    def _compared(self, node: exp.Expr, scope: Scope) -> None:
+    def _compared(self, node: exp.Expr, scope: SqlScope) -> None:
         others = _COMPARISONS[type(node)](node)
         left = self._family(node.this, scope)
         for other in others:
             right = self._family(other, scope) if isinstance(other, exp.Column) else None
             check_types(left, other, right, node, self.notes)
 
-    def _family(self, node: Any, scope: Scope) -> Family:
+    def _family(self, node: Any, scope: SqlScope) -> TypeFamily:
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, exp.Column):
             return self._column_family(node, scope)
         if isinstance(node, exp.Cast):
             target = node.args.get("to")
-            return family_of(str(target.this.value)) if isinstance(target, exp.DataType) else Family.OTHER
+            return family_of(str(target.this.value)) if isinstance(target, exp.DataType) else TypeFamily.OTHER
         if isinstance(node, exp.Count | exp.Sum | exp.Avg | exp.Length):
-            return Family.NUMBER
-        return Family.OTHER
+            return TypeFamily.NUMBER
+        return TypeFamily.OTHER
 
-    def _column_family(self, node: exp.Expr, scope: Scope) -> Family:
+    def _column_family(self, node: exp.Expr, scope: SqlScope) -> TypeFamily:
         name = node.name.lower()
         table = node.args.get("table")
-        level: Scope | None = scope
+        level: SqlScope | None = scope
         while level is not None:
             for alias, source in level.sources.items():
                 if (table is None or alias == table.name.lower()) and name in source.columns:
                     return source.columns[name]
             level = level.parent
-        return Family.OTHER
+        return TypeFamily.OTHER
 
-    def _find_source(self, alias: str, scope: Scope) -> Source | None:
-        level: Scope | None = scope
+    def _find_source(self, alias: str, scope: SqlScope) -> SqlSource | None:
+        level: SqlScope | None = scope
         while level is not None:
             if alias in level.sources:
                 return level.sources[alias]
             level = level.parent
         return None
 
-    def _column(self, node: exp.Expr, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def _column(self, node: exp.Expr, scope: SqlScope, *, visible: Mapping[str, TypeFamily]) -> None:
         table = node.args.get("table")
         if isinstance(node.this, exp.Star):
             if table is not None and self._find_source(table.name.lower(), scope) is None:
@@ -119,14 +119,14 @@ class ColumnNames:
         else:
             self._unqualified(node, name, scope, visible=visible)
 
-    def _qualified(self, node: exp.Expr, name: str, alias: str, scope: Scope) -> None:
+    def _qualified(self, node: exp.Expr, name: str, alias: str, scope: SqlScope) -> None:
         source = self._find_source(alias, scope)
         if source is None:
             self._unknown_alias(node, alias, scope)
         elif not source.is_open and name not in source.columns and name not in _PSEUDO_COLUMNS:
             self.notes.incorrect("unknown_column", f"{alias[:60]!r} has no column {name[:80]!r}", node)
 
-    def _unknown_alias(self, node: exp.Expr, alias: str, scope: Scope) -> None:
+    def _unknown_alias(self, node: exp.Expr, alias: str, scope: SqlScope) -> None:
         qualifiers = [node.args[key].name.lower() for key in ("table", "db", "catalog") if node.args.get(key)]
         if (not self.declared or self.notes.dialect in STRUCTS) and self._is_column(qualifiers[-1], scope):
             return
@@ -140,14 +140,16 @@ class ColumnNames:
             return
         self.notes.incorrect("unknown_table", f"nothing in the query is called {alias[:60]!r}", node)
 
-    def _is_column(self, name: str, scope: Scope) -> bool:
+    def _is_column(self, name: str, scope: SqlScope) -> bool:
         return any(
             source.is_open or name in source.columns
             for level in levels(scope)
             for source in level.sources.values()
         )
 
-    def _unqualified(self, node: exp.Expr, name: str, scope: Scope, *, visible: Mapping[str, Family]) -> None:
+    def _unqualified(
+        self, node: exp.Expr, name: str, scope: SqlScope, *, visible: Mapping[str, TypeFamily]
+    ) -> None:
         for level in levels(scope):
             # Whether there is a second is all that matters: the rest of a thousand tables is not looked at.
             holders = list(islice((s for s in level.sources.values() if name in s.columns), 2))

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from qwed.domain.risk import Risk
-from qwed.engines.sql.verdict import Kind
+from qwed.engines.sql.verdict import StatementKind
 
 
 class Command(msgspec.Struct, frozen=True):
-    kind: Kind
+    kind: StatementKind
     risk: Risk
     inner: tuple[str, ...] = ()
     """Statements that it carries, to be inspected like any other."""
@@ -24,38 +24,38 @@ class Command(msgspec.Struct, frozen=True):
     """Whether `inner` is run, and not only planned."""
 
 
-_HEADS: Final[Mapping[str, tuple[Kind, Risk]]] = MappingProxyType(
+_HEADS: Final[Mapping[str, tuple[StatementKind, Risk]]] = MappingProxyType(
     {
-        "SHOW": (Kind.READ, Risk.LOW),
-        "HELP": (Kind.READ, Risk.LOW),
-        "SET": (Kind.SESSION, Risk.HIGH),
-        "RESET": (Kind.SESSION, Risk.HIGH),
-        "DISCARD": (Kind.SESSION, Risk.HIGH),
-        "SAVEPOINT": (Kind.TRANSACTION, Risk.MEDIUM),
-        "RELEASE": (Kind.TRANSACTION, Risk.MEDIUM),
-        "BEGIN": (Kind.PROCEDURE, Risk.CRITICAL),
-        "CALL": (Kind.PROCEDURE, Risk.CRITICAL),
-        "EXEC": (Kind.PROCEDURE, Risk.CRITICAL),
-        "EXECUTE": (Kind.PROCEDURE, Risk.CRITICAL),
-        "CREATE": (Kind.DDL, Risk.CRITICAL),
-        "ALTER": (Kind.DDL, Risk.CRITICAL),
-        "DROP": (Kind.DDL, Risk.CRITICAL),
-        "REFRESH": (Kind.DDL, Risk.CRITICAL),
-        "COMMENT": (Kind.DDL, Risk.CRITICAL),
-        "RENAME": (Kind.DDL, Risk.CRITICAL),
-        "TRUNCATE": (Kind.TRUNCATE, Risk.CRITICAL),
-        "GRANT": (Kind.GRANT, Risk.CRITICAL),
-        "REVOKE": (Kind.GRANT, Risk.CRITICAL),
-        "DENY": (Kind.GRANT, Risk.CRITICAL),
-        "COPY": (Kind.COPY, Risk.CRITICAL),
-        "LOAD": (Kind.COPY, Risk.CRITICAL),
-        "UNLOAD": (Kind.COPY, Risk.CRITICAL),
-        "GET": (Kind.COPY, Risk.CRITICAL),
-        "MERGE": (Kind.MERGE, Risk.HIGH),
-        "INSERT": (Kind.INSERT, Risk.HIGH),
+        "SHOW": (StatementKind.READ, Risk.LOW),
+        "HELP": (StatementKind.READ, Risk.LOW),
+        "SET": (StatementKind.SESSION, Risk.HIGH),
+        "RESET": (StatementKind.SESSION, Risk.HIGH),
+        "DISCARD": (StatementKind.SESSION, Risk.HIGH),
+        "SAVEPOINT": (StatementKind.TRANSACTION, Risk.MEDIUM),
+        "RELEASE": (StatementKind.TRANSACTION, Risk.MEDIUM),
+        "BEGIN": (StatementKind.PROCEDURE, Risk.CRITICAL),
+        "CALL": (StatementKind.PROCEDURE, Risk.CRITICAL),
+        "EXEC": (StatementKind.PROCEDURE, Risk.CRITICAL),
+        "EXECUTE": (StatementKind.PROCEDURE, Risk.CRITICAL),
+        "CREATE": (StatementKind.DDL, Risk.CRITICAL),
+        "ALTER": (StatementKind.DDL, Risk.CRITICAL),
+        "DROP": (StatementKind.DDL, Risk.CRITICAL),
+        "REFRESH": (StatementKind.DDL, Risk.CRITICAL),
+        "COMMENT": (StatementKind.DDL, Risk.CRITICAL),
+        "RENAME": (StatementKind.DDL, Risk.CRITICAL),
+        "TRUNCATE": (StatementKind.TRUNCATE, Risk.CRITICAL),
+        "GRANT": (StatementKind.GRANT, Risk.CRITICAL),
+        "REVOKE": (StatementKind.GRANT, Risk.CRITICAL),
+        "DENY": (StatementKind.GRANT, Risk.CRITICAL),
+        "COPY": (StatementKind.COPY, Risk.CRITICAL),
+        "LOAD": (StatementKind.COPY, Risk.CRITICAL),
+        "UNLOAD": (StatementKind.COPY, Risk.CRITICAL),
+        "GET": (StatementKind.COPY, Risk.CRITICAL),
+        "MERGE": (StatementKind.MERGE, Risk.HIGH),
+        "INSERT": (StatementKind.INSERT, Risk.HIGH),
     }
 )
-_OTHER: Final = (Kind.ADMINISTRATION, Risk.CRITICAL)
+_OTHER: Final = (StatementKind.ADMINISTRATION, Risk.CRITICAL)
 
 _PLAIN_WORDS: Final = re.compile(r"[\w\s.,\"`\[\]]*+")
 _PLAIN: Final = re.compile(r"(?:[\w\s.,\"`\[\]()=%*@:+-]|'[^'\\]*+')*+")
@@ -109,20 +109,22 @@ def _explain(rest: str) -> Command:
         position = match.end()
     inner = rest[position:].strip()
     # Only ANALYZE runs what it explains; the plan of a write is still more than a read.
-    return Command(Kind.EXPLAIN, Risk.LOW, (inner,), understood=bool(inner), runs=analyze)
+    return Command(StatementKind.EXPLAIN, Risk.LOW, (inner,), understood=bool(inner), runs=analyze)
 
 
 def _prepare(rest: str) -> Command:
     match = _PREPARED.match(rest.strip())
     if not match:
-        return Command(Kind.PROCEDURE, Risk.CRITICAL)
+        return Command(StatementKind.PROCEDURE, Risk.CRITICAL)
     inner = match["inner"].strip()
     quoted = _QUOTED.fullmatch(inner)
-    return Command(Kind.PROCEDURE, Risk.CRITICAL, (_unquoted(quoted) if quoted else inner,), understood=True)
+    return Command(
+        StatementKind.PROCEDURE, Risk.CRITICAL, (_unquoted(quoted) if quoted else inner,), understood=True
+    )
 
 
 def _replace(rest: str) -> Command:
-    return Command(Kind.INSERT, Risk.HIGH, (f"INSERT {rest}",), understood=True)
+    return Command(StatementKind.INSERT, Risk.HIGH, (f"INSERT {rest}",), understood=True)
 
 
 def _execute(rest: str) -> Command:
@@ -130,17 +132,17 @@ def _execute(rest: str) -> Command:
     statements = tuple(text for text in inner if _STATEMENT_START.match(text))
     understood = _PLAIN_WORDS.fullmatch(rest) is not None
     calls = "sp_executesql" if rest.lstrip().startswith("(") else _called(rest)
-    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, calls)
+    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, calls)
 
 
 def _call(rest: str) -> Command:
     match = _CALLED.fullmatch(rest)
     if not match:
-        return Command(Kind.PROCEDURE, Risk.CRITICAL, calls=_called(rest))
+        return Command(StatementKind.PROCEDURE, Risk.CRITICAL, calls=_called(rest))
     # The arguments are read as a query's, so that nothing hides in them.
     arguments = match["arguments"] or ""
     inner = (f"SELECT {arguments}",) if arguments.strip() else ()
-    return Command(Kind.PROCEDURE, Risk.CRITICAL, inner, understood=True, calls=_called(rest))
+    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, inner, understood=True, calls=_called(rest))
 
 
 def _called(rest: str) -> str:
@@ -151,7 +153,7 @@ def _called(rest: str) -> str:
 def block(rest: str) -> Command:
     """A DO block or a procedure's body: the statements that can be made out in it, never all of it."""
     match = _QUOTED.search(rest)
-    return Command(Kind.PROCEDURE, Risk.CRITICAL, statements_in(_unquoted(match) if match else rest))
+    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, statements_in(_unquoted(match) if match else rest))
 
 
 def statements_in(body: str) -> tuple[str, ...]:

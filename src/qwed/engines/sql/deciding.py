@@ -16,7 +16,7 @@ from qwed.engines.sql.inspection import inspect
 from qwed.engines.sql.parsing import parse
 from qwed.engines.sql.request import SqlRequest
 from qwed.engines.sql.rules import SqlRules
-from qwed.engines.sql.verdict import Problem, SqlVerdict
+from qwed.engines.sql.verdict import SqlProblem, SqlVerdict
 
 # A check and the rules that break it.
 CHECKS: Final[dict[str, frozenset[str]]] = {
@@ -40,18 +40,18 @@ _ALWAYS: Final = ("parsed", "no_stacked_writes", "no_injection", "no_outside_acc
 _MAX_VALUE_LENGTH: Final = 500
 
 
-class Decision(msgspec.Struct, frozen=True):
+class SqlDecision(msgspec.Struct, frozen=True):
     finding: Finding
     corrected_text: str | None = None
 
 
-def decide(request: SqlRequest, rules: SqlRules) -> Decision:
+def decide(request: SqlRequest, rules: SqlRules) -> SqlDecision:
     if not any(text.strip() for text in request.texts):
-        return Decision(_refused("statement", "there is no SQL to verify", "", Failure.MALFORMED))
+        return SqlDecision(_refused("statement", "there is no SQL to verify", "", Failure.MALFORMED))
     named = request.dialect or rules.default_dialect
     dialect = dialect_named(named) if named else None
     if named and dialect is None:
-        return Decision(
+        return SqlDecision(
             _refused("dialect", f"the dialect {named[:40]!r} is not known", named, Failure.MALFORMED)
         )
     rules = _tightened(rules, request)
@@ -62,7 +62,7 @@ def decide(request: SqlRequest, rules: SqlRules) -> Decision:
     finding = _finding(verdict, request, rules)
     if finding.status is Status.VERIFIED and rules.correct_missing_limit is not None:
         return _with_limit(finding, verdict, request, rules.correct_missing_limit)
-    return Decision(finding)
+    return SqlDecision(finding)
 
 
 def _tightened(rules: SqlRules, request: SqlRequest) -> SqlRules:
@@ -90,7 +90,7 @@ def _combined(verdicts: list[SqlVerdict]) -> SqlVerdict:
     )
 
 
-def _with_problems(verdict: SqlVerdict, found: list[Problem]) -> SqlVerdict:
+def _with_problems(verdict: SqlVerdict, found: list[SqlProblem]) -> SqlVerdict:
     """A string that nothing binds may end up inside the text: it must not change what the text does."""
     if not found:
         return verdict
@@ -101,7 +101,7 @@ def _with_problems(verdict: SqlVerdict, found: list[Problem]) -> SqlVerdict:
 
 def _injected(
     value: str, dialect: str | None, rules: SqlRules, places: tuple[str, ...] | None = None
-) -> Problem | None:
+) -> SqlProblem | None:
     """`places` is where a condition belongs; a mere value may be meant for several."""
     if value.isalnum() or len(value) > _MAX_VALUE_LENGTH:
         return None
@@ -146,9 +146,9 @@ _COMMENT_SIGNS: Final = re.compile(r"--|/\*")
 _ENDS_A_VALUE: Final = re.compile(r"['\"`)\\]|\A\s*-?\d+\s*#")
 
 
-def _injected_value(value: str, why: str) -> Problem:
+def _injected_value(value: str, why: str) -> SqlProblem:
     message = f"a value that nothing binds would change the statement ({why})"
-    return Problem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
+    return SqlProblem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
 
 
 _UNQUOTED_PLACES: Final = ("SELECT a FROM t WHERE b = {}", "SELECT a FROM t WHERE (b = {})")
@@ -235,22 +235,22 @@ def _evidence(verdict: SqlVerdict, request: SqlRequest) -> dict[str, Any]:
     return evidence
 
 
-def _shown(problem: Problem) -> dict[str, str]:
+def _shown(problem: SqlProblem) -> dict[str, str]:
     return {"rule": problem.rule, "message": problem.message, "node": problem.node}
 
 
 def _refused(rule: str, message: str, node: str, failure: Failure) -> Finding:
-    problem = Problem(rule, message, node[:200], failure, Risk.CRITICAL)
+    problem = SqlProblem(rule, message, node[:200], failure, Risk.CRITICAL)
     evidence = {"problems": [_shown(problem)]}
     return Finding(
         Status.FAILED, Risk.CRITICAL, SQL, message, evidence, failure=failure, checks_failed=("parsed",)
     )
 
 
-def _with_limit(finding: Finding, verdict: SqlVerdict, request: SqlRequest, limit: int) -> Decision:
+def _with_limit(finding: Finding, verdict: SqlVerdict, request: SqlRequest, limit: int) -> SqlDecision:
     """The same read with a LIMIT, unless it has one or gives a single row anyway."""
     if not verdict.is_read or len(request.texts) != 1:
-        return Decision(finding)
+        return SqlDecision(finding)
     statements = parse(request.texts[0], verdict.dialect)
     query = statements[0] if isinstance(statements, list) else None
     if (
@@ -258,7 +258,7 @@ def _with_limit(finding: Finding, verdict: SqlVerdict, request: SqlRequest, limi
         or query.args.get("limit")
         or _gives_one_row(query)
     ):
-        return Decision(finding)
+        return SqlDecision(finding)
     text = query.limit(limit, copy=False).sql(dialect=verdict.dialect)
     reason = f"the read has no LIMIT; it is given one of {limit}"
     corrected = msgspec.structs.replace(
@@ -268,7 +268,7 @@ def _with_limit(finding: Finding, verdict: SqlVerdict, request: SqlRequest, limi
         evidence={**finding.evidence, "corrected_text": text},
         checks_failed=("limited",),
     )
-    return Decision(corrected, text)
+    return SqlDecision(corrected, text)
 
 
 def _gives_one_row(query: exp.Expr) -> bool:

@@ -12,7 +12,7 @@ from qwed.domain.findings import Finding, Status, uncertain
 from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
 from qwed.domain.texts import Text
-from qwed.engines.candidates import Found, add_found, find_in_candidates, join_findings, too_many_texts
+from qwed.engines.candidates import FoundEffect, add_found, find_in_candidates, join_findings, too_many_texts
 from qwed.engines.effort import is_small
 from qwed.engines.slots import SlotUse, sort_texts
 from qwed.engines.sql.completeness import find_beyond_tables
@@ -21,7 +21,7 @@ from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.verdict import SqlVerdict
 
 if TYPE_CHECKING:
-    from qwed.engines.sql.deciding import Decision
+    from qwed.engines.sql.deciding import SqlDecision
 
 _QUICK_TOKENS: Final = 90
 _CACHED_LENGTH: Final = 16_000
@@ -65,12 +65,12 @@ class SqlEngine:
 
     def _decide(
         self, kind: str, query: str | None, code: str | None, target: str | None, parameters: bytes
-    ) -> "Decision":
+    ) -> "SqlDecision":
         decoded = msgspec.json.decode(parameters) if parameters else {}
         action = Action(kind, query, code, target, decoded)
         use = sort_texts(SQL, action, self._rules.slots.get(kind, {}), own=_OWN_MEMBERS)
         texts = [text.value for text, _ in use.runs if isinstance(text, Text)]
-        decision: Decision = _loaded("deciding").decide(read_request(texts, target, decoded), self._rules)
+        decision: SqlDecision = _loaded("deciding").decide(read_request(texts, target, decoded), self._rules)
         finding = add_found(decision.finding, _found_beside(use, texts, decoded))
         if not use.is_complete:
             finding = join_findings((finding, too_many_texts(SQL)))
@@ -80,7 +80,7 @@ class SqlEngine:
         )
 
 
-def _found_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any]) -> tuple[Found, ...]:
+def _found_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any]) -> tuple[FoundEffect, ...]:
     """What the texts hold that are not meant to run. What a driver binds is data."""
     bound = bound_slots(texts, parameters)
     candidates = [text for text in use.candidates if not _is_within(text.slot, bound)]
@@ -101,12 +101,12 @@ _OWN_MEMBERS: Final = frozenset({"schema", "dialect"})
 _MAX_SCHEMA_DEPTH: Final = 12
 
 
-def _found_in_schema(schema: Any) -> tuple[Found, ...]:
+def _found_in_schema(schema: Any) -> tuple[FoundEffect, ...]:
     verb = next(filter(None, map(find_beyond_tables, _schema_texts(schema))), None)
     if verb is None:
         return ()
     reason = f"a statement that does not describe tables: {verb}"
-    return (Found("sql", "statement", reason, Status.VERIFIED, where="parameters.schema"),)
+    return (FoundEffect("sql", "statement", reason, Status.VERIFIED, where="parameters.schema"),)
 
 
 def _schema_texts(schema: Any, depth: int = 0) -> Iterator[str]:

@@ -12,12 +12,12 @@ from typing import Final
 
 from qwed.domain.findings import Failure, Status
 from qwed.domain.risk import Risk
-from qwed.engines.candidates import Found
+from qwed.engines.candidates import FoundEffect
 from qwed.engines.sql.engine import inspect_sql
 from qwed.engines.sql.functions import FORBIDDEN, FORBIDDEN_PREFIXES, SIDE_EFFECTS, forbidden_rule
 from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY
 from qwed.engines.sql.part_names import is_part, names_a_function
-from qwed.engines.sql.verdict import READS, Kind, SqlVerdict
+from qwed.engines.sql.verdict import READS, SqlVerdict, StatementKind
 from qwed.engines.words import words
 
 _CACHED_LENGTH: Final = 512
@@ -78,23 +78,23 @@ def _holds_a_function(text: str) -> bool:
     return not named.isdisjoint(_NAMES) or any(word.startswith(_PREFIXES) for word in named)
 
 
-def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> Found | None:
+def find_in_fragment(text: str, slot: str, dialect: str | None = None) -> FoundEffect | None:
     """What a text of a database's action does as a part of its statement."""
     if "(" not in text and not _NEEDS_A_LOOK.search(text):
         return _find_named_function(text, slot)
     in_part = is_part(slot[-_MAX_SLOT:])
     if _WRITES_A_FILE.search(_COMMENT.sub(" ", text)):
-        return Found("sql", "file_access", "it writes a file of the server", Status.FAILED)
+        return FoundEffect("sql", "file_access", "it writes a file of the server", Status.FAILED)
     if not may_reach(text, in_part=in_part):
         return _find_named_function(text, slot)
     if len(text) > MAX_LENGTH_FOR_RETRY:
         reason = f"a part of a statement, longer than {MAX_LENGTH_FOR_RETRY} characters"
-        return Found("sql", "bounds", reason, Status.UNCERTAIN)
+        return FoundEffect("sql", "bounds", reason, Status.UNCERTAIN)
     find = _find_cached if len(text) <= _CACHED_LENGTH else _find
     return find(text, in_part, dialect)
 
 
-def _find_named_function(text: str, slot: str) -> Found | None:
+def _find_named_function(text: str, slot: str) -> FoundEffect | None:
     """`{"function": "pg_sleep", "args": [10]}`: the name alone is the call."""
     if not names_a_function(slot[-_MAX_SLOT:]):
         return None
@@ -103,17 +103,17 @@ def _find_named_function(text: str, slot: str) -> Found | None:
         return None
     rule = forbidden_rule(name) or forbidden_rule(name.rpartition(".")[2])
     if rule is not None:
-        return Found("sql", rule, f"it calls {name}()", Status.FAILED)
+        return FoundEffect("sql", rule, f"it calls {name}()", Status.FAILED)
     if name in SIDE_EFFECTS:
         return _acts(f"{name}() changes something", SIDE_EFFECTS[name])
     return None
 
 
-def _find(text: str, in_part: bool, dialect: str | None) -> Found | None:
+def _find(text: str, in_part: bool, dialect: str | None) -> FoundEffect | None:
     is_heading = _HEADING.fullmatch(text.strip()) is not None
     if (is_heading and not _is_unmistakable(text)) or (not in_part and _UNIT.search(text)):
         return None
-    doubt: Found | None = None
+    doubt: FoundEffect | None = None
     for number, verdict in enumerate(_verdicts(text, dialect)):
         found = _find_effect(verdict, in_part=in_part)
         if found is not None:
@@ -146,24 +146,24 @@ def _verdicts(text: str, dialect: str | None) -> Iterator[SqlVerdict]:
                 break
 
 
-def _find_effect(verdict: SqlVerdict, *, in_part: bool) -> Found | None:
+def _find_effect(verdict: SqlVerdict, *, in_part: bool) -> FoundEffect | None:
     for problem in verdict.problems:
         if problem.failure is Failure.FORBIDDEN and problem.rule in _REACHES:
-            return Found("sql", problem.rule, problem.message, Status.FAILED)
+            return FoundEffect("sql", problem.rule, problem.message, Status.FAILED)
     acting = [item for item in verdict.statements if item.kind not in READS]
-    acting = [item for item in acting if in_part or item.kind is not Kind.LOCKING_READ]
+    acting = [item for item in acting if in_part or item.kind is not StatementKind.LOCKING_READ]
     if acting:
         return _acts(acting[0].kind.value, max(item.risk for item in acting))
     effect = next((warning for warning in verdict.warnings if warning.rule == "side_effect"), None)
     return None if effect is None else _acts(effect.message, Risk.HIGH)
 
 
-def _find_doubt(verdict: SqlVerdict) -> Found | None:
+def _find_doubt(verdict: SqlVerdict) -> FoundEffect | None:
     doubt = next((item for item in verdict.problems if item.rule in _DOUBTS), None)
     if doubt is None:
         return None
-    return Found("sql", doubt.rule, doubt.message, Status.UNCERTAIN, doubt.risk)
+    return FoundEffect("sql", doubt.rule, doubt.message, Status.UNCERTAIN, doubt.risk)
 
 
-def _acts(what: str, risk: Risk) -> Found:
-    return Found("sql", "statement", f"a part that does more than read: {what}", Status.VERIFIED, risk)
+def _acts(what: str, risk: Risk) -> FoundEffect:
+    return FoundEffect("sql", "statement", f"a part that does more than read: {what}", Status.VERIFIED, risk)

@@ -16,7 +16,7 @@ from qwed.engines.sql.reading import read_statement
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.schema import UnreadableSchema, read_schema
 from qwed.engines.sql.truncation import check_comments
-from qwed.engines.sql.verdict import READS, Kind, Problem, SqlVerdict
+from qwed.engines.sql.verdict import READS, SqlProblem, SqlVerdict, StatementKind
 
 _ANY_DIALECT: Final = "any"
 
@@ -26,7 +26,7 @@ def inspect_named(text: str, dialect: str | None, rules: SqlRules) -> SqlVerdict
     known = dialect_named(dialect) if dialect else None
     if dialect and known is None:
         message = f"the dialect {dialect[:40]!r} is not known"
-        problem = Problem("dialect", message, dialect[:80], Failure.MALFORMED, Risk.CRITICAL)
+        problem = SqlProblem("dialect", message, dialect[:80], Failure.MALFORMED, Risk.CRITICAL)
         return SqlVerdict(dialect[:40], (), Risk.CRITICAL, (problem,))
     return inspect(text, known, rules)
 
@@ -37,7 +37,7 @@ def inspect(text: str, dialect: str | None, rules: SqlRules, schema: Any = None)
         known = read_schema(schema) if schema is not None else None
     except UnreadableSchema as error:
         verdict = inspect(text, dialect, rules)
-        problem = Problem("schema", str(error), str(schema)[:80], None, Risk.LOW)
+        problem = SqlProblem("schema", str(error), str(schema)[:80], None, Risk.LOW)
         return msgspec.structs.replace(verdict, problems=(*verdict.problems, problem), is_read=False)
     context = Context(text, rules, dialect, known)
     verdict = _inspect_in(context, dialect) if dialect else _inspect_in_union(context)
@@ -57,7 +57,7 @@ def _with_hidden(verdict: SqlVerdict, hidden: SqlVerdict) -> SqlVerdict:
     if hidden.failure is not Failure.MALFORMED:
         return _with_worse(verdict, hidden)
     message = "a comment that MySQL runs holds what can't be read"
-    problem = Problem("hidden_code", message, hidden.problems[0].node, Failure.FORBIDDEN, Risk.CRITICAL)
+    problem = SqlProblem("hidden_code", message, hidden.problems[0].node, Failure.FORBIDDEN, Risk.CRITICAL)
     return msgspec.structs.replace(
         verdict, problems=(*verdict.problems, problem), risk=Risk.CRITICAL, is_read=False
     )
@@ -106,9 +106,9 @@ def _with_worse(verdict: SqlVerdict, other: SqlVerdict) -> SqlVerdict:
 def _unparsed(unparsed: Unparsed, dialect: str) -> SqlVerdict:
     if unparsed.beyond_bounds:
         message, failure = f"too large to decide: {unparsed.why}", None
-        problem = Problem("bounds", message, unparsed.where, failure, Risk.CRITICAL)
+        problem = SqlProblem("bounds", message, unparsed.where, failure, Risk.CRITICAL)
     else:
-        problem = Problem("parse", unparsed.why, unparsed.where, Failure.MALFORMED, Risk.CRITICAL)
+        problem = SqlProblem("parse", unparsed.why, unparsed.where, Failure.MALFORMED, Risk.CRITICAL)
     return SqlVerdict(dialect, (), Risk.CRITICAL, (problem,))
 
 
@@ -138,7 +138,7 @@ def _check_stacking(statements: list[exp.Expr], notes: Notes) -> None:
         return
     notes.raise_risk(Risk.CRITICAL)
     for statement in notes.statements:
-        if statement.kind not in READS and statement.kind is not Kind.TRANSACTION:
+        if statement.kind not in READS and statement.kind is not StatementKind.TRANSACTION:
             message = f"a statement that does more than read ({statement.kind}) is stacked with others"
             notes.forbidden("stacked_write", message, statement.text)
             return

@@ -10,8 +10,8 @@ from typing import Any, Final
 from sqlglot import exp
 
 from qwed.engines.sql.column_names import NOTHING, STRUCTS
-from qwed.engines.sql.schema import Family
-from qwed.engines.sql.scopes import Columns, Scope, Source, source_of
+from qwed.engines.sql.schema import TypeFamily
+from qwed.engines.sql.scopes import Columns, SqlScope, SqlSource, source_of
 from qwed.engines.sql.sensitive import is_sensitive
 from qwed.engines.sql.source_names import SourceNames
 
@@ -30,7 +30,7 @@ class Resolver(SourceNames):
             if isinstance(inner, exp.Query):
                 self.query(inner, None, {})
 
-    def query(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
+    def query(self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]) -> Columns | None:
         """The columns that it gives, in order; None where they cannot be known."""
         ctes = self.ctes(node, parent, ctes)
         if isinstance(node, exp.Subquery):
@@ -42,10 +42,12 @@ class Resolver(SourceNames):
         else:
             columns = None
             if isinstance(node, exp.Values):
-                self.expressions(node.expressions, Scope(parent, ctes), visible=NOTHING)
+                self.expressions(node.expressions, SqlScope(parent, ctes), visible=NOTHING)
         return columns
 
-    def _subquery(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
+    def _subquery(
+        self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]
+    ) -> Columns | None:
         if isinstance(node.this, exp.Table):
             return None
         columns = self.query(node.this, parent, ctes)
@@ -53,7 +55,9 @@ class Resolver(SourceNames):
             self._trailing(node, columns, parent, ctes)
         return columns
 
-    def _set_operation(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
+    def _set_operation(
+        self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]
+    ) -> Columns | None:
         arms: list[exp.Expr] = []
         operation: Any = node
         while isinstance(operation, exp.SetOperation):
@@ -80,19 +84,21 @@ class Resolver(SourceNames):
         self,
         node: exp.Expr,
         columns: Columns | None,
-        parent: Scope | None,
-        ctes: dict[str, Source],
+        parent: SqlScope | None,
+        ctes: dict[str, SqlSource],
     ) -> None:
         """The ORDER BY of a whole union speaks of its output."""
         order = node.args.get("order")
         if order is None or columns is None:
             return
-        scope = Scope(parent, ctes)
+        scope = SqlScope(parent, ctes)
         scope.outputs = dict(columns)
         if all(name for name, _ in columns) and self.declared:
             self.expression(order, scope, visible=scope.outputs)
 
-    def ctes(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> dict[str, Source]:
+    def ctes(
+        self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]
+    ) -> dict[str, SqlSource]:
         with_ = node.args.get("with_")
         if with_ is None:
             return ctes
@@ -107,16 +113,16 @@ class Resolver(SourceNames):
         return known
 
     def _prepare_recursion(
-        self, cte: exp.Expr, name: str, declared: list[str], known: dict[str, Source]
+        self, cte: exp.Expr, name: str, declared: list[str], known: dict[str, SqlSource]
     ) -> None:
         """Inside its own definition the name stands for the columns of the first arm."""
         if declared:
-            known[name] = Source(dict.fromkeys(declared, Family.OTHER))
+            known[name] = SqlSource(dict.fromkeys(declared, TypeFamily.OTHER))
         elif isinstance(cte.this, exp.SetOperation):
-            known[name] = Source({}, is_open=True)
+            known[name] = SqlSource({}, is_open=True)
 
-    def _select(self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Source]) -> Columns | None:
-        scope = Scope(parent, ctes)
+    def _select(self, node: exp.Expr, parent: SqlScope | None, ctes: dict[str, SqlSource]) -> Columns | None:
+        scope = SqlScope(parent, ctes)
         clause = node.args.get("from_")
         joins = node.args.get("joins") or []
         if clause is not None:
@@ -145,7 +151,7 @@ class Resolver(SourceNames):
                 message = f"there are only {len(columns)} columns to order by"
                 self.notes.incorrect("column_count", message, item)
 
-    def _outputs(self, node: exp.Expr, scope: Scope) -> Columns | None:
+    def _outputs(self, node: exp.Expr, scope: SqlScope) -> Columns | None:
         columns: Columns | None = []
         # An alias is known to what stands after it, where dialects allow that at all.
         visible = scope.aliases if not self.declared or self.notes.dialect in STRUCTS else NOTHING
@@ -166,7 +172,7 @@ class Resolver(SourceNames):
                 columns.append((name, family))
         return columns
 
-    def _star(self, star: exp.Expr, scope: Scope) -> Columns | None:
+    def _star(self, star: exp.Expr, scope: SqlScope) -> Columns | None:
         table = star.args.get("table")
         if table is not None:
             source = self._find_source(table.name.lower(), scope)
@@ -177,7 +183,7 @@ class Resolver(SourceNames):
         self._check_star(star, sources)
         if any(source.is_open for source in sources) or not sources or any(changed.args.values()):
             return None
-        seen: dict[str, Family] = {}
+        seen: dict[str, TypeFamily] = {}
         columns: Columns = []
         for source in sources:
             for name, family in source.columns.items():
@@ -187,7 +193,7 @@ class Resolver(SourceNames):
                 columns.append((name, family))
         return columns
 
-    def _check_star(self, star: exp.Expr, sources: list[Source]) -> None:
+    def _check_star(self, star: exp.Expr, sources: list[SqlSource]) -> None:
         rules = self.notes.rules
         if not rules.no_sensitive_columns and not rules.forbidden_columns:
             return

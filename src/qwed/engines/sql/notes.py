@@ -10,7 +10,7 @@ from qwed.domain.risk import Risk
 from qwed.engines.sql.nodes import text_of
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.schema import Schema
-from qwed.engines.sql.verdict import Kind, Problem, Statement
+from qwed.engines.sql.verdict import SqlProblem, SqlStatement, StatementKind
 
 _MAX_PROBLEMS: Final = 20
 # Repetitions of one problem are not listed again, but printing them to find that out costs time.
@@ -36,16 +36,16 @@ class Notes:
         self.context = context
         self.dialect = dialect
         self.rules = context.rules
-        self.statements: list[Statement] = []
-        self.problems: dict[tuple[str, str], Problem] = {}
-        self.warnings: dict[tuple[str, str], Problem] = {}
+        self.statements: list[SqlStatement] = []
+        self.problems: dict[tuple[str, str], SqlProblem] = {}
+        self.warnings: dict[tuple[str, str], SqlProblem] = {}
         self.tables: dict[str, None] = {}
         self.may_have_ctes = "with" in context.text.lower()
         self.may_reach_servers = "@" in context.text or context.text.count(".") > 2
         self.tables_read = 0
         self._printed = 0
         self.risk = Risk.LOW
-        self.kind = Kind.READ
+        self.kind = StatementKind.READ
         """Of the statement that is being read."""
 
     @property
@@ -53,11 +53,11 @@ class Notes:
         """So many problems were met that one more would not be looked at."""
         return self._printed >= _MAX_PRINTED
 
-    def statement(self, kind: Kind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
+    def statement(self, kind: StatementKind, risk: Risk, node: exp.Expr | str, *, nested: bool) -> None:
         self.raise_risk(risk)
         self.kind = kind
         if len(self.statements) < _MAX_STATEMENTS:
-            self.statements.append(Statement(kind, risk, self._text(node), nested))
+            self.statements.append(SqlStatement(kind, risk, self._text(node), nested))
 
     def raise_risk(self, risk: Risk) -> None:
         if risk > self.risk:
@@ -81,7 +81,7 @@ class Notes:
     def warn(self, rule: str, message: str, node: exp.Expr | str) -> None:
         if len(self.warnings) < _MAX_PROBLEMS and self._may_print():
             text = self._text(node)
-            self.warnings.setdefault((rule, text), Problem(rule, message, text))
+            self.warnings.setdefault((rule, text), SqlProblem(rule, message, text))
 
     def table(self, name: str) -> None:
         if len(self.tables) < _MAX_TABLES:
@@ -93,7 +93,7 @@ class Notes:
         self.raise_risk(risk)
         if not self.problems or (len(self.problems) < _MAX_PROBLEMS and self._may_print()):
             text = self._text(node)
-            self.problems.setdefault((rule, text), Problem(rule, message, text, failure, risk))
+            self.problems.setdefault((rule, text), SqlProblem(rule, message, text, failure, risk))
 
     def _may_print(self) -> bool:
         self._printed += 1

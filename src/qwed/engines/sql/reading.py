@@ -14,7 +14,7 @@ from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.statements import NESTED, classified
 from qwed.engines.sql.understood import UNDERSTOOD
-from qwed.engines.sql.verdict import READS, Kind
+from qwed.engines.sql.verdict import READS, StatementKind
 
 _MAX_INNER_DEPTH: Final = 4
 
@@ -44,7 +44,7 @@ def _read_command(node: exp.Command, notes: Notes, *, nested: bool, depth: int) 
     rest = node.args.get("expression")
     rest_text = rest.name if isinstance(rest, exp.Expr) else str(rest or "")
     found = command(str(node.this), rest_text)
-    if found.kind is Kind.EXPLAIN and not found.runs:
+    if found.kind is StatementKind.EXPLAIN and not found.runs:
         _read_explained(found, notes, nested=nested, depth=depth)
         return
     notes.statement(found.kind, found.risk, f"{node.this} {rest_text}", nested=nested)
@@ -83,7 +83,7 @@ def _read_explained(found: Command, notes: Notes, *, nested: bool, depth: int) -
     inside = Notes(notes.context, notes.dialect)
     _read_inner(found, inside, depth)
     reads = all(statement.kind in READS for statement in inside.statements)
-    notes.statement(Kind.EXPLAIN, Risk.LOW if reads else Risk.MEDIUM, found.inner[0], nested=nested)
+    notes.statement(StatementKind.EXPLAIN, Risk.LOW if reads else Risk.MEDIUM, found.inner[0], nested=nested)
     for problem in inside.problems.values():
         notes.problems.setdefault((problem.rule, problem.node), problem)
         notes.raise_risk(problem.risk)
@@ -174,7 +174,14 @@ def _note_unknown(node: exp.Expr, notes: Notes) -> None:
 
 
 _LISTED_KINDS: Final = frozenset(
-    {*READS, Kind.LOCKING_READ, Kind.INSERT, Kind.UPDATE, Kind.DELETE, Kind.MERGE}
+    {
+        *READS,
+        StatementKind.LOCKING_READ,
+        StatementKind.INSERT,
+        StatementKind.UPDATE,
+        StatementKind.DELETE,
+        StatementKind.MERGE,
+    }
 )
 _LEAVES: Final = frozenset({exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.Placeholder})
 
@@ -183,7 +190,7 @@ def _visit_nested(node: exp.Expr, notes: Notes) -> None:
     if type(node.parent) is exp.When or isinstance(node.parent, exp.Alter):
         return
     found = classified(node, notes)
-    if found and found[0] is not Kind.READ:
+    if found and found[0] is not StatementKind.READ:
         notes.statement(*found, node, nested=True)
         check = _STATEMENT_CHECKS.get(type(node))
         if check:

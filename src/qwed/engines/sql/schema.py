@@ -18,7 +18,7 @@ from qwed.engines.words import words
 MAX_SCHEMA_LENGTH: Final = 400_000
 
 
-class Family(enum.StrEnum):
+class TypeFamily(enum.StrEnum):
     """Types that can be compared with one another in every dialect."""
 
     NUMBER = "number"
@@ -28,18 +28,18 @@ class Family(enum.StrEnum):
     OTHER = "other"
 
 
-class Table(msgspec.Struct, frozen=True):
+class SqlTable(msgspec.Struct, frozen=True):
     name: str
-    columns: Mapping[str, Family]
+    columns: Mapping[str, TypeFamily]
     """By lower-case name."""
     is_open: bool = False
     """It may have columns that are not listed: a view, a copy of another table."""
 
 
 class Schema(msgspec.Struct, frozen=True):
-    tables: Mapping[str, Table]
+    tables: Mapping[str, SqlTable]
 
-    def find(self, name: str, qualified: str) -> Table | None:
+    def find(self, name: str, qualified: str) -> SqlTable | None:
         """By the name with its schema, without, or by the end of a name quoted as a whole (`p.d.t`)."""
         return self.tables.get(qualified) or self.tables.get(name) or self.tables.get(name.rpartition(".")[2])
 
@@ -53,33 +53,33 @@ class UnreadableSchema(ValueError):
 
 
 _TYPE_NAMES: Final = {
-    Family.NUMBER: words(
+    TypeFamily.NUMBER: words(
         """
         int integer bigint smallint tinyint mediumint serial bigserial smallserial number numeric decimal dec
         real float double money smallmoney bignumeric bigdecimal uint byteint fixed year long short unsigned
         """
     ),
-    Family.TEXT: words(
+    TypeFamily.TEXT: words(
         """
         char character varchar nvarchar nchar text tinytext mediumtext longtext clob nclob string citext name
         ntext bpchar enum set
         """
     ),
-    Family.TIME: words("date time timestamp timestamptz datetime smalldatetime datetimeoffset timetz"),
-    Family.BOOLEAN: words("bool boolean bit"),
+    TypeFamily.TIME: words("date time timestamp timestamptz datetime smalldatetime datetimeoffset timetz"),
+    TypeFamily.BOOLEAN: words("bool boolean bit"),
 }
 _FAMILY_BY_WORD: Final = {word: family for family, names in _TYPE_NAMES.items() for word in names}
 
 
-def family_of(type_name: str) -> Family:
+def family_of(type_name: str) -> TypeFamily:
     """By the first word that says it: `character varying(20)`, `unsigned big int`, `INT[]`."""
     if "[" in type_name or "<" in type_name:
-        return Family.OTHER
+        return TypeFamily.OTHER
     # `int8`, `varchar2` and `datetime2` are what their letters say.
     for word in re.findall(r"[a-z]+", type_name.lower())[:4]:
         if word in _FAMILY_BY_WORD:
             return _FAMILY_BY_WORD[word]
-    return Family.OTHER
+    return TypeFamily.OTHER
 
 
 def read_schema(given: Any) -> Schema:
@@ -103,8 +103,8 @@ def _read_text(text: str) -> Schema:
     return _schema_of(_ddl_tables(text))
 
 
-def _schema_of(tables: Iterator[Table]) -> Schema:
-    found: dict[str, Table] = {}
+def _schema_of(tables: Iterator[SqlTable]) -> Schema:
+    found: dict[str, SqlTable] = {}
     for table in tables:
         found[table.name] = table
         found.setdefault(table.name.rpartition(".")[2], table)
@@ -113,7 +113,7 @@ def _schema_of(tables: Iterator[Table]) -> Schema:
     return Schema(found)
 
 
-def _json_tables(given: Any) -> Iterator[Table]:
+def _json_tables(given: Any) -> Iterator[SqlTable]:
     """`{table: [columns]}`, `{table: {column: type}}`, `{"tables": …}`, `[{"name", "columns"}]`."""
     if isinstance(given, Mapping) and set(given) & {"tables"} and not isinstance(given["tables"], str):
         given = given["tables"]
@@ -130,21 +130,21 @@ def _json_tables(given: Any) -> Iterator[Table]:
         yield _json_table(name, item.get("columns"))
 
 
-def _json_table(name: Any, columns: Any) -> Table:
+def _json_table(name: Any, columns: Any) -> SqlTable:
     if not isinstance(name, str):
         raise UnreadableSchema("a table has no name")
     if isinstance(columns, Mapping):
-        return Table(name.lower(), {str(key).lower(): _json_family(kind) for key, kind in columns.items()})
+        return SqlTable(name.lower(), {str(key).lower(): _json_family(kind) for key, kind in columns.items()})
     if isinstance(columns, Sequence) and not isinstance(columns, str):
-        return Table(name.lower(), dict(map(_json_column, columns)))
+        return SqlTable(name.lower(), dict(map(_json_column, columns)))
     if columns is None or columns == "*":
-        return Table(name.lower(), {}, is_open=True)
+        return SqlTable(name.lower(), {}, is_open=True)
     raise UnreadableSchema(f"the columns of {name[:60]!r} are neither a list nor an object")
 
 
-def _json_column(column: Any) -> tuple[str, Family]:
+def _json_column(column: Any) -> tuple[str, TypeFamily]:
     if isinstance(column, str):
-        return column.lower(), Family.OTHER
+        return column.lower(), TypeFamily.OTHER
     if isinstance(column, Mapping):
         name = next((column[key] for key in ("name", "column", "column_name") if key in column), None)
         if isinstance(name, str):
@@ -155,10 +155,10 @@ def _json_column(column: Any) -> tuple[str, Family]:
     raise UnreadableSchema("a column has no name")
 
 
-def _json_family(kind: Any) -> Family:
+def _json_family(kind: Any) -> TypeFamily:
     if isinstance(kind, Mapping):
         kind = kind.get("type")
-    return family_of(kind) if isinstance(kind, str) else Family.OTHER
+    return family_of(kind) if isinstance(kind, str) else TypeFamily.OTHER
 
 
 _LEXEME: Final = re.compile(
@@ -199,7 +199,7 @@ _BEFORE_TABLE: Final = words(
 )
 
 
-def _ddl_tables(text: str) -> Iterator[Table]:
+def _ddl_tables(text: str) -> Iterator[SqlTable]:
     lexemes = _lexemes(text)
     position = 0
     while position < len(lexemes):
@@ -211,7 +211,7 @@ def _ddl_tables(text: str) -> Iterator[Table]:
             position += 1
 
 
-def _created(lexemes: list[_Lexeme], position: int) -> tuple[Table | None, int]:
+def _created(lexemes: list[_Lexeme], position: int) -> tuple[SqlTable | None, int]:
     is_open = False
     while position < len(lexemes) and lexemes[position].key in _BEFORE_TABLE:
         is_open = is_open or lexemes[position].key == "VIRTUAL"
@@ -226,10 +226,10 @@ def _created(lexemes: list[_Lexeme], position: int) -> tuple[Table | None, int]:
     if not name:
         return None, position
     if position >= len(lexemes) or lexemes[position].text != "(":
-        return Table(name, {}, is_open=True), position
+        return SqlTable(name, {}, is_open=True), position
     items, position = _items(lexemes, position)
     columns = dict(filter(None, map(_column, items)))
-    return Table(name, columns, is_open=is_open or not columns), position
+    return SqlTable(name, columns, is_open=is_open or not columns), position
 
 
 def _dotted_name(lexemes: list[_Lexeme], position: int) -> tuple[str, int]:
@@ -276,7 +276,7 @@ _CONSTRAINTS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def _column(item: list[_Lexeme]) -> tuple[str, Family] | None:
+def _column(item: list[_Lexeme]) -> tuple[str, TypeFamily] | None:
     if not item or not item[0].is_name or _is_constraint(item):
         return None
     kind = []
@@ -313,4 +313,4 @@ def _names_index(item: list[_Lexeme]) -> bool:
 
 
 def _is_type(lexeme: _Lexeme) -> bool:
-    return not lexeme.is_quoted and family_of(lexeme.text) is not Family.OTHER
+    return not lexeme.is_quoted and family_of(lexeme.text) is not TypeFamily.OTHER

@@ -8,17 +8,17 @@ from sqlglot import exp
 from qwed.domain.risk import Risk
 from qwed.engines.sql.constants import is_tautology
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.verdict import Kind
+from qwed.engines.sql.verdict import StatementKind
 from qwed.engines.words import words
 
-Classified = tuple[Kind, Risk]
+Classified = tuple[StatementKind, Risk]
 
-_READ: Final = (Kind.READ, Risk.LOW)
-_DDL: Final = (Kind.DDL, Risk.CRITICAL)
-_COPY: Final = (Kind.COPY, Risk.CRITICAL)
-_ADMINISTRATION: Final = (Kind.ADMINISTRATION, Risk.CRITICAL)
-_TRANSACTION: Final = (Kind.TRANSACTION, Risk.MEDIUM)
-_PROCEDURE: Final = (Kind.PROCEDURE, Risk.CRITICAL)
+_READ: Final = (StatementKind.READ, Risk.LOW)
+_DDL: Final = (StatementKind.DDL, Risk.CRITICAL)
+_COPY: Final = (StatementKind.COPY, Risk.CRITICAL)
+_ADMINISTRATION: Final = (StatementKind.ADMINISTRATION, Risk.CRITICAL)
+_TRANSACTION: Final = (StatementKind.TRANSACTION, Risk.MEDIUM)
+_PROCEDURE: Final = (StatementKind.PROCEDURE, Risk.CRITICAL)
 
 _FIXED: Final[Mapping[type[exp.Expr], Classified]] = {
     exp.Union: _READ,
@@ -29,7 +29,7 @@ _FIXED: Final[Mapping[type[exp.Expr], Classified]] = {
     exp.Show: _READ,
     exp.Declare: _READ,
     exp.Summarize: _READ,
-    exp.Merge: (Kind.MERGE, Risk.HIGH),
+    exp.Merge: (StatementKind.MERGE, Risk.HIGH),
     exp.Create: _DDL,
     exp.Drop: _DDL,
     exp.Alter: _DDL,
@@ -38,9 +38,9 @@ _FIXED: Final[Mapping[type[exp.Expr], Classified]] = {
     exp.Cache: _DDL,
     exp.Uncache: _DDL,
     exp.Refresh: _DDL,
-    exp.TruncateTable: (Kind.TRUNCATE, Risk.CRITICAL),
-    exp.Grant: (Kind.GRANT, Risk.CRITICAL),
-    exp.Revoke: (Kind.GRANT, Risk.CRITICAL),
+    exp.TruncateTable: (StatementKind.TRUNCATE, Risk.CRITICAL),
+    exp.Grant: (StatementKind.GRANT, Risk.CRITICAL),
+    exp.Revoke: (StatementKind.GRANT, Risk.CRITICAL),
     exp.Copy: _COPY,
     exp.LoadData: _COPY,
     exp.Export: _COPY,
@@ -52,8 +52,8 @@ _FIXED: Final[Mapping[type[exp.Expr], Classified]] = {
     exp.Install: _ADMINISTRATION,
     exp.Kill: _ADMINISTRATION,
     exp.Analyze: _ADMINISTRATION,
-    exp.AlterSession: (Kind.SESSION, Risk.HIGH),
-    exp.Use: (Kind.SESSION, Risk.MEDIUM),
+    exp.AlterSession: (StatementKind.SESSION, Risk.HIGH),
+    exp.Use: (StatementKind.SESSION, Risk.MEDIUM),
     exp.Transaction: _TRANSACTION,
     exp.Commit: _TRANSACTION,
     exp.Rollback: _TRANSACTION,
@@ -99,7 +99,7 @@ def _select(node: exp.Expr, notes: Notes) -> Classified:
     if into is not None and not _is_variable(into.this):
         return _DDL
     if node.args.get("locks"):
-        return Kind.LOCKING_READ, Risk.MEDIUM
+        return StatementKind.LOCKING_READ, Risk.MEDIUM
     return _READ
 
 
@@ -110,15 +110,15 @@ def _is_variable(target: exp.Expr | None) -> bool:
 def _insert(node: exp.Expr, notes: Notes) -> Classified:
     if node.args.get("is_function"):
         return _READ
-    return Kind.INSERT, Risk.CRITICAL if node.args.get("overwrite") else Risk.HIGH
+    return StatementKind.INSERT, Risk.CRITICAL if node.args.get("overwrite") else Risk.HIGH
 
 
 def _update(node: exp.Expr, notes: Notes) -> Classified:
-    return Kind.UPDATE, _filtered_risk(node, notes)
+    return StatementKind.UPDATE, _filtered_risk(node, notes)
 
 
 def _delete(node: exp.Expr, notes: Notes) -> Classified:
-    return Kind.DELETE, _filtered_risk(node, notes)
+    return StatementKind.DELETE, _filtered_risk(node, notes)
 
 
 def _filtered_risk(node: exp.Expr, notes: Notes) -> Risk:
@@ -134,7 +134,7 @@ def _filtered_risk(node: exp.Expr, notes: Notes) -> Risk:
 
 def _set(node: exp.Expr, notes: Notes) -> Classified:
     wide = any(str(item.args.get("kind") or "").upper() in _WIDE_SCOPES for item in node.expressions)
-    return Kind.SESSION, Risk.CRITICAL if wide else Risk.HIGH
+    return StatementKind.SESSION, Risk.CRITICAL if wide else Risk.HIGH
 
 
 _WIDE_SCOPES: Final = frozenset({"GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD", "ROLE"})
@@ -165,7 +165,7 @@ def _describe(node: exp.Expr, notes: Notes) -> Classified:
         return _READ
     if str(node.args.get("style") or "").upper() == "ANALYZE":
         return found
-    return Kind.EXPLAIN, Risk.MEDIUM
+    return StatementKind.EXPLAIN, Risk.MEDIUM
 
 
 _SPECIAL: Final[Mapping[type[exp.Expr], Callable[[exp.Expr, Notes], Classified]]] = {

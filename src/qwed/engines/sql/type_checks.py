@@ -10,14 +10,14 @@ from typing import Any, Final
 from sqlglot import exp
 
 from qwed.engines.sql.notes import Notes
-from qwed.engines.sql.schema import Family
+from qwed.engines.sql.schema import TypeFamily
 
 _NUMERIC_TEXT: Final = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*%?\s*|\s*")
 _STRICT: Final = frozenset({"postgres", "bigquery", "redshift"})
 _LOOSE: Final = frozenset({"sqlite"})
 
 
-def check_types(left: Family, other: Any, right: Family | None, node: exp.Expr, notes: Notes) -> None:
+def check_types(left: TypeFamily, other: Any, right: TypeFamily | None, node: exp.Expr, notes: Notes) -> None:
     """Whether `other` (of the family `right`, if it is a column) fits what `left` is."""
     while isinstance(other, exp.Paren | exp.Neg):
         other = other.this
@@ -33,15 +33,15 @@ def check_types(left: Family, other: Any, right: Family | None, node: exp.Expr, 
     report("type_mismatch", message, node)
 
 
-def _literal_mismatch(left: Family, literal: exp.Literal, dialect: str | None) -> str | None:
+def _literal_mismatch(left: TypeFamily, literal: exp.Literal, dialect: str | None) -> str | None:
     value = str(literal.this)
     if literal.is_string:
-        if left is Family.NUMBER and not _NUMERIC_TEXT.fullmatch(value) and not _has_digits(value):
+        if left is TypeFamily.NUMBER and not _NUMERIC_TEXT.fullmatch(value) and not _has_digits(value):
             return f"a number is compared with the text {value[:60]!r}"
-        if left is Family.TIME and value and not _has_digits(value) and value.lower() not in _TIME_WORDS:
+        if left is TypeFamily.TIME and value and not _has_digits(value) and value.lower() not in _TIME_WORDS:
             return f"a date or time is compared with the text {value[:60]!r}"
         return None
-    if left is Family.TEXT and dialect in _STRICT:
+    if left is TypeFamily.TEXT and dialect in _STRICT:
         return f"a text is compared with the number {value[:60]}"
     return None
 
@@ -55,10 +55,10 @@ def _has_digits(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-_COMPARABLE: Final = frozenset({Family.NUMBER, Family.TEXT, Family.TIME})
+_COMPARABLE: Final = frozenset({TypeFamily.NUMBER, TypeFamily.TEXT, TypeFamily.TIME})
 
 
-def _column_mismatch(left: Family, right: Family | None) -> str | None:
+def _column_mismatch(left: TypeFamily, right: TypeFamily | None) -> str | None:
     if left in _COMPARABLE and right in _COMPARABLE and left is not right:
         return f"a {left} column is compared with a {right} column"
     return None

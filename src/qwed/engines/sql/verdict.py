@@ -8,7 +8,7 @@ from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 
 
-class Kind(enum.StrEnum):
+class StatementKind(enum.StrEnum):
     """What a statement does, whatever its dialect calls it."""
 
     READ = "read"
@@ -28,19 +28,19 @@ class Kind(enum.StrEnum):
     ADMINISTRATION = "administration"
 
 
-READS = frozenset({Kind.READ, Kind.EXPLAIN})
+READS = frozenset({StatementKind.READ, StatementKind.EXPLAIN})
 
 
-class Statement(msgspec.Struct, frozen=True):
+class SqlStatement(msgspec.Struct, frozen=True):
     """One classified statement; nested ones (in a CTE, an EXPLAIN, a DO block) count like any other."""
 
-    kind: Kind
+    kind: StatementKind
     risk: Risk
     text: str
     nested: bool = False
 
 
-class Problem(msgspec.Struct, frozen=True):
+class SqlProblem(msgspec.Struct, frozen=True):
     """A rule that the text breaks, with the piece of SQL that breaks it.
 
     No `failure` means that the engine cannot decide.
@@ -55,16 +55,16 @@ class Problem(msgspec.Struct, frozen=True):
 
 class SqlVerdict(msgspec.Struct, frozen=True):
     dialect: str
-    statements: tuple[Statement, ...]
+    statements: tuple[SqlStatement, ...]
     risk: Risk
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
+    problems: tuple[SqlProblem, ...] = ()
+    warnings: tuple[SqlProblem, ...] = ()
     tables: tuple[str, ...] = ()
     is_read: bool = False
     """One parsed statement that only reads, with no problem at all."""
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[StatementKind, ...]:
         return tuple(statement.kind for statement in self.statements)
 
     @property

@@ -3,7 +3,7 @@
 from qwed.engines.tools.engine import ToolControlEngine
 from qwed.engines.tools.paths import inspect_path
 from qwed.engines.tools.patterns import BadPattern
-from qwed.engines.tools.problems import Problem
+from qwed.engines.tools.problems import ArgumentProblem
 from qwed.engines.tools.rules import (
     Checker,
     EmailRules,
@@ -15,12 +15,12 @@ from qwed.engines.tools.rules import (
 from qwed.engines.tools.urls import inspect_url
 
 __all__ = [
+    "ArgumentProblem",
     "BadPattern",
     "Checker",
     "EmailRules",
     "FileRules",
     "PaymentRules",
-    "Problem",
     "ToolControlEngine",
     "ToolRules",
     "UrlRules",

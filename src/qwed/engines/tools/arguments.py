@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
     PLAIN = "plain"
 
 
-class Family(enum.StrEnum):
+class ArgumentFamily(enum.StrEnum):
     FILE = "file"
     NETWORK = "network"
     EMAIL = "email"
@@ -51,7 +51,7 @@ class Family(enum.StrEnum):
     OTHER = "other"
 
 
-class Argument(msgspec.Struct, frozen=True):
+class ToolArgument(msgspec.Struct, frozen=True):
     where: str
     role: Role
     value: Any
@@ -61,21 +61,21 @@ class TooManyArguments(ValueError):
     """More arguments, or deeper ones, than are looked at."""
 
 
-_FAMILY_WORDS: Final[tuple[tuple[Family, frozenset[str]], ...]] = (
-    (Family.EMAIL, frozenset({"email", "emails", "mail", "gmail", "smtp"})),
-    (Family.FILE, frozenset({"file", "files", "directory", "folder", "dir"})),
+_FAMILY_WORDS: Final[tuple[tuple[ArgumentFamily, frozenset[str]], ...]] = (
+    (ArgumentFamily.EMAIL, frozenset({"email", "emails", "mail", "gmail", "smtp"})),
+    (ArgumentFamily.FILE, frozenset({"file", "files", "directory", "folder", "dir"})),
     (
-        Family.PAYMENT,
+        ArgumentFamily.PAYMENT,
         frozenset({"money", "payment", "payments", "pay", "payout", "refund", "transfer", "wire"}),
     ),
     (
-        Family.DATABASE,
+        ArgumentFamily.DATABASE,
         frozenset(
             {"sql", "database", "db", "data", "table", "postgres", "mysql", "sqlite", "mongo", "mongodb"}
         ),
     ),
     (
-        Family.NETWORK,
+        ArgumentFamily.NETWORK,
         words(
             "api http https url urls fetch network request webhook browse crawl scrape download curl "
             "wget ping"
@@ -83,9 +83,9 @@ _FAMILY_WORDS: Final[tuple[tuple[Family, frozenset[str]], ...]] = (
     ),
 )
 _NAMED_FAMILIES: Final = {
-    "search_web": Family.OTHER,
-    "log_message": Family.OTHER,
-    "get_weather": Family.OTHER,
+    "search_web": ArgumentFamily.OTHER,
+    "log_message": ArgumentFamily.OTHER,
+    "get_weather": ArgumentFamily.OTHER,
 }
 
 
@@ -103,28 +103,28 @@ _COMMON_ROLES: Final = _roles(
         "instruction json form msg snippet template reply bio abstract input output"
     ),
 )
-_FAMILY_ROLES: Final[dict[Family, dict[str, Role]]] = {
-    Family.FILE: _roles(
+_FAMILY_ROLES: Final[dict[ArgumentFamily, dict[str, Role]]] = {
+    ArgumentFamily.FILE: _roles(
         PATH="source src dest destination from to old new target name input output query root pattern glob"
     ),
-    Family.NETWORK: _roles(
+    ArgumentFamily.NETWORK: _roles(
         URL="target link site address resource query feed proxy",
         HOST="host hostname server domain ip",
         REFERENCE="path route",
         PATH="file filename saveas output outputfile destination",
     ),
-    Family.EMAIL: _roles(
+    ArgumentFamily.EMAIL: _roles(
         RECIPIENT="to cc bcc recipient email address target emails",
         HEADER="subject from sender replyto fromname sendername name",
         TEXT="query",
     ),
-    Family.DATABASE: _roles(
+    ArgumentFamily.DATABASE: _roles(
         PLAIN="query",
         CONDITION="where having condition",
         IDENTIFIER="table column view orderby groupby database collection index target",
     ),
-    Family.PAYMENT: _roles(AMOUNT="amount total sum value", CURRENCY="currency", TEXT="query target"),
-    Family.OTHER: {},
+    ArgumentFamily.PAYMENT: _roles(AMOUNT="amount total sum value", CURRENCY="currency", TEXT="query target"),
+    ArgumentFamily.OTHER: {},
 }
 _LAST_WORDS: Final = words(
     """
@@ -144,16 +144,16 @@ _KIND_ROLES: Final = {
 
 
 @functools.lru_cache(maxsize=1_024)
-def family_of(tool: str) -> Family:
+def family_of(tool: str) -> ArgumentFamily:
     """The family a tool belongs to, by the words of its name."""
     if tool in _NAMED_FAMILIES:
         return _NAMED_FAMILIES[tool]
     words = {word.lower() for word in _WORDS.findall(tool[:200])}
-    return next((family for family, names in _FAMILY_WORDS if words & names), Family.OTHER)
+    return next((family for family, names in _FAMILY_WORDS if words & names), ArgumentFamily.OTHER)
 
 
 @functools.lru_cache(maxsize=4_096)
-def role_of(name: str, family: Family) -> Role:
+def role_of(name: str, family: ArgumentFamily) -> Role:
     """The role of a parameter by its name alone; PLAIN when the name says nothing."""
     words = [word.lower() for word in _WORDS.findall(name[:200])]
     # An operator of a document database, not a word.
@@ -170,7 +170,7 @@ def role_of(name: str, family: Family) -> Role:
     return Role.PLAIN
 
 
-def arguments_of(action: Action, marks: Mapping[str, str]) -> Iterator[Argument]:
+def arguments_of(action: Action, marks: Mapping[str, str]) -> Iterator[ToolArgument]:
     """Every string and amount of the action with its role. Raises `TooManyArguments`."""
     family = family_of(action.type)
     configured = {name: _KIND_ROLES[kind] for name, kind in table_of_tool(action.type).runs.items()}
@@ -178,11 +178,11 @@ def arguments_of(action: Action, marks: Mapping[str, str]) -> Iterator[Argument]
     if action.query is not None:
         # The engine asked by its own name: no tool's name tells what the text is for.
         own = Role.PLAIN if action.type == TOOL_CONTROL else role_of("query", family)
-        yield Argument("query", configured.get("query") or own, action.query)
+        yield ToolArgument("query", configured.get("query") or own, action.query)
     if action.code is not None:
-        yield Argument("code", configured.get("code") or Role.PLAIN, action.code)
+        yield ToolArgument("code", configured.get("code") or Role.PLAIN, action.code)
     if action.target is not None:
-        yield Argument("target", configured.get("target") or role_of("target", family), action.target)
+        yield ToolArgument("target", configured.get("target") or role_of("target", family), action.target)
     if action.parameters:
         yield from _Walk(family, configured).members(action.parameters)
 
@@ -190,17 +190,17 @@ def arguments_of(action: Action, marks: Mapping[str, str]) -> Iterator[Argument]
 class _Walk:
     """One pass over the parameters, bounded in breadth and depth."""
 
-    def __init__(self, family: Family, configured: Mapping[str, Role]) -> None:
+    def __init__(self, family: ArgumentFamily, configured: Mapping[str, Role]) -> None:
         self._family = family
         self._configured = configured
         self._left = MAX_ARGUMENTS
 
-    def members(self, members: Mapping[str, Any]) -> Iterator[Argument]:
+    def members(self, members: Mapping[str, Any]) -> Iterator[ToolArgument]:
         for name, value in members.items():
             role = self._configured.get(name) or role_of(name, self._family)
             yield from self._value(f"parameters.{name}", name, role, value, 1)
 
-    def _value(self, where: str, dotted: str, role: Role, value: Any, depth: int) -> Iterator[Argument]:
+    def _value(self, where: str, dotted: str, role: Role, value: Any, depth: int) -> Iterator[ToolArgument]:
         self._left -= 1
         if self._left < 0 or depth > MAX_DEPTH:
             raise TooManyArguments
@@ -212,23 +212,23 @@ class _Walk:
             for index, item in enumerate(value):
                 yield from self._value(f"{where}[{index}]", dotted, role, item, depth + 1)
         elif role is Role.AMOUNT or isinstance(value, Unrepresentable):
-            yield Argument(where, role, value)
+            yield ToolArgument(where, role, value)
 
     def _object(
         self, where: str, dotted: str, role: Role, members: Mapping[str, Any], depth: int
-    ) -> Iterator[Argument]:
+    ) -> Iterator[ToolArgument]:
         is_headers = dotted.rpartition(".")[2].lower() == "headers"
         for name, value in members.items():
             inner = f"{dotted}.{name}"
             own = self._configured.get(inner) or role_of(str(name), self._family)
             if is_headers:
-                yield Argument(f"{where}.{name}", Role.HEADER, str(name))
+                yield ToolArgument(f"{where}.{name}", Role.HEADER, str(name))
                 own = Role.HOST if str(name).lower() == "host" else Role.HEADER
             elif role is Role.TEXT and own is Role.PLAIN:
                 own = Role.TEXT
             yield from self._value(f"{where}.{name}", inner, own, value, depth + 1)
 
-    def _text(self, where: str, dotted: str, role: Role, text: str, depth: int) -> Iterator[Argument]:
+    def _text(self, where: str, dotted: str, role: Role, text: str, depth: int) -> Iterator[ToolArgument]:
         """Arguments are often handed over as JSON inside a string: what it holds is inspected too."""
         if role in (Role.PLAIN, Role.SQL) and text[:1] in "{[" and 2 <= len(text) <= _MAX_EMBEDDED_JSON:
             try:
@@ -238,4 +238,4 @@ class _Walk:
             if isinstance(embedded, dict | list):
                 yield from self._value(where, dotted, Role.PLAIN, embedded, depth + 1)
                 return
-        yield Argument(where, role, text)
+        yield ToolArgument(where, role, text)

@@ -11,7 +11,7 @@ from qwed.domain.json_text import Unrepresentable
 from qwed.domain.registry import TOOL_CONTROL, TOOL_RISK_LEVELS
 from qwed.domain.risk import Risk
 from qwed.domain.texts import Joined, Text
-from qwed.engines.candidates import Found, find_in_candidates
+from qwed.engines.candidates import FoundEffect, find_in_candidates
 from qwed.engines.effort import is_small
 from qwed.engines.may_act import may_act
 from qwed.engines.slots import (
@@ -28,12 +28,20 @@ from qwed.engines.slots import (
     sort_texts,
     table_of_tool,
 )
-from qwed.engines.tools.arguments import Argument, Family, Role, TooManyArguments, arguments_of, family_of
+from qwed.engines.tools.arguments import (
+    ArgumentFamily,
+    Role,
+    ToolArgument,
+    TooManyArguments,
+    arguments_of,
+    family_of,
+)
 from qwed.engines.tools.paths import Resolve, inspect_path, risk_of_path
 from qwed.engines.tools.payments import inspect_payment
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 from qwed.engines.tools.recipients import inspect_header, inspect_recipients, split_recipients
 from qwed.engines.tools.rules import ToolRules
+from qwed.engines.tools.shapes import PATH_SHAPE, URL_SHAPE
 from qwed.engines.tools.statements import (
     inspect_condition,
     inspect_identifier,
@@ -53,12 +61,6 @@ _WRITING_WORDS: Final = re.compile(
 )
 _DELETING_WORDS: Final = re.compile(r"delete|remove|unlink|rmdir|erase|purge", re.I)
 
-_URL_SHAPE: Final = re.compile(
-    r"\s*(https?|ftp|file|gopher|dict|ldaps?|tftp|jar|netdoc|phar|php|javascript):\S", re.I
-)
-_PATH_SHAPE: Final = re.compile(
-    r"\.\.[/\\]|[/\\]\.\.|%2e%2e|%252e|%c0%ae|\A(?:~[/\\]|/(?:etc|proc|root)/|[a-z]:\\|\\\\)", re.I
-)
 _SQL_BREAKOUT: Final = re.compile(
     r"['\"][\s)]*;\s*(?:drop|delete|insert|update|alter|truncate|create|exec|grant|shutdown)\b"
     r"|['\"][\s)]*\b(?:or|and)\s+['\"]?\w{1,40}['\"]?\s?(?:=|like\b)"
@@ -77,10 +79,10 @@ _NOSQL_PROGRAMS: Final = frozenset({"$where", "$function", "$accumulator"})
 _NOSQL_WRITES: Final = frozenset({"$out", "$merge"})
 # What a tool of this family can't do without: an action that does not say it is not understood.
 _ESSENTIAL: Final = {
-    Family.FILE: (frozenset({Role.PATH}), "no file is named"),
-    Family.NETWORK: (frozenset({Role.URL, Role.HOST, Role.REFERENCE}), "no address is given"),
-    Family.EMAIL: (frozenset({Role.RECIPIENT}), "no recipient is given"),
-    Family.PAYMENT: (frozenset({Role.AMOUNT}), "no amount is given"),
+    ArgumentFamily.FILE: (frozenset({Role.PATH}), "no file is named"),
+    ArgumentFamily.NETWORK: (frozenset({Role.URL, Role.HOST, Role.REFERENCE}), "no address is given"),
+    ArgumentFamily.EMAIL: (frozenset({Role.RECIPIENT}), "no recipient is given"),
+    ArgumentFamily.PAYMENT: (frozenset({Role.AMOUNT}), "no amount is given"),
 }
 
 
@@ -131,15 +133,15 @@ class _Inspection:
     """The inspection of one action: its arguments in order, what was found, and the answer."""
 
     def __init__(self, action: Action, rules: ToolRules, resolve: Resolve | None) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[ArgumentProblem] = []
         self._action = action
         self._rules = rules
         self._resolve = resolve
         self._family = family_of(action.type)
         self._risk = Risk.LOW
-        self._inspected: list[Argument] = []
+        self._inspected: list[ToolArgument] = []
         self._recipients = 0
-        self._found: tuple[Found, ...] = ()
+        self._found: tuple[FoundEffect, ...] = ()
 
     def run(self) -> None:
         marks = self._rules.marks_of(self._action.type)
@@ -166,7 +168,7 @@ class _Inspection:
             use.candidates,
             use.joined,
             dialect if isinstance(dialect, str) else None,
-            in_database=self._family is Family.DATABASE or is_database_tool(self._action.type),
+            in_database=self._family is ArgumentFamily.DATABASE or is_database_tool(self._action.type),
         )
         for found in self._found:
             self._risk = max(self._risk, found.risk)
@@ -174,7 +176,7 @@ class _Inspection:
             if problem is not None:
                 self.problems.append(_placed(problem, found.where))
 
-    def _inspect_run(self, text: Text | Joined, kind: str) -> list[Problem]:
+    def _inspect_run(self, text: Text | Joined, kind: str) -> list[ArgumentProblem]:
         parameters = self._action.parameters
         if kind == RUNS_SQL and isinstance(text, Text):
             found, risk = inspect_statement(
@@ -185,12 +187,12 @@ class _Inspection:
         self._risk = max(self._risk, risk)
         return found
 
-    def _candidate_problem(self, found: Found) -> Problem | None:
+    def _candidate_problem(self, found: FoundEffect) -> ArgumentProblem | None:
         if found.status is Status.FAILED:
             return forbidden(found.rule, found.reason, found.language, Risk.CRITICAL)
         if found.status is Status.UNCERTAIN:
             return undecided(found.rule, found.reason, found.language)
-        if found.language == RUNS_SQL and self._family is Family.DATABASE and self._reads_only():
+        if found.language == RUNS_SQL and self._family is ArgumentFamily.DATABASE and self._reads_only():
             message = "the statement of a read does more than read"
             return forbidden("read-only", message, found.reason, Risk.CRITICAL)
         return None
@@ -221,13 +223,13 @@ class _Inspection:
         status = Status.FAILED if failed else Status.UNCERTAIN
         return Finding(status, risk, TOOL_CONTROL, reason, evidence, None, _worst(failed), (), rules)
 
-    def _missing(self) -> list[Problem]:
+    def _missing(self) -> list[ArgumentProblem]:
         essential = _ESSENTIAL.get(self._family) if self._action.type in TOOL_RISK_LEVELS else None
         if essential is None or any(argument.role in essential[0] for argument in self._inspected):
             return []
         return [undecided("missing", essential[1], self._action.type)]
 
-    def _inspect(self, argument: Argument) -> list[Problem]:
+    def _inspect(self, argument: ToolArgument) -> list[ArgumentProblem]:
         value = argument.value
         if isinstance(value, Unrepresentable):
             return [malformed("value", f"the argument is {value.why}", "")]
@@ -239,7 +241,7 @@ class _Inspection:
                 return found
         return _INSPECTORS[argument.role](self, argument)
 
-    def _inspect_url(self, argument: Argument) -> list[Problem]:
+    def _inspect_url(self, argument: ToolArgument) -> list[ArgumentProblem]:
         text = argument.value
         if argument.where != "query" or " " not in text.strip() or len(text) > _MAX_PHRASE:
             return inspect_url(text, rules=self._rules.urls)
@@ -249,12 +251,12 @@ class _Inspection:
             return [undecided("url", "the query names no address", text)]
         return [problem for word in addresses for problem in inspect_url(word, rules=self._rules.urls)]
 
-    def _inspect_host(self, argument: Argument) -> list[Problem]:
+    def _inspect_host(self, argument: ToolArgument) -> list[ArgumentProblem]:
         return inspect_url(argument.value, rules=self._rules.urls, as_host=True)
 
-    def _inspect_path(self, argument: Argument) -> list[Problem]:
+    def _inspect_path(self, argument: ToolArgument) -> list[ArgumentProblem]:
         text = argument.value
-        if _URL_SHAPE.match(text) and not text.lower().lstrip().startswith("file:"):
+        if URL_SHAPE.match(text) and not text.lower().lstrip().startswith("file:"):
             self._risk = max(self._risk, Risk.MEDIUM)
             return inspect_url(text, rules=self._rules.urls)
         problems = self._path_problems(text)
@@ -264,36 +266,36 @@ class _Inspection:
                     problems += self._path_problems(word)
         return problems
 
-    def _path_problems(self, text: str) -> list[Problem]:
+    def _path_problems(self, text: str) -> list[ArgumentProblem]:
         for name in dict.fromkeys((text, *text.split()[:_MAX_SHOWN])):
             self._risk = max(self._risk, risk_of_path(name))
         deletes = _DELETING_WORDS.search(self._action.type) is not None
         return inspect_path(text, rules=self._rules.files, resolve=self._resolve, deletes=deletes)
 
-    def _inspect_condition(self, argument: Argument) -> list[Problem]:
+    def _inspect_condition(self, argument: ToolArgument) -> list[ArgumentProblem]:
         return inspect_condition(argument.value, self._action.parameters.get("dialect"))
 
-    def _inspect_identifier(self, argument: Argument) -> list[Problem]:
+    def _inspect_identifier(self, argument: ToolArgument) -> list[ArgumentProblem]:
         return inspect_identifier(argument.value)
 
-    def _inspect_recipient(self, argument: Argument) -> list[Problem]:
+    def _inspect_recipient(self, argument: ToolArgument) -> list[ArgumentProblem]:
         self._recipients += len(split_recipients(argument.value))
         return inspect_recipients(argument.value, rules=self._rules.email)
 
-    def _inspect_header(self, argument: Argument) -> list[Problem]:
+    def _inspect_header(self, argument: ToolArgument) -> list[ArgumentProblem]:
         return inspect_header(argument.value)
 
-    def _inspect_amount(self, argument: Argument) -> list[Problem]:
+    def _inspect_amount(self, argument: ToolArgument) -> list[ArgumentProblem]:
         currency = self._action.parameters.get("currency")
         return inspect_payment(argument.value, currency, rules=self._rules.payments)
 
-    def _inspect_plain(self, argument: Argument) -> list[Problem]:
+    def _inspect_plain(self, argument: ToolArgument) -> list[ArgumentProblem]:
         """The name says nothing: only what is unmistakably a URL, a climbing path or an injection counts."""
         text = argument.value
         if not isinstance(text, str) or len(text) < 3:
             return []
         head = text[:_MAX_SCANNED]
-        if _URL_SHAPE.match(head) and not re.search(r"\s", head.strip()):
+        if URL_SHAPE.match(head) and not re.search(r"\s", head.strip()):
             return inspect_url(text, rules=self._rules.urls)
         if _SQL_BREAKOUT.search(head):
             return [
@@ -301,12 +303,12 @@ class _Inspection:
             ]
         if _SHELL_BREAKOUT.search(head):
             return [forbidden("injection", "the argument starts a shell command", head, Risk.CRITICAL)]
-        if _PATH_SHAPE.search(head) and not re.search(r"\s", head.strip()):
+        if PATH_SHAPE.search(head) and not re.search(r"\s", head.strip()):
             found = inspect_path(head, rules=self._rules.files)
             return [problem for problem in found if problem.rule in _STRONG_RULES]
         return []
 
-    def _nosql(self, argument: Argument) -> list[Problem]:
+    def _nosql(self, argument: ToolArgument) -> list[ArgumentProblem]:
         operators = set(re.findall(r"\$\w+", argument.where))
         if operators & _NOSQL_PROGRAMS:
             return [forbidden("nosql-program", "the query carries a program", argument.value, Risk.CRITICAL)]
@@ -314,22 +316,22 @@ class _Inspection:
             return [forbidden("read-only", "the query of a read writes", argument.value, Risk.CRITICAL)]
         return []
 
-    def _inspect_text(self, argument: Argument) -> list[Problem]:
+    def _inspect_text(self, argument: ToolArgument) -> list[ArgumentProblem]:
         return []
 
 
-def _placed(problem: Problem, where: str) -> Problem:
-    return Problem(problem.rule, problem.message, problem.value, problem.failure, problem.risk, where)
+def _placed(problem: ArgumentProblem, where: str) -> ArgumentProblem:
+    return ArgumentProblem(problem.rule, problem.message, problem.value, problem.failure, problem.risk, where)
 
 
-def _worst(failed: list[Problem]) -> Failure | None:
+def _worst(failed: list[ArgumentProblem]) -> Failure | None:
     if not failed:
         return None
     kinds = {problem.failure for problem in failed}
     return Failure.FORBIDDEN if Failure.FORBIDDEN in kinds else Failure.MALFORMED
 
 
-_INSPECTORS: Final[dict[Role, Callable[[_Inspection, Argument], list[Problem]]]] = {
+_INSPECTORS: Final[dict[Role, Callable[[_Inspection, ToolArgument], list[ArgumentProblem]]]] = {
     Role.URL: _Inspection._inspect_url,
     Role.HOST: _Inspection._inspect_host,
     Role.REFERENCE: _Inspection._inspect_url,

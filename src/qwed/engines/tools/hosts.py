@@ -18,7 +18,7 @@ from qwed.domain.risk import Risk
 from qwed.domain.skeleton import skeleton, without_invisible
 from qwed.engines.tools import addresses
 from qwed.engines.tools.addresses import LOOPBACK, METADATA, PRIVATE
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 
 MAX_HOST: Final = 253
 
@@ -28,7 +28,7 @@ class Host(msgspec.Struct, frozen=True):
 
     name: str
     place: str | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ArgumentProblem, ...] = ()
     address: int | None = None
 
 
@@ -133,8 +133,8 @@ def read_host(raw: str) -> Host:
     return _named_host(bare, problems)
 
 
-def _decoded(raw: str) -> tuple[str, list[Problem]]:
-    problems: list[Problem] = []
+def _decoded(raw: str) -> tuple[str, list[ArgumentProblem]]:
+    problems: list[ArgumentProblem] = []
     host = raw
     if "%" in host and not host.startswith("["):
         host = unquote(host)
@@ -148,7 +148,7 @@ def _decoded(raw: str) -> tuple[str, list[Problem]]:
     return host.lower(), problems
 
 
-def _ipv6_host(host: str, problems: list[Problem]) -> Host:
+def _ipv6_host(host: str, problems: list[ArgumentProblem]) -> Host:
     literal, bracket, rest = host.removeprefix("[").partition("]")
     if not host.startswith("[") or not bracket or rest:
         problems.append(malformed("host", "the host is not a name or an address", host))
@@ -162,13 +162,13 @@ def _ipv6_host(host: str, problems: list[Problem]) -> Host:
     return Host(name, addresses.place_of_ipv6(address), tuple(problems), address)
 
 
-def _bracketed_ipv4(host: str, literal: str, problems: list[Problem]) -> Host:
+def _bracketed_ipv4(host: str, literal: str, problems: list[ArgumentProblem]) -> Host:
     problems.append(malformed("host", "the brackets hold no IPv6 address", host))
     readings = addresses.read_ipv4(literal) if addresses.looks_numeric(literal) else []
     return Host(host, _first_place(readings), tuple(problems))
 
 
-def _ipv4_host(host: str, problems: list[Problem]) -> Host:
+def _ipv4_host(host: str, problems: list[ArgumentProblem]) -> Host:
     readings = addresses.read_ipv4(host)
     if not readings:
         problems.append(malformed("host", "the host ends in a number but is no IPv4 address", host))
@@ -183,7 +183,7 @@ def _first_place(readings: list[int]) -> str | None:
     return next(filter(None, map(addresses.place_of_ipv4, readings)), None)
 
 
-def _named_host(host: str, problems: list[Problem]) -> Host:
+def _named_host(host: str, problems: list[ArgumentProblem]) -> Host:
     if len(host) > MAX_HOST or any(len(label) > 63 for label in host.split(".")):
         problems.append(malformed("host", "a host has at most 253 characters, a label 63", host))
     elif not _PLAIN_NAME.match(host) and "." in host:
@@ -195,7 +195,7 @@ def _named_host(host: str, problems: list[Problem]) -> Host:
     return Host(host, _place_of_name(host), tuple(problems))
 
 
-def _odd_name(host: str) -> list[Problem]:
+def _odd_name(host: str) -> list[ArgumentProblem]:
     for label in host.split("."):
         plain = label.replace("-", "").replace("_", "")
         if not plain or not all(character.isalnum() or _is_mark_or_symbol(character) for character in plain):
@@ -212,7 +212,7 @@ def _is_mark_or_symbol(character: str) -> bool:
     return unicodedata.category(character) in ("Mn", "Mc", "So")
 
 
-def _homograph(host: str, decoded: str | None) -> list[Problem]:
+def _homograph(host: str, decoded: str | None) -> list[ArgumentProblem]:
     """Names that pass for others: Latin mixed with a look-alike script, or look-alikes alone."""
     if decoded is None:
         return [malformed("host", "a label is not valid punycode", host)]
@@ -280,11 +280,11 @@ def _place_spelled_in(host: str, parent: str) -> str | None:
 _PLACE_RISK: Final = {METADATA: Risk.CRITICAL}
 
 
-def place_problem(host: Host) -> Problem | None:
+def place_problem(host: Host) -> ArgumentProblem | None:
     """The refusal for a host that leads to a place that is not public."""
     if host.place is None:
         return None
     message = f"the host leads to a {host.place} place"
-    return Problem(
+    return ArgumentProblem(
         f"{host.place}-address", message, host.name, Failure.FORBIDDEN, _PLACE_RISK.get(host.place, Risk.HIGH)
     )

@@ -8,7 +8,7 @@ from qwed.domain.risk import Risk
 from qwed.engines.tools.addresses import METADATA
 from qwed.engines.tools.compiled_rules import CompiledRules
 from qwed.engines.tools.hosts import Host, place_problem, read_host
-from qwed.engines.tools.problems import Problem, forbidden
+from qwed.engines.tools.problems import ArgumentProblem, forbidden
 from qwed.engines.tools.url_parts import Url, is_address, split_url
 from qwed.engines.words import words
 
@@ -33,8 +33,8 @@ _MAX_NESTED: Final = 40
 _MAX_ADDRESS: Final = 300
 
 
-def redirect_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
-    problems: list[Problem] = []
+def redirect_problems(url: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
+    problems: list[ArgumentProblem] = []
     if "169.254." in url.path and any(read_host(part).place == METADATA for part in url.path.split("/")):
         problems.append(forbidden("redirect", "the path names a metadata address", url.path, Risk.CRITICAL))
     if ":/" in url.path:
@@ -50,7 +50,7 @@ def redirect_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
     return problems
 
 
-def _nested_problems(name: str, value: str, outer: Url, compiled: CompiledRules) -> list[Problem]:
+def _nested_problems(name: str, value: str, outer: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
     if not _NESTED_START.match(value) and not _is_address_in(name, value):
         return []
     inner = split_url(_CONTROL.sub("", value), [], as_host=True)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import without_invisible
 from qwed.engines.sensitive_places import find_credentials, holds_run, is_own_secret
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 from qwed.engines.tools.rules import FileRules
 from qwed.engines.words import words
 
@@ -116,14 +116,14 @@ _HARMLESS_ENV: Final = (
 
 def inspect_path(
     text: str, *, rules: FileRules = DEFAULT_RULES, resolve: Resolve | None = None, deletes: bool = False
-) -> list[Problem]:
+) -> list[ArgumentProblem]:
     """What is wrong with a file path; nothing when the list is empty. `deletes`: it is to go."""
     if not text.strip():
         return [malformed("path", "the path is empty", text)]
     if len(text) > MAX_PATH:
         return [malformed("path", f"the path is longer than {MAX_PATH} characters", text)]
-    problems: list[Problem] = []
-    readings = _readings(text)
+    problems: list[ArgumentProblem] = []
+    readings = readings_of(text)
     for reading in readings:
         problems = problems or _problems_of(reading, reading is not readings[0], rules)
     if deletes and not problems:
@@ -135,7 +135,7 @@ def inspect_path(
 
 def risk_of_path(text: str) -> Risk:
     """Of reading what is named: a private key, a key store or a state file is not like any other file."""
-    is_secret = any(is_own_secret(_last_name(reading)) for reading in _readings(text[:MAX_PATH]))
+    is_secret = any(is_own_secret(_last_name(reading)) for reading in readings_of(text[:MAX_PATH]))
     return Risk.HIGH if is_secret else Risk.LOW
 
 
@@ -143,7 +143,7 @@ def _last_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/ ").rpartition("/")[2].strip(" ").rstrip(". ").lower()
 
 
-def _readings(text: str) -> list[str]:
+def readings_of(text: str) -> list[str]:
     """The path as written, then as a decoder or a font would have it."""
     readings = [text]
     if text.isascii() and "%" not in text:
@@ -166,7 +166,7 @@ def _lenient_character(match: re.Match[str]) -> str:
     return {"d": ".", "s": "/", "b": "\\"}[kind[0]]
 
 
-def _problems_of(path: str, is_disguised: bool, rules: FileRules) -> list[Problem]:
+def _problems_of(path: str, is_disguised: bool, rules: FileRules) -> list[ArgumentProblem]:
     if _CONTROL.search(path):
         return [forbidden("control-character", "the path holds a control character", path)]
     if path[:5].lower() == "file:":
@@ -187,7 +187,7 @@ def _problems_of(path: str, is_disguised: bool, rules: FileRules) -> list[Proble
     )
 
 
-def _traversal(path: str, parts: list[str], is_disguised: bool) -> list[Problem]:
+def _traversal(path: str, parts: list[str], is_disguised: bool) -> list[ArgumentProblem]:
     depth = 0
     for part in parts:
         if part == "..":
@@ -206,7 +206,7 @@ def _may_be_parent(name: str) -> bool:
     return name.startswith("..;") or (name != "..." and not name.strip(" .") and name.count(".") > 1)
 
 
-def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> list[Problem]:
+def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> list[ArgumentProblem]:
     real = _without_climbs(names)
     if real and (_DRIVE.match(real[0]) or real[0] in ("?", ".")):
         real = real[1:]
@@ -231,7 +231,7 @@ def _sensitive(path: str, unified: str, names: list[str], rules: FileRules) -> l
     return []
 
 
-def _sensitive_problem(path: str, name: str, risk: Risk = Risk.HIGH) -> Problem:
+def _sensitive_problem(path: str, name: str, risk: Risk = Risk.HIGH) -> ArgumentProblem:
     return forbidden("sensitive-place", f"{name!r} holds credentials, keys or start-up code", path, risk)
 
 
@@ -245,7 +245,7 @@ def _without_climbs(names: list[str]) -> list[str]:
     return real
 
 
-def _outside(path: str, unified: str, rules: FileRules) -> list[Problem]:
+def _outside(path: str, unified: str, rules: FileRules) -> list[ArgumentProblem]:
     is_windows = _DRIVE.match(unified) is not None or unified.startswith("//")
     if not is_windows and not unified.startswith("/"):
         return [] if rules.relative else [forbidden("relative", "relative paths are not allowed", path)]
@@ -268,7 +268,7 @@ def _is_below(path: str, root: str, ignore_case: bool) -> bool:
     return same_kind and have[: len(want)] == want
 
 
-def _deletion_problems(path: str) -> list[Problem]:
+def _deletion_problems(path: str) -> list[ArgumentProblem]:
     if _WILDCARD.search(path):
         return [forbidden("wildcard", "a pattern does not say what would be deleted", path, Risk.CRITICAL)]
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
@@ -277,7 +277,7 @@ def _deletion_problems(path: str) -> list[Problem]:
     return []
 
 
-def _link_problems(path: str, rules: FileRules, resolve: Resolve) -> list[Problem]:
+def _link_problems(path: str, rules: FileRules, resolve: Resolve) -> list[ArgumentProblem]:
     """Where links lead: the real path must lie below the real roots."""
     try:
         real = resolve(path)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from qwed.domain.json_text import Unrepresentable
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 from qwed.engines.tools.rules import PaymentRules
 
 _PLAIN_AMOUNT: Final = re.compile(r"[+-]?\d{1,24}(?:\.\d{1,12})?\Z", re.ASCII)
@@ -21,21 +21,21 @@ _WITH_CURRENCY: Final = re.compile(
 )
 
 
-def inspect_payment(amount: Any, currency: Any, *, rules: PaymentRules) -> list[Problem]:
+def inspect_payment(amount: Any, currency: Any, *, rules: PaymentRules) -> list[ArgumentProblem]:
     """Problems of one amount with its currency; neither needs to be of the right type."""
-    value, stated = _read_amount(amount)
+    value, stated = read_amount(amount)
     shown = str(amount)[:100]
-    if isinstance(value, Problem):
+    if isinstance(value, ArgumentProblem):
         return [value]
     if value <= 0:
         return [forbidden("amount", "a payment moves more than nothing", shown)]
     name = _read_currency(currency, stated, rules)
-    if isinstance(name, Problem):
+    if isinstance(name, ArgumentProblem):
         return [name]
     return _limit_problems(value, name, rules)
 
 
-def _read_amount(amount: Any) -> tuple[Decimal | Problem, str | None]:
+def read_amount(amount: Any) -> tuple[Decimal | ArgumentProblem, str | None]:
     shown = str(amount)[:100]
     if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal | str | Unrepresentable):
         return malformed("amount", "the amount is not a number", shown), None
@@ -51,7 +51,7 @@ def _read_amount(amount: Any) -> tuple[Decimal | Problem, str | None]:
     return (value if value.is_finite() else malformed("amount", "the amount is not finite", shown)), None
 
 
-def _read_text(text: str) -> tuple[Decimal | Problem, str | None]:
+def _read_text(text: str) -> tuple[Decimal | ArgumentProblem, str | None]:
     match = _WITH_CURRENCY.match(text) if len(text) <= 60 else None
     if match is None:
         return malformed("amount", "the amount is not a number", text[:100]), None
@@ -63,7 +63,7 @@ def _read_text(text: str) -> tuple[Decimal | Problem, str | None]:
     return Decimal(number.replace(",", "")), _SIGNS.get(sign, sign) if sign else None
 
 
-def _read_currency(currency: Any, stated: str | None, rules: PaymentRules) -> str | Problem:
+def _read_currency(currency: Any, stated: str | None, rules: PaymentRules) -> str | ArgumentProblem:
     given = currency if currency is not None else stated or rules.default_currency
     if given is None:
         return undecided("currency", "no currency is given", "")
@@ -75,7 +75,7 @@ def _read_currency(currency: Any, stated: str | None, rules: PaymentRules) -> st
     return name
 
 
-def _limit_problems(value: Decimal, currency: str, rules: PaymentRules) -> list[Problem]:
+def _limit_problems(value: Decimal, currency: str, rules: PaymentRules) -> list[ArgumentProblem]:
     limits: Mapping[str, Decimal] = rules.limits
     if not limits:
         return [undecided("limit", "no payment limit is configured", f"{value} {currency}")]

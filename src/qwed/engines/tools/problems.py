@@ -8,7 +8,7 @@ from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ArgumentProblem(msgspec.Struct, frozen=True):
     """`value` is the argument as the checker understood it. No `failure`: the checker could not decide."""
 
     rule: str
@@ -29,13 +29,13 @@ class Problem(msgspec.Struct, frozen=True):
 _SHOWN = 300
 
 
-def forbidden(rule: str, message: str, value: str, risk: Risk = Risk.HIGH) -> Problem:
-    return Problem(rule, message, value[:_SHOWN], Failure.FORBIDDEN, risk)
+def forbidden(rule: str, message: str, value: str, risk: Risk = Risk.HIGH) -> ArgumentProblem:
+    return ArgumentProblem(rule, message, value[:_SHOWN], Failure.FORBIDDEN, risk)
 
 
-def malformed(rule: str, message: str, value: str) -> Problem:
-    return Problem(rule, message, value[:_SHOWN], Failure.MALFORMED, Risk.LOW)
+def malformed(rule: str, message: str, value: str) -> ArgumentProblem:
+    return ArgumentProblem(rule, message, value[:_SHOWN], Failure.MALFORMED, Risk.LOW)
 
 
-def undecided(rule: str, message: str, value: str) -> Problem:
-    return Problem(rule, message, value[:_SHOWN], None, Risk.LOW)
+def undecided(rule: str, message: str, value: str) -> ArgumentProblem:
+    return ArgumentProblem(rule, message, value[:_SHOWN], None, Risk.LOW)

@@ -5,7 +5,7 @@ from typing import Final
 
 from qwed.engines.tools.hosts import read_host
 from qwed.engines.tools.patterns import as_ascii, host_expression, look_alike
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 from qwed.engines.tools.rules import EmailRules
 
 MAX_RECIPIENTS_LENGTH: Final = 65_536
@@ -17,14 +17,14 @@ _QUOTED_NAME: Final = re.compile(r'"[^"]*"(?=\s*<)')
 _ANGLE: Final = re.compile(r"\A[^<>@]*<([^<>]*)>\Z")
 
 
-def inspect_header(text: str) -> list[Problem]:
+def inspect_header(text: str) -> list[ArgumentProblem]:
     """A header's value (subject, sender, name) must not start another header."""
     if _BREAK.search(text):
         return [forbidden("header-injection", "a line break would start another header", text)]
     return []
 
 
-def inspect_recipients(text: str, *, rules: EmailRules) -> list[Problem]:
+def inspect_recipients(text: str, *, rules: EmailRules) -> list[ArgumentProblem]:
     """Problems of one recipient or of a list separated by commas or semicolons."""
     if len(text) > MAX_RECIPIENTS_LENGTH:
         return [malformed("recipients", "the list of recipients is too long", text)]
@@ -47,11 +47,15 @@ def split_recipients(text: str) -> list[str]:
     return [entry.strip() for entry in without_names.replace(";", ",").split(",") if entry.strip()]
 
 
-def _inspect_one(entry: str, rules: EmailRules) -> list[Problem]:
+def address_of(entry: str) -> str:
+    """The address of one entry, without a display name."""
     angle = _ANGLE.match(entry)
     address = (angle[1] if angle else entry).strip()
-    if address[:7].lower() == "mailto:":
-        address = address[7:]
+    return address[7:] if address[:7].lower() == "mailto:" else address
+
+
+def _inspect_one(entry: str, rules: EmailRules) -> list[ArgumentProblem]:
+    address = address_of(entry)
     local, at, domain = address.rpartition("@")
     if not at:
         return [undecided("recipient", "the recipient is a name, not an address", entry)]
@@ -67,7 +71,7 @@ def _inspect_one(entry: str, rules: EmailRules) -> list[Problem]:
     return _list_problems(host.name, entry, rules)
 
 
-def _list_problems(domain: str, entry: str, rules: EmailRules) -> list[Problem]:
+def _list_problems(domain: str, entry: str, rules: EmailRules) -> list[ArgumentProblem]:
     if not rules.allow and not rules.deny:
         return []
     name = as_ascii(domain)

@@ -14,7 +14,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk
 from qwed.domain.texts import Joined, Text
-from qwed.engines.tools.problems import Problem, forbidden, malformed, undecided
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed, undecided
 
 # Names, lists of names, `COUNT(*)` and `price DESC`; no subquery, no call of a function that acts.
 _IDENTIFIER: Final = re.compile(r"[\w$. ,:\-\[\]\"`*()]{1,200}\Z")
@@ -24,31 +24,31 @@ _BEYOND_A_NAME: Final = re.compile(
 )
 
 
-def inspect_statement(text: str, dialect: Any, *, reads_only: bool) -> tuple[list[Problem], Risk]:
+def inspect_statement(text: str, dialect: Any, *, reads_only: bool) -> tuple[list[ArgumentProblem], Risk]:
     """Problems and risk of what a database tool runs."""
     finding = _sql_finding(text, dialect)
-    if isinstance(finding, Problem):
+    if isinstance(finding, ArgumentProblem):
         return [finding], Risk.CRITICAL
     return _statement_problems(text, finding, reads_only), finding.risk
 
 
-def inspect_condition(text: str, dialect: Any) -> list[Problem]:
+def inspect_condition(text: str, dialect: Any) -> list[ArgumentProblem]:
     """A WHERE condition handed over as text: it must be one condition, and only that."""
     finding = _sql_finding(f"SELECT 1 FROM t WHERE ({text})", dialect)  # noqa: S608 - parsed, never run
-    if isinstance(finding, Problem):
+    if isinstance(finding, ArgumentProblem):
         return [finding]
     if finding.failure is Failure.MALFORMED:
         return [forbidden("condition", "this is not one condition", text)]
     return _statement_problems(text, finding, reads_only=True)
 
 
-def inspect_identifier(text: str) -> list[Problem]:
+def inspect_identifier(text: str) -> list[ArgumentProblem]:
     if _IDENTIFIER.match(text) and not _BEYOND_A_NAME.search(text):
         return []
     return [forbidden("identifier", "this is more than the name of a table or a column", text, Risk.CRITICAL)]
 
 
-def _statement_problems(text: str, finding: Finding, reads_only: bool) -> list[Problem]:
+def _statement_problems(text: str, finding: Finding, reads_only: bool) -> list[ArgumentProblem]:
     if finding.status is Status.FAILED:
         kind = malformed if finding.failure is Failure.MALFORMED else forbidden
         return [kind("statement", finding.reason or "the statement is refused", text)]
@@ -59,7 +59,7 @@ def _statement_problems(text: str, finding: Finding, reads_only: bool) -> list[P
     return []
 
 
-def _sql_finding(text: str, dialect: Any) -> Finding | Problem:
+def _sql_finding(text: str, dialect: Any) -> Finding | ArgumentProblem:
     engine = _engine("qwed.engines.sql", "SqlEngine")
     if engine is None:
         return undecided("statement", "the SQL engine is not installed", text)
@@ -70,7 +70,7 @@ def _sql_finding(text: str, dialect: Any) -> Finding | Problem:
 
 def inspect_program(
     text: Text | Joined, kind: str, parameters: Mapping[str, Any]
-) -> tuple[list[Problem], Risk]:
+) -> tuple[list[ArgumentProblem], Risk]:
     """Problems and risk of a command or a piece of code, in the slot's language and the one declared."""
     value = text.value if isinstance(text, Text) else text.command
     engine = _engine("qwed.engines.code", "CodeEngine")

@@ -8,7 +8,7 @@ import msgspec
 from qwed.engines.tools.addresses import is_canonical_ipv4
 from qwed.engines.tools.hosts import read_host
 from qwed.engines.tools.ports import SPECIAL_PORTS
-from qwed.engines.tools.problems import Problem, forbidden
+from qwed.engines.tools.problems import ArgumentProblem, forbidden
 
 # The smallest number that is a whole address: 1.0.0.0. What is less is a page, a year, an identifier.
 _FIRST_ADDRESS: Final = 1 << 24
@@ -32,7 +32,7 @@ class Url(msgspec.Struct, frozen=True):
     rest: str
 
 
-def split_url(text: str, problems: list[Problem], as_host: bool) -> Url:
+def split_url(text: str, problems: list[ArgumentProblem], as_host: bool) -> Url:
     scheme_match = None if _BARE_PORT.match(text) else _SCHEME.match(text)
     scheme = scheme_match[1].lower() if scheme_match else ""
     after = text[scheme_match.end() :] if scheme_match else text
@@ -48,7 +48,7 @@ def split_url(text: str, problems: list[Problem], as_host: bool) -> Url:
     return Url("", None, after, "")
 
 
-def _split_absolute(scheme: str, after: str, text: str, problems: list[Problem]) -> Url:
+def _split_absolute(scheme: str, after: str, text: str, problems: list[ArgumentProblem]) -> Url:
     slashes = len(after) - len(after.lstrip("/"))
     if scheme in SPECIAL_PORTS:
         if slashes != 2:

@@ -14,7 +14,7 @@ from qwed.engines.tools.hosts import Host, place_problem, read_host
 from qwed.engines.tools.nested_urls import redirect_problems
 from qwed.engines.tools.patterns import as_ascii, look_alike
 from qwed.engines.tools.ports import FOREIGN_PORTS, SPECIAL_PORTS
-from qwed.engines.tools.problems import Problem, forbidden, malformed
+from qwed.engines.tools.problems import ArgumentProblem, forbidden, malformed
 from qwed.engines.tools.rules import UrlRules
 from qwed.engines.tools.url_parts import AUTHORITY_END, Url, split_url
 
@@ -34,7 +34,9 @@ def check_rules(rules: UrlRules) -> None:
     compile_rules(rules)
 
 
-def inspect_url(text: str, *, rules: UrlRules = DEFAULT_RULES, as_host: bool = False) -> list[Problem]:
+def inspect_url(
+    text: str, *, rules: UrlRules = DEFAULT_RULES, as_host: bool = False
+) -> list[ArgumentProblem]:
     """What is wrong with a URL, a relative reference or a bare host; nothing when the list is empty.
 
     `as_host`: the text names a host, so a single word is a host and not a relative path.
@@ -44,7 +46,7 @@ def inspect_url(text: str, *, rules: UrlRules = DEFAULT_RULES, as_host: bool = F
         return [malformed("url", "the URL is empty", text)]
     if len(stripped) > MAX_URL:
         return [malformed("url", f"the URL is longer than {MAX_URL} characters", stripped)]
-    problems: list[Problem] = []
+    problems: list[ArgumentProblem] = []
     if _CONTROL.search(stripped):
         problems.append(forbidden("control-character", "the URL holds a control character", stripped))
         stripped = _CONTROL.sub("", stripped)
@@ -59,7 +61,7 @@ def inspect_url(text: str, *, rules: UrlRules = DEFAULT_RULES, as_host: bool = F
     return problems + _rest_problems(url, compiled)
 
 
-def _relative_problems(text: str) -> list[Problem]:
+def _relative_problems(text: str) -> list[ArgumentProblem]:
     """A relative reference stays on the host the tool was built for, as long as it does not climb."""
     if ":" in AUTHORITY_END.split(text, maxsplit=1)[0]:
         return [malformed("url", "a colon before the first slash makes this neither a URL nor a path", text)]
@@ -71,9 +73,9 @@ def _relative_problems(text: str) -> list[Problem]:
     return []
 
 
-def _authority_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
+def _authority_problems(url: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
     assert url.authority is not None
-    problems: list[Problem] = []
+    problems: list[ArgumentProblem] = []
     userinfo, at, host_port = url.authority.rpartition("@")
     if at and not compiled.rules.credentials:
         problems.append(forbidden("userinfo", "what stands before the @ is not the host", url.authority))
@@ -88,7 +90,7 @@ def _authority_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
 
 
 def _split_port(
-    host_port: str, scheme: str, compiled: CompiledRules, problems: list[Problem]
+    host_port: str, scheme: str, compiled: CompiledRules, problems: list[ArgumentProblem]
 ) -> tuple[str, int | None]:
     bracket = host_port.rfind("]")
     raw_host, colon, digits = host_port[bracket + 1 :].partition(":")
@@ -107,8 +109,8 @@ def _split_port(
     return raw_host, port
 
 
-def _host_problems(url: Url, host: Host, port: int | None, compiled: CompiledRules) -> list[Problem]:
-    problems: list[Problem] = []
+def _host_problems(url: Url, host: Host, port: int | None, compiled: CompiledRules) -> list[ArgumentProblem]:
+    problems: list[ArgumentProblem] = []
     place = place_problem(host)
     if place is not None and not compiled.private.allow(host):
         problems.append(place)
@@ -126,7 +128,7 @@ def _host_problems(url: Url, host: Host, port: int | None, compiled: CompiledRul
     return problems
 
 
-def _other_host_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
+def _other_host_problems(url: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
     """`http://good.example#@10.0.0.1/`: an older client looks for the host behind the @."""
     if url.path or "@" not in url.rest:
         return []
@@ -141,8 +143,8 @@ def _other_host_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
     return [place]
 
 
-def _rest_problems(url: Url, compiled: CompiledRules) -> list[Problem]:
-    problems: list[Problem] = []
+def _rest_problems(url: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
+    problems: list[ArgumentProblem] = []
     if "%0" in url.path and re.search("%0d%0a|%00", url.path, re.I):
         problems.append(forbidden("header-injection", "the path holds an encoded line break", url.path))
     elif "%0" in url.rest and _SPLIT_HEADER.search(url.rest):

@@ -10,14 +10,16 @@ from qwed.domain.credentials import AGENT_TOKEN_PREFIX, Caller, credential_hash
 from qwed.gateway.kernel.services import Services
 
 
-class Presented(msgspec.Struct, frozen=True):
+class PresentedCredentials(msgspec.Struct, frozen=True):
     """The different credentials a request carried. Two of them must agree."""
 
     credentials: tuple[str, ...] = ()
 
 
-async def authenticate(services: Services, presented: Presented) -> Caller | None:
+async def authenticate(services: Services, presented: PresentedCredentials) -> Caller | None:
     """The caller, or None: no credential, a wrong one, or two that disagree."""
+    if len(presented.credentials) == 1:
+        return await identify(services, presented.credentials[0])
     callers: list[Caller] = []
     for credential in presented.credentials:
         caller = await identify(services, credential)
@@ -38,10 +40,15 @@ async def identify(services: Services, credential: str) -> Caller | None:
         if not hmac.compare_digest(agent.token_hash, digest):
             return None
         return Caller(agent_id=agent.agent_id, principal_id=agent.principal_id)
+    return await caller_of_key(services, digest)
+
+
+async def caller_of_key(services: Services, digest: bytes) -> Caller | None:
+    """The key that is known by this hash, as long as it was not revoked and has not expired."""
     key = await services.store.api_key(digest)
     if key is None or not hmac.compare_digest(key.key_hash, digest):
         return None
-    return Caller(key=key, principal_id=key.principal_id)
+    return Caller.of_key(key) if key.is_valid(services.clock.now_ms()) else None
 
 
 def _agreed(callers: Sequence[Caller]) -> Caller | None:
@@ -55,4 +62,4 @@ def _agreed(callers: Sequence[Caller]) -> Caller | None:
     key, agent = keys[0], agents[0]
     if not key.is_operator and key.principal_id != agent.principal_id:
         return None
-    return msgspec.structs.replace(agent, beside=key.name)
+    return msgspec.structs.replace(agent, beside=key.name, owner=key.owner)

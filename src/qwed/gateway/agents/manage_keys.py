@@ -1,6 +1,6 @@
 """API keys: who may call."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,29 +23,44 @@ from qwed.gateway.kernel.requests import MAX_NAME, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator, require_scope
 
+MAX_LIFETIME_SECONDS: Final = 10 * 365 * 86_400
+
 
 class KeyBody(msgspec.Struct, forbid_unknown_fields=True):
     principal_id: str | None = None
     scopes: tuple[Scope, ...] = DEFAULT_SCOPES
     roles: tuple[str, ...] = ()
     label: str | None = None
+    expires_in_seconds: int | None = None
 
 
-def new_key(ids: Ids, body: KeyBody, now_ms: int) -> tuple[ApiKey, str]:
+def new_key(ids: Ids, body: KeyBody, now_ms: int, owner: str | None = None) -> tuple[ApiKey, str]:
     """A key and its secret, which is shown once and stored only as a hash."""
     secret = ids.api_key()
     key_hash = credential_hash(secret)
     assert key_hash is not None
     principal = None if body.principal_id is None else PrincipalId(body.principal_id)
     scopes = tuple(dict.fromkeys(body.scopes))
-    return ApiKey(ids.key(), key_hash, principal, scopes, body.roles, now_ms, body.label), secret
+    lifetime = body.expires_in_seconds
+    key = ApiKey(
+        ids.key(),
+        key_hash,
+        principal,
+        scopes,
+        body.roles,
+        now_ms,
+        body.label,
+        expires_ms=None if lifetime is None else now_ms + lifetime * 1000,
+        owner=owner,
+    )
+    return key, secret
 
 
 async def create_key(services: Services, caller: Caller, raw: Any) -> Answer:
     require_operator(caller)
     body = convert(raw, KeyBody)
     _check_key(body)
-    key, secret = new_key(services.ids, body, services.clock.now_ms())
+    key, secret = new_key(services.ids, body, services.clock.now_ms(), caller.person_id)
     activity = noted(services, caller, "create_key", _key_wire(key), principal_id=key.principal_id)
     await services.store.commit(Record(activity, key=key))
     return Answer({**_key_wire(key), "api_key": secret}, status=201)
@@ -62,6 +77,9 @@ def _check_key(body: KeyBody) -> None:
         raise malformed("roles", f"are at most 20 names of 1 to {MAX_NAME} characters")
     if body.label is not None and len(body.label) > MAX_NAME:
         raise malformed("label", f"is longer than {MAX_NAME} characters")
+    lifetime = body.expires_in_seconds
+    if lifetime is not None and not 1 <= lifetime <= MAX_LIFETIME_SECONDS:
+        raise malformed("expires_in_seconds", f"is from 1 to {MAX_LIFETIME_SECONDS}")
 
 
 def check_principal(principal_id: str | None) -> None:
@@ -87,7 +105,8 @@ async def _revoke(services: Services, caller: Caller, key_id: str) -> Answer:
     key = next((key for key in own if key.key_id == key_id), None)
     if key is None:
         raise refuse(Code.NOT_FOUND, f"there is no key {key_id[:80]!r}")
-    if key.is_operator and not any(_is_in_force(other) for other in own if other.key_id != key_id):
+    others = [other for other in own if other.key_id != key_id]
+    if key.is_operator and not any(_outlasts(other) for other in others):
         raise refuse(Code.AUTH_FORBIDDEN, "this is the last operator key: create another one first")
     revoked = msgspec.structs.replace(key, revoked_ms=services.clock.now_ms())
     activity = noted(services, caller, "revoke_key", _key_wire(revoked), principal_id=key.principal_id)
@@ -95,8 +114,9 @@ async def _revoke(services: Services, caller: Caller, key_id: str) -> Answer:
     return Answer(_key_wire(revoked))
 
 
-def _is_in_force(key: ApiKey) -> bool:
-    return key.is_operator and key.revoked_ms is None
+def _outlasts(key: ApiKey) -> bool:
+    """A key that expires is no way back in."""
+    return key.is_operator and key.revoked_ms is None and key.expires_ms is None
 
 
 def _key_wire(key: ApiKey) -> dict[str, Any]:
@@ -108,4 +128,6 @@ def _key_wire(key: ApiKey) -> dict[str, Any]:
         "label": key.label,
         "created_at": iso(key.created_ms),
         "revoked_at": None if key.revoked_ms is None else iso(key.revoked_ms),
+        "expires_at": None if key.expires_ms is None else iso(key.expires_ms),
+        "owner": key.owner,
     }

@@ -111,7 +111,6 @@ def _flattened(raw: Any) -> FlatBody:
 
 async def _principal(services: Services, caller: Caller, body: FlatBody) -> PrincipalId:
     """A principal registers its own agents; only an operator may name somebody else."""
-    assert caller.key is not None
     given = body.principal_id
     if given is not None and not given.strip():
         raise malformed("principal_id", "is blank")

@@ -6,26 +6,28 @@ import msgspec
 
 from qwed.domain.actions import Action, action_hash
 from qwed.domain.agents import Agent, AgentStatus
-from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote, answered, redeemed
+from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus, Vote, answered, redeemed
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.credentials import ApiKey, Caller, Scope
+from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
 from qwed.domain.money import NanoUsd, nano_of, usd_of
 from qwed.domain.parameters import parameters_problem
-from qwed.domain.policy import ZERO_USD
+from qwed.domain.policy import ZERO_USD, Separate
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
+from qwed.gateway.approvals.answer_policy_change import answer_policy_change
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.approvals.separate_approvers import separation_refusal
-from qwed.gateway.decide.doors import decide_once, redeem_grant, weigh_edit
+from qwed.gateway.decide.doors import decide_once, redeem_grant, under_newest, weigh_edit
 from qwed.gateway.decide.record import evidence_for_people
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
+from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import Activity, Record, Remembered
 from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, convert, read_verify
 from qwed.gateway.kernel.services import Services
@@ -65,7 +67,6 @@ async def deny(services: Services, caller: Caller, approval_id: str, raw: Any) -
 
 async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, *, approves: bool) -> Answer:
     require_scope(caller, Scope.APPROVE)
-    assert caller.key is not None
     body = convert({} if raw is None else raw, VoteBody)
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
@@ -73,7 +74,18 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
     if approves and body.action_hash not in (None, approval.action_hash):
         # Where several have to agree, the first may have edited it while the next one was reading.
         raise refuse(Code.APPROVAL_MISMATCH, "the action is another one by now: look at it again")
-    vote = Vote(caller.name, approves, services.clock.now_ms(), shown(body.note))
+    if approves and services.policy.people.only_people_approve and caller.person is None:
+        raise refuse(Code.APPROVAL_FORBIDDEN, "a person who signed in has to approve this, not a key")
+    vote = Vote(
+        caller.name,
+        approves,
+        services.clock.now_ms(),
+        shown(body.note),
+        person=caller.person,
+        person_id=caller.person_id,
+    )
+    if approval.kind is ApprovalKind.POLICY:
+        return await answer_policy_change(services, caller, approval, vote)
     # A vote can change its agent's trust, so it takes its turn among the changes of that agent.
     async with services.turns.turn(approval.agent_id):
         agent = await services.store.agent(approval.agent_id)
@@ -82,16 +94,19 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
         refusal = await separation_refusal(services, caller, agent, approval)
         if refusal is not None:
             raise RequestError(refusal)
-        result = _answered(services, caller.key, approval, vote)
+        result = _answered(services, caller, approval, vote)
         if approves and body.action is not None:
             approval = await _edited(services, caller, agent, approval, body.action)
-            result = _answered(services, caller.key, approval, vote)
+            result = _answered(services, caller, approval, vote)
         return await _save(services, caller, agent, result, vote)
 
 
-def _answered(services: Services, key: ApiKey, approval: Approval, vote: Vote) -> Approval:
-    ttl_ms = services.policy.approvals.ttl_seconds * 1000
-    result = answered(approval, vote, roles=key.roles, ttl_ms=ttl_ms)
+def _answered(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Approval:
+    rules = services.policy.approvals
+    separates = rules.separate is not Separate.OFF
+    result = answered(
+        approval, vote, roles=caller.roles, ttl_ms=rules.ttl_seconds * 1000, separates=separates
+    )
     if isinstance(result, Refusal):
         raise RequestError(result)
     return result
@@ -99,7 +114,7 @@ def _answered(services: Services, key: ApiKey, approval: Approval, vote: Vote) -
 
 async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
     """The approval for another action, if the agent could have proposed that one in its place."""
-    if approval.kind is not Kind.ACTION:
+    if approval.kind is not ApprovalKind.ACTION:
         raise malformed("action", "only an action that waits can be edited")
     if approval.votes:
         raise refuse(
@@ -120,6 +135,9 @@ async def _edited(services: Services, caller: Caller, agent: Agent, approval: Ap
         policy_version=services.policy.version,
         edited_by=caller.name,
         role=next(iter(asked.roles), approval.role),
+        rules=tuple(sorted(asked.policy_rules)),
+        also_roles=tuple(sorted(asked.also_roles)),
+        approvers_needed=max(approval.approvers_needed, asked.approvers),
         cost_nano=_cost_instead(services, approval, granted),
         profile=case.profile,
     )
@@ -155,6 +173,8 @@ async def _save(services: Services, caller: Caller, agent: Agent, approval: Appr
         "edited": approval.edited_by is not None,
         "trust_level": None if granted is None else int(granted.trust_level),
     }
+    if vote.person is not None:
+        details["person"] = vote.person.to_wire()
     # What was asked, and what others said of it before.
     causes = (approval.activity_id, *approval.answers)
     activity = noted(services, caller, "answer_approval", details, agent=agent, caused_by=causes)
@@ -197,7 +217,7 @@ def _change_of(
     services: Services, caller: Caller, agent: Agent, changed: Agent, approval: Approval
 ) -> tuple[TrustChange, Activity]:
     """What was asked for and all that was said of it led to this; the last is the answer itself."""
-    is_granted = approval.kind is Kind.TRUST
+    is_granted = approval.kind is ApprovalKind.TRUST
     return changed_trust(
         services,
         caller,
@@ -212,7 +232,7 @@ def _change_of(
 
 def _stopped(agent: Agent, approval: Approval) -> Agent | None:
     """A review that is denied suspends for the violation it shows."""
-    if approval.kind is not Kind.REVIEW or approval.status is not ApprovalStatus.DENIED:
+    if approval.kind is not ApprovalKind.REVIEW or approval.status is not ApprovalStatus.DENIED:
         return None
     return msgspec.structs.replace(
         agent,
@@ -223,7 +243,7 @@ def _stopped(agent: Agent, approval: Approval) -> Agent | None:
 
 
 def _with_trust(agent: Agent, approval: Approval) -> Agent | None:
-    if approval.kind is not Kind.TRUST or approval.status is not ApprovalStatus.APPROVED:
+    if approval.kind is not ApprovalKind.TRUST or approval.status is not ApprovalStatus.APPROVED:
         return None
     asked = approval.action["parameters"]
     if asked["from_level"] != agent.trust_level:
@@ -249,7 +269,7 @@ async def redeem(
     if agent is None:
         raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
     return await decide_once(
-        services, agent, key, lambda: _use(services, caller, agent, approval, action, key)
+        services, agent, key, lambda claim: _use(services, caller, agent, approval, action, claim)
     )
 
 
@@ -259,13 +279,42 @@ async def _use(
     agent: Agent,
     approval: Approval,
     action: Action,
-    key: bytes | None,
+    claim: KeyClaim | None,
 ) -> Answer:
     now_ms = services.clock.now_ms()
-    used = redeemed(approval, action_hash(action), services.policy.version, now_ms)
+    used = redeemed(approval, action_hash(action), now_ms)
     if isinstance(used, Refusal):
         raise RequestError(used)
-    return await redeem_grant(services, caller, agent, used, action, key)
+
+    async def redeem_under(newest: Services) -> Answer:
+        if approval.policy_version != newest.policy.version:
+            await _require_good_still(newest, caller, agent, approval, action)
+        return await redeem_grant(newest, caller, agent, used, action, claim)
+
+    return await under_newest(services, redeem_under)
+
+
+async def _require_good_still(
+    services: Services, caller: Caller, agent: Agent, grant: Approval, action: Action
+) -> None:
+    """Given under another policy, a grant is good only if today's allows the action, with the votes cast."""
+    case = await weigh_edit(services, caller, agent, grant, action)
+    verdict, corrected = case.verdict, case.examined.finding.corrected if case.examined else None
+    why = None
+    if verdict.decision is Decision.PENDING:
+        missing = sorted(set(verdict.asked.roles) - {grant.role})
+        if missing:
+            why = f"it asks for somebody with the role '{missing[0]}'"
+        elif len(grant.votes) < services.policy.approvals.approvers:
+            why = f"it asks for {services.policy.approvals.approvers} people"
+    elif not verdict.decision.lets_act:
+        why = verdict.refusal.message if verdict.refusal else verdict.decision.value
+    elif corrected is not None and action_hash(corrected) != grant.action_hash:
+        why = "it would run another action"
+    if why is not None:
+        raise refuse(
+            Code.APPROVAL_MISMATCH, f"the grant is void: the policy has changed since, and today {why}"
+        )
 
 
 async def _grant(services: Services, caller: Caller, approval_id: str) -> Approval:

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.approvals import Approval, Kind
+from qwed.domain.approvals import Approval, ApprovalKind
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
-from qwed.domain.habits import Deed, differences
+from qwed.domain.habits import ComparedAction, differences
 from qwed.domain.risk import Risk
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.kernel.answers import Answer
@@ -31,7 +31,7 @@ async def compare_approval(services: Services, caller: Caller, approval_id: str)
         "compared_with": 0,
         "differences": [],
     }
-    if approval.kind is Kind.ACTION:
+    if approval.kind is ApprovalKind.ACTION:
         entries = (await services.store.search(_before(approval))).entries
         past = [_deed_of(entry) for entry, _ in entries if entry.at_ms <= approval.created_ms]
         body["compared_with"] = len(past)
@@ -50,7 +50,7 @@ def _before(approval: Approval) -> SearchQuery:
     )
 
 
-def _asked(approval: Approval) -> Deed:
+def _asked(approval: Approval) -> ComparedAction:
     action = approval.action
     return _deed(action.get("type"), action, approval.created_ms, approval.risk)
 
@@ -60,7 +60,7 @@ class _Entry(msgspec.Struct):
     verification: Any = None
 
 
-def _deed_of(activity: Activity) -> Deed:
+def _deed_of(activity: Activity) -> ComparedAction:
     try:
         entry = msgspec.json.decode(activity.payload, type=_Entry)
     except msgspec.DecodeError:
@@ -70,11 +70,11 @@ def _deed_of(activity: Activity) -> Deed:
     return _deed(activity.action_type, entry.action, activity.at_ms, risk)
 
 
-def _deed(action_type: Any, action: Any, at_ms: int, risk: Risk | None) -> Deed:
+def _deed(action_type: Any, action: Any, at_ms: int, risk: Risk | None) -> ComparedAction:
     members: Mapping[str, Any] = action if isinstance(action, Mapping) else {}
     parameters = members.get("parameters")
     target, query, code = (_text(members.get(name)) for name in ("target", "query", "code"))
-    return Deed(
+    return ComparedAction(
         str(action_type),
         at_ms,
         target,

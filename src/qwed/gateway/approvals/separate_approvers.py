@@ -30,22 +30,24 @@ async def separation_refusal(
         return None
     if rule is Separate.ALWAYS and not agent.token_seen_by:
         return _NOBODY_KNOWS
-    if caller.name not in agent.token_seen_by:
+    if not set(caller.names).intersection(agent.token_seen_by):
         return None
-    if rule is Separate.WHEN_POSSIBLE:
+    # Who else may sign in, the provider knows and the gateway does not: it is possible that somebody can.
+    if rule is Separate.WHEN_POSSIBLE and not services.policy.people.groups:
         keys = await services.store.keys(agent.principal_id)
-        if not any(_could_answer(key, agent, approval) for key in keys):
+        now_ms = services.clock.now_ms()
+        if not any(key.is_valid(now_ms) and _could_answer(key, agent, approval) for key in keys):
             return None
     return _HAS_SEEN
 
 
 def _could_answer(key: ApiKey, agent: Agent, approval: Approval) -> bool:
     """Only a key that is able to answer this very approval makes it possible to separate."""
-    name = Caller(key=key).name
-    if key.revoked_ms is not None or Scope.APPROVE not in key.scopes:
+    names = set(Caller.of_key(key).names)
+    if Scope.APPROVE not in key.scopes:
         return False
-    if name in agent.token_seen_by or name in approval.requested_by:
+    if names.intersection(agent.token_seen_by) or names.intersection(approval.requested_by):
         return False
-    if any(vote.by == name for vote in approval.votes):
+    if any(vote.names & names for vote in approval.votes):
         return False
     return approval.role is None or bool(set(key.roles).intersection(approval.roles_asked))

@@ -7,7 +7,7 @@ from the same state the store takes one. What was due while no gateway ran is do
 from collections.abc import Mapping
 from typing import Final
 
-from qwed.domain.approvals import Approval, Kind, Stage, unanswered
+from qwed.domain.approvals import Approval, ApprovalKind, Stage, unanswered
 from qwed.domain.webhooks import Event
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
@@ -44,7 +44,7 @@ async def _record(services: Services, approval: Approval, stage: Stage) -> None:
         "approval_id": approval.approval_id,
         "status": approval.status,
         # An answer that never came is an answer; but only a person's word suspends an agent.
-        "means": "denied" if stage is Stage.EXPIRED and approval.kind is not Kind.REVIEW else None,
+        "means": "denied" if stage is Stage.EXPIRED and approval.kind is not ApprovalKind.REVIEW else None,
         "escalated_to": approval.escalate_to if stage is Stage.ESCALATED else None,
     }
     activity = noted(

@@ -9,7 +9,7 @@ from qwed.domain.codes import Code
 from qwed.domain.decisions import Decision
 from qwed.gateway.decide.answer import Show, show_as_is
 from qwed.gateway.decide.case import Case, Door
-from qwed.gateway.decide.table import RECORDED, SIGNED, TABLE, Row
+from qwed.gateway.decide.table import RECORDED, RULES, SIGNED, TABLE, Row
 from qwed.gateway.kernel.masking import is_long
 
 Json = Mapping[str, Any]
@@ -19,6 +19,7 @@ VERSION: Final = 1
 MASKED: Final = "masked"
 #: Members of a case that say which rows had something to look at.
 _FACTS: Final = (
+    "stops",
     "presented",
     "names_place",
     "place",
@@ -26,6 +27,8 @@ _FACTS: Final = (
     "is_scored",
     "is_limited",
     "is_advisory",
+    "has_rules",
+    "takes_next_step",
 )
 #: What only a conversation has; a tool call may come without one.
 _OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
@@ -84,6 +87,9 @@ def tell_account(entry: Json) -> list[dict[str, Any]]:
     told = [_tell_check(1, RowState.PASSED), _tell_check(2, RowState.PASSED)]
     is_over = False
     for row in rows:
+        # A policy without rules has no such row, as none had before there were rules.
+        if row is RULES and "has_rules" not in facts:
+            continue
         told.extend(_tell_row(row, said.get(row.name), entry, facts, is_over=is_over))
         is_over = is_over or _ends(row, said.get(row.name))
     for number, name in ((19, SIGNED), (20, RECORDED)):

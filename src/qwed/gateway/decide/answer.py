@@ -6,10 +6,14 @@ from typing import Any
 from qwed.domain.approvals import Approval
 from qwed.domain.budgets import FREE, remaining
 from qwed.domain.codes import CODES
-from qwed.domain.decisions import LETS_ACT, Decision
+from qwed.domain.decisions import Decision
+from qwed.domain.risk import RISK_NAMES
 from qwed.domain.times import iso, parse_iso
+from qwed.domain.verdicts import APPROVED
 from qwed.gateway.decide import table
 from qwed.gateway.decide.case import Case, Door, Examined
+from qwed.gateway.decide.observe import tell_would
+from qwed.gateway.decide.rule_row import rules_to_wire
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.masking import is_harmless, rename, shown
 from qwed.gateway.kernel.services import Services
@@ -25,13 +29,22 @@ _TOLD_ROWS = (
 )
 
 
-def choose_masking(case: Case) -> Show:
-    """Mostly as it is. Findings and refusals quote what the agent said, so they are masked where that is; a
-    type that looks like a secret goes by another name wherever it is quoted."""
-    kept, name = case.kept_type, case.action.type
+def choose_masking(case: Case) -> tuple[Show, dict[str, Any] | None]:
+    """How what was said is shown, and what the engine found, shown so.
+
+    Mostly as it is: one look at everything says so. Findings and refusals quote what the agent said, so they
+    are masked where that is; a type that looks like a secret goes by another name wherever it is quoted."""
+    kept, name, examined = case.kept_type, case.action.type, case.examined
     if kept != name:
-        return lambda value: shown(rename(value, name, kept))
-    return show_as_is if is_harmless((case.action.to_wire(), case.context)) else shown
+        renamed: Show = lambda value: shown(rename(value, name, kept))  # noqa: E731
+        return renamed, _show_verification(examined, renamed)
+    if examined is None:
+        return show_as_is if is_harmless((case.action, case.context)) else shown, None
+    finding = examined.finding
+    if is_harmless((case.action, case.context, finding.reason, finding.evidence)):
+        return show_as_is, _verification(examined)
+    show = show_as_is if is_harmless((case.action, case.context)) else shown
+    return show, _show_verification(examined, show)
 
 
 def show_as_is(value: Any) -> Any:
@@ -45,7 +58,8 @@ async def answer_of(
     verification: dict[str, Any] | None,
     show: Show,
 ) -> Answer:
-    decision, refusal = case.verdict.decision, case.verdict.refusal
+    told = case.add(verdict=APPROVED) if case.is_observed else case
+    decision, refusal = told.verdict.decision, told.verdict.refusal
     body: dict[str, Any] = {
         "decision": decision.value,
         "activity_id": case.activity_id,
@@ -64,15 +78,28 @@ async def answer_of(
             "expires_at": iso(approval.expires_ms),
             "url": f"/approvals/{approval.approval_id}",
         }
+    if case.coverage is not None:
+        body["provenance"] = case.coverage
     if case.attestation is not None:
         body["attestation"] = case.attestation[1]
     if case.token is not None:
         body["execution_context"] = case.token
+    if case.permit is not None:
+        body["permit"] = case.permit[1]
+    if case.is_observed:
+        body["observed"] = True
+        body["would"] = tell_would(case, show)
     body["budget_remaining"] = await _remaining(services, case)
     if refusal is not None:
         body["error"] = show(refusal.to_wire())
+    if (
+        case.ruled is not None
+        and not case.is_observed
+        and (rules := rules_to_wire(case, with_observed=False))
+    ):
+        body["rules"] = show(rules)
     if case.door is Door.TOOL:
-        body.update(show(_tool_members(case)))
+        body.update(show(_tool_members(told)))
     status = CODES[refusal.code].status if refusal is not None else 200
     retry_after = _retry_after(case) if decision is Decision.BUDGET_EXCEEDED else None
     return Answer(body, status, retry_after, case.log)
@@ -83,9 +110,7 @@ async def _remaining(services: Services, case: Case) -> dict[str, Any]:
     if admission is None:
         spending = await services.store.spending(case.agent, case.now_ms)
         return remaining(case.agent.budget, spending)
-    return remaining(
-        case.agent.budget, admission.spending, FREE if case.verdict.decision in LETS_ACT else admission.charge
-    )
+    return remaining(case.agent.budget, admission.spending, FREE if case.acts else admission.charge)
 
 
 def _retry_after(case: Case) -> int | None:
@@ -98,7 +123,7 @@ def _retry_after(case: Case) -> int | None:
     return max(1, -(-(parse_iso(reset_at) - case.now_ms) // 1000))
 
 
-def show_verification(examined: Examined | None, show: Show) -> dict[str, Any] | None:
+def _show_verification(examined: Examined | None, show: Show) -> dict[str, Any] | None:
     """An engine decodes and joins what the agent wrote: what it found is looked at for itself."""
     if examined is None:
         return None
@@ -111,9 +136,9 @@ def show_verification(examined: Examined | None, show: Show) -> dict[str, Any] |
 def _verification(examined: Examined) -> dict[str, Any]:
     finding = examined.finding
     verification: dict[str, Any] = {
-        "status": finding.status.value,
+        "status": finding.status,
         "engine": finding.engine,
-        "risk_level": examined.risk.wire,
+        "risk_level": RISK_NAMES[examined.risk],
         "checks_passed": finding.checks_passed,
         "checks_failed": finding.checks_failed,
     }

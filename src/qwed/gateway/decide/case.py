@@ -19,20 +19,27 @@ from qwed.domain.budgets import Charge
 from qwed.domain.codes import Refusal
 from qwed.domain.contexts import StepContext
 from qwed.domain.credentials import Caller
+from qwed.domain.decisions import LETS_ACT
 from qwed.domain.findings import Finding
 from qwed.domain.fingerprints import Fingerprints, identify
 from qwed.domain.money import nano_of
 from qwed.domain.parameters import parameters_problem
+from qwed.domain.permits import IssuedPermit
 from qwed.domain.policy import ActionRule, Policy, Profile
+from qwed.domain.policy_changes import Stop
 from qwed.domain.registry import SQL
 from qwed.domain.risk import Risk
+from qwed.domain.rule_windows import Reached, WindowCheck, WindowMark
+from qwed.domain.rules import PolicyRule
 from qwed.domain.tools import ToolAssessment
 from qwed.domain.verdicts import APPROVED, Verdict
 from qwed.gateway.decide.execution_context import NOTHING_PRESENTED, ExecutionContext
 from qwed.gateway.kernel.masking import keep_type
-from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.kernel.ports import Admission, KeyClaim
+from qwed.gateway.kernel.reports import Reports, take_reports
 from qwed.gateway.kernel.requests import NO_USAGE, Usage
 from qwed.gateway.kernel.services import Services
+from qwed.origins.judge import OriginFinding
 
 
 class Door(enum.StrEnum):
@@ -62,6 +69,23 @@ class Examined(msgspec.Struct, frozen=True):
     latency_ms: float
 
 
+class MatchedRule(msgspec.Struct, frozen=True):
+    """A rule whose condition holds, or could not be evaluated, and why. `is_full`: its form of time stands
+    against the action whatever the store knows, since what it counts can't be read."""
+
+    rule: PolicyRule
+    problem: str | None = None
+    is_full: bool = False
+
+
+class Ruled(msgspec.Struct, frozen=True):
+    """What the rules say of this action, and what they want to know and remember of others."""
+
+    matched: tuple[MatchedRule, ...] = ()
+    windows: tuple[WindowCheck, ...] = ()
+    marks: tuple[WindowMark, ...] = ()
+
+
 class Tightened(msgspec.Struct, frozen=True):
     """What a row of the table said against the action."""
 
@@ -74,6 +98,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     door: Door
     policy: Policy
+    #: The change that brought it in force, and what is stopped.
+    policy_number: int = 0
+    stops: tuple[Stop, ...] = ()
     agent: Agent
     caller: Caller
     action: Action
@@ -88,7 +115,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     parameters_problem: Refusal | None
     threshold: Risk | None = None
     require_attestation: bool = False
-    idempotency: bytes | None = None
+    wants_permit: bool = False
+    #: The right to answer under the idempotency key of the request.
+    claim: KeyClaim | None = None
     #: Execution context tokens, as they came.
     presented: tuple[str, ...] = ()
     #: A tool call without a conversation: nothing stops a repeat.
@@ -98,8 +127,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     is_scored: bool = False
     #: The request itself sets a threshold.
     is_limited: bool = False
+    #: The policy has rules.
+    has_rules: bool = False
+    #: The gateway numbers its step: it is the one after the decision before it.
+    takes_next_step: bool = False
     #: The grant that this action wants to use, or the approval whose action it shall replace.
     approval: Approval | None = None
+
+    #: What came along of messages and results.
+    reports: Reports | None = None
 
     execution: ExecutionContext = NOTHING_PRESENTED
     #: The agent brought a token whose signature is wrong; and what the log says of it.
@@ -112,8 +148,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     assessment: ToolAssessment | None = None
     rule: ActionRule | None = None
     examined: Examined | None = None
+    #: Where the values of the action come from; None where nobody reports.
+    origins: OriginFinding | None = None
+    #: `covered`, `partial` or `none`, where that was looked at.
+    coverage: str | None = None
     #: The grant that the record uses up.
     redeemed: Approval | None = None
+    #: What the policy's rules say, and which of their windows the store found full.
+    ruled: Ruled | None = None
+    reached: tuple[Reached, ...] = ()
 
     verdict: Verdict = APPROVED
     #: Every row that said something against it, in the order of the table.
@@ -122,10 +165,23 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     #: The agent as it was, by its content; see `shared_facts`.
     agent_digest: str = ""
     activity_id: str = ""
+    #: The agent acts whatever the verdict is; and what rules count of it that were not asked in the walk.
+    is_observed: bool = False
+    uncounted: Ruled | None = None
     #: The nodes that led here, and what is signed about it.
     par: tuple[str, ...] = ()
     attestation: tuple[str, str] | None = None
+    #: What a policy that only watches would have said, where that is something else.
+    shadow: dict[str, Any] | None = None
+    #: What the rules of that policy check and count.
+    watched: Ruled | None = None
     token: str | None = None
+    permit: tuple[IssuedPermit, str] | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether the agent may act now: its step is used and its cost is charged."""
+        return self.is_observed or self.verdict.decision in LETS_ACT
 
     @property
     def profile(self) -> Profile | None:
@@ -172,31 +228,39 @@ def open_case(
 ) -> Case:
     """What is known from the request alone."""
     policy = services.policy
+    is_context = isinstance(context, Mapping)
+    reports = None
+    if is_context and ("messages" in context or "results" in context):
+        context, reports = take_reports(context)
     problem = None if parameters == {} else parameters_problem(parameters)
-    is_sql = policy.engine_of(action.type) == SQL
+    rule = policy.actions.get(action.type)
+    is_sql = rule is not None and rule.engine == SQL
+    if charge is None and usage is NO_USAGE:
+        charge = services.charges.get(action.type)
     exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_sql)
     return Case(
         door=door,
         policy=policy,
+        policy_number=services.policy_number,
+        stops=services.stops,
         agent=agent,
         caller=caller,
         action=action,
-        kept_type=keep_type(policy, action.type),
+        kept_type=action.type if rule is not None else keep_type(policy, action.type),
         context=context,
         now_ms=services.clock.now_ms() if now_ms is None else now_ms,
         charge=_charge(services, action.type, usage) if charge is None else charge,
         action_hash=exact,
         fingerprints=fingerprints,
         parameters_problem=problem,
-        names_place=isinstance(context, Mapping) and ("workflow_id" in context or "node_id" in context),
+        reports=reports,
+        names_place=is_context and ("workflow_id" in context or "node_id" in context),
         is_scored=bool(policy.assurance.level_scores),
         is_limited=rest.get("threshold") is not None,
+        has_rules=bool(policy.rules or policy.teams),
         **rest,
     )
 
 
 def _charge(services: Services, action_type: str, usage: Usage) -> Charge:
-    known = services.charges.get(action_type) if usage is NO_USAGE else None
-    if known is not None:
-        return known
     return Charge(nano_of(services.policy.cost_of(action_type, usage.cost_usd)), usage.tokens)

@@ -25,7 +25,7 @@ from qwed.ect.verifier import (
     Accepted,
     KnownKey,
     Reason,
-    Refused,
+    RefusedToken,
     TrustedKeys,
     Unavailable,
     Verifier,
@@ -50,10 +50,6 @@ class ExecutionContext(msgspec.Struct, frozen=True):
     accepted: tuple[Accepted, ...] = ()
     #: Nodes of workflows that these tokens complete.
     completions: tuple[Completion, ...] = ()
-
-    @property
-    def is_presented(self) -> bool:
-        return bool(self.accepted)
 
     @property
     def chain_level(self) -> Level | None:
@@ -99,7 +95,7 @@ async def accept(
     answer = verifier.verify_all(presented, now_ms // 1000)
     if isinstance(answer, Unavailable):
         raise StoreUnavailable(answer.says)
-    if isinstance(answer, Refused):
+    if isinstance(answer, RefusedToken):
         says, is_forged = f"{answer.reason}: {answer.says}", answer.reason is Reason.SIGNATURE
         return msgspec.structs.replace(_not_accepted(says), is_forged=is_forged)
     context = _context(services.signer.issuer, snapshot, answer, principal_id, now_ms)
@@ -199,10 +195,10 @@ class _Snapshot:
         # A decision can be issued as a token more than once: what bears our signature is ours.
         return self._own.get(jti, "") if known.token_hash is None else known.token_hash
 
-    def remember(self, token_hash: str, node: dag.Node) -> str:
+    def remember(self, token_hash: str, node: dag.TokenNode) -> str:
         return token_hash
 
-    def node(self, jti: str) -> dag.Node | None:
+    def node(self, jti: str) -> dag.TokenNode | None:
         known = self._known.get(jti)
         return known.node if known is not None else None
 
@@ -260,4 +256,4 @@ def issue_node(signer: Signer, facts: NodeFacts) -> str:
 
 def is_issued_at_once(lets_act: bool, risk: Risk | None, context: ExecutionContext) -> bool:
     """What is risky, and what is part of a chain of tokens; all else is issued when somebody asks."""
-    return context.is_presented or (lets_act and risk is not None and risk >= Risk.HIGH)
+    return bool(context.accepted) or (lets_act and risk is not None and risk >= Risk.HIGH)

@@ -1,6 +1,6 @@
 """What the rows of the table ask of the world."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from qwed.assurance.in_force import InForce, level_borne_out
 from qwed.domain.admission import Attempt
@@ -13,8 +13,14 @@ from qwed.engines.fair_queue import Client
 from qwed.gateway.decide import scores, workflow_rules
 from qwed.gateway.decide.case import Case, Examined, Place
 from qwed.gateway.decide.execution_context import ExecutionContext, NotAccepted, accept
-from qwed.gateway.kernel.ports import Admission
+from qwed.gateway.decide.value_origins import trace_origins
+from qwed.gateway.kernel.ports import Admission, StoreUnavailable
 from qwed.gateway.kernel.services import Services
+from qwed.gateway.kernel.waiting import pause
+
+#: How long a step waits for the one before it; less than a lease.
+TURN_SECONDS: Final = 10.0
+_LOOK_AGAIN_SECONDS: Final = 0.003
 
 
 class Facts(Protocol):
@@ -40,6 +46,10 @@ class Facts(Protocol):
         ...
 
     async def prove(self, case: Case) -> Examined: ...
+    async def trace_origins(self, case: Case) -> Case:
+        """The case with where its values come from, as far as anybody reports."""
+        ...
+
     async def borne_out(self, case: Case) -> TrustLevel:
         """The trust level that the agent's score bears out: its own, or a lower one."""
         ...
@@ -55,6 +65,10 @@ class Facts(Protocol):
 
     async def apply_workflow_rules(self, case: Case) -> Verdict: ...
     async def meets_thresholds(self, case: Case) -> bool: ...
+    async def rule_score(self, case: Case) -> float:
+        """The agent's trust score, for rules that read it."""
+        ...
+
     async def is_unsettled(self, case: Case) -> bool:
         """Whether nobody knows if this very action has happened already."""
         ...
@@ -67,24 +81,32 @@ class Facts(Protocol):
 class Live:
     """The facts of now."""
 
+    __slots__ = ("services",)
+
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self.state_required = services.state_required
-        self.deployment_profile = services.assurance.profile
+        self.services = services
+
+    @property
+    def state_required(self) -> bool:
+        return self.services.state_required
+
+    @property
+    def deployment_profile(self) -> Profile | None:
+        return self.services.assurance.profile
 
     def give(self, profile: Profile) -> InForce:
-        return self._services.assurance.by_profile[profile]
+        return self.services.assurance.by_profile[profile]
 
     async def accept_tokens(self, case: Case) -> ExecutionContext | NotAccepted:
-        return await accept(self._services, case.presented, case.agent.principal_id, case.now_ms)
+        return await accept(self.services, case.presented, case.agent.principal_id, case.now_ms)
 
     async def find_place(self, case: Case) -> Place | Refusal:
-        return await workflow_rules.find_place(self._services, case)
+        return await workflow_rules.find_place(self.services, case)
 
     async def admit(self, case: Case) -> Admission | Refusal:
-        store, step = self._services.store, case.step
+        store, step = self.services.store, case.step
         if step is None:
-            return await store.hold(case.agent, case.charge, case.now_ms)
+            return await store.hold(case.agent, case.charge, case.now_ms, case.claim)
         attempt = Attempt(
             step.conversation_id,
             step.step,
@@ -95,43 +117,64 @@ class Live:
             step.state_problem,
             case.fingerprints.older,
         )
-        return await store.admit(case.agent, attempt, case.now_ms)
+        if not case.takes_next_step:
+            return await store.admit(case.agent, attempt, case.now_ms, case.claim)
+        return await self._admit_in_turn(case, attempt)
+
+    async def _admit_in_turn(self, case: Case, attempt: Attempt) -> Admission | Refusal:
+        """After the decision before it, however long that takes within bounds."""
+        store, clock = self.services.store, self.services.clock
+        give_up = clock.counter() + TURN_SECONDS
+        while True:
+            admission = await store.admit(case.agent, attempt, case.now_ms, case.claim)
+            if not isinstance(admission, Refusal) or "in_flight" not in (admission.details or {}):
+                return admission
+            if clock.counter() > give_up:
+                raise StoreUnavailable("the decision before this one in its conversation is not made yet")
+            await pause(_LOOK_AGAIN_SECONDS)
 
     async def prove(self, case: Case) -> Examined:
         """The risk is the higher of what the type and what the content say."""
         assert case.rule is not None
-        clock, agent = self._services.clock, case.agent
-        started = clock.counter()
+        services, agent = self.services, case.agent
+        counter = services.clock.counter
+        started = counter()
         client = Client(agent.principal_id, agent.agent_id)
-        finding = await self._services.prover.prove(case.rule.engine, case.action, client)
-        latency_ms = round((clock.counter() - started) * 1000, 3)
+        finding = await services.prover.prove(case.rule.engine, case.action, client)
+        latency_ms = round((counter() - started) * 1000, 3)
         return Examined(finding, max(case.rule.risk or Risk.LOW, finding.risk), latency_ms)
 
+    async def trace_origins(self, case: Case) -> Case:
+        return await trace_origins(self.services, case)
+
     async def borne_out(self, case: Case) -> TrustLevel:
-        score = await scores.score_of(self._services, case)
+        score = await scores.score_of(self.services, case)
         return level_borne_out(case.agent.trust_level, score, case.policy.assurance.level_scores)
 
     async def gated_actions(self, case: Case) -> tuple[str, ...]:
-        return await scores.gated_actions(self._services, case)
+        return await scores.gated_actions(self.services, case)
 
     async def is_revoked(self, case: Case) -> bool:
-        return await scores.is_revoked(self._services, case)
+        return await scores.is_revoked(self.services, case)
 
     async def use_checkpoint(self, case: Case) -> bool:
-        return await scores.use_checkpoint(self._services, case)
+        return await scores.use_checkpoint(self.services, case)
 
     async def apply_workflow_rules(self, case: Case) -> Verdict:
-        return await workflow_rules.apply_workflow_rules(self._services, case)
+        return await workflow_rules.apply_workflow_rules(self.services, case)
 
     async def meets_thresholds(self, case: Case) -> bool:
-        return await scores.meets_thresholds(self._services, case)
+        return await scores.meets_thresholds(self.services, case)
+
+    async def rule_score(self, case: Case) -> float:
+        return float(await scores.score_of(self.services, case))
 
     async def is_unsettled(self, case: Case) -> bool:
-        store, agent_id = self._services.store, case.agent.agent_id
+        store, agent_id = self.services.store, case.agent.agent_id
         for fingerprint in (case.fingerprints.current, case.fingerprints.older):
             if await store.is_unsettled(agent_id, fingerprint):
                 return True
         return False
 
     async def release(self, admission: Admission) -> None:
-        await self._services.store.release(admission)
+        await self.services.store.release(admission)

@@ -1,5 +1,6 @@
 """The end of every recorded walk: sign, record, tell, answer. Nothing is answered before it is durable."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -10,15 +11,19 @@ from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
 from qwed.domain.findings import Status
 from qwed.domain.refusal_counts import COUNTED_CODES
+from qwed.domain.rule_windows import Reached, WindowsReached
 from qwed.domain.times import iso
-from qwed.domain.verdicts import Verdict
+from qwed.domain.verdicts import APPROVED, Verdict
 from qwed.domain.webhooks import Event
-from qwed.gateway.decide.answer import Show, answer_of, choose_masking, show_verification
+from qwed.gateway.decide.answer import Show, answer_of, choose_masking
 from qwed.gateway.decide.case import Case
 from qwed.gateway.decide.execution_context import NOTHING_PRESENTED
+from qwed.gateway.decide.facts import Live
+from qwed.gateway.decide.observe import observe
 from qwed.gateway.decide.record import count_as, open_approval, record_of
 from qwed.gateway.decide.refused_often import count_refusal
-from qwed.gateway.decide.run import tighten
+from qwed.gateway.decide.rule_row import take_reached
+from qwed.gateway.decide.run import ask_about_agent, tighten
 from qwed.gateway.decide.sign import sign
 from qwed.gateway.decide.table import RECORDED, RECORDED_PRECEDENCE
 from qwed.gateway.kernel.answers import Answer
@@ -29,19 +34,55 @@ from qwed.gateway.kernel.services import Services
 
 #: What the store refuses is recorded as refused; what it refuses once more is not answered.
 MAX_ROUNDS: Final = 2
+#: Rounds for windows of a policy that only watches; the store names all that are full at once.
+MAX_WATCHED: Final = 4
 
 
-async def finish(services: Services, case: Case) -> Answer:
-    case = case.add(agent_digest=await services.shared_facts.keep(services.store, case.agent, case.policy))
-    for _ in range(MAX_ROUNDS):
+async def finish(case: Case, facts: Live) -> Answer:
+    services, walked = facts.services, case
+    # Each round that finds more windows full asks about fewer of them.
+    for _ in range(_rounds(services, case)):
+        if services.observes_until_ms is not None:
+            case = await observe(services, case, facts)
         if case.verdict.refusal is not None and _is_counted(case):
             await count_refusal(services, case.agent, case.verdict.refusal, case.now_ms)
+        if services.shadow is not None:
+            case = await services.shadow.look(case, facts)
         case = sign(services, case)
-        answer, late = await _record(services, case)
+        try:
+            answer, late = await _record(services, case)
+        except AgentChanged as changed:
+            case = walked = await _judge_again(facts, case, changed)
+            continue
         if late is None:
+            if services.shadow is not None:
+                services.shadow.report_count(case)
             return answer
-        case = _take_late(case, late)
+        if isinstance(late, WindowsReached):
+            case = _take_reached(walked, (*case.reached, *late.reached))
+        else:
+            case = walked = _take_late(case, late)
     raise StoreUnavailable("the decision was refused by the store twice")
+
+
+def _rounds(services: Services, case: Case) -> int:
+    """A policy that only watches has windows too, and takes no round from the one in force."""
+    windows = 0 if case.ruled is None else len(case.ruled.windows)
+    return MAX_ROUNDS + windows + (0 if services.shadow is None else MAX_WATCHED)
+
+
+async def _judge_again(facts: Live, case: Case, changed: AgentChanged) -> Case:
+    """The agent is another than the one that was decided upon: the rows that look at it are asked again."""
+    services = facts.services
+    agent = await services.store.agent(case.agent.agent_id)
+    if agent is None:
+        return _take_late(case, Verdict(Decision.DENIED, Refusal(Code.AGENT_SUSPENDED, str(changed))))
+    admission = case.admission and msgspec.structs.replace(case.admission, agent=agent)
+    again = ask_about_agent(case.add(agent=agent, admission=admission), facts)
+    if again.tightened == case.tightened:
+        # What speaks was said of the agent of before: the record names that one.
+        return again
+    return again.add(agent_digest=await services.shared_facts.keep(services.store, agent, case.policy))
 
 
 def _is_counted(case: Case) -> bool:
@@ -52,29 +93,43 @@ def _is_counted(case: Case) -> bool:
         and case.admission is None
         and case.examined is None
         and not case.is_forged
+        and not case.is_observed
     )
 
 
-async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | None]:
+def _take_reached(walked: Case, reached: Sequence[Reached]) -> Case:
+    """Windows that the store found full, all of them as one fact; a rule that only notes changes nothing."""
+    case, verdict = take_reached(walked, reached)
+    if verdict is APPROVED:
+        return case
+    if verdict.decision is Decision.DENIED:
+        case = case.add(redeemed=None)
+    return tighten(case, RECORDED, verdict, RECORDED_PRECEDENCE)
+
+
+async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | WindowsReached | None]:
     """The answer, once it is durable; or what the store has against it."""
-    show = choose_masking(case)
-    approval = open_approval(services, case, show) if case.verdict.decision is Decision.PENDING else None
-    verification = show_verification(case.examined, show)
+    show, verification = choose_masking(case)
+    is_asked = case.verdict.decision is Decision.PENDING and not case.is_observed
+    approval = open_approval(services, case, show) if is_asked else None
     answer = await answer_of(services, case, approval, verification, show)
-    record = record_of(case, approval, verification, answer, show)
+    deed = count_as(case)
+    record = record_of(case, approval, verification, answer, show, deed)
     if approval is not None or _is_failed(case):
         told = await _tell(services, case, approval, verification, show)
         record = msgspec.structs.replace(record, deliveries=told)
     try:
-        refusal = await commit_deed(services, record, count_as(case), case.admission)
+        refusal = await commit_deed(services, record, deed, case.admission, case.verdict.refusal)
     except LeaseLost as lost:
         return answer, Verdict(Decision.DENIED, Refusal(Code.LOOP_REPLAY, str(lost)))
-    except AgentChanged as changed:
-        return answer, Verdict(Decision.DENIED, Refusal(Code.AGENT_SUSPENDED, str(changed)))
+    if isinstance(refusal, WindowsReached):
+        return answer, refusal
     if refusal is not None:
         is_denied = refusal.code is Code.ECT_REFUSED or case.redeemed is not None
         return answer, Verdict(Decision.DENIED if is_denied else Decision.BUDGET_EXCEEDED, refusal)
-    if services.events.is_heard:
+    if case.claim is not None and record.remembered is None:
+        await services.store.give_up_key(case.claim)
+    if services.commons.events.is_heard:
         _publish(services, case, approval)
     return answer, None
 
@@ -103,6 +158,7 @@ async def _tell(
         return await deliveries_of(services, news)
     data = {
         "decision": {
+            **({"observed": True} if case.is_observed else {}),
             "decision": case.verdict.decision.value,
             "action": show(case.action.to_wire()),
             "error": None if case.verdict.refusal is None else show(case.verdict.refusal.to_wire()),
@@ -129,6 +185,7 @@ def _publish(services: Services, case: Case, approval: Approval | None) -> None:
             **common,
             "action_type": case.kept_type,
             "decision": case.verdict.decision.value,
+            **({"observed": True} if case.is_observed else {}),
             "error_code": case.verdict.refusal.code.value if case.verdict.refusal else None,
             "failed": _is_failed(case),
         }

@@ -1,7 +1,9 @@
 """Checks 3 to 17: each adds a fact to the case, or refuses it, which ends the walk."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
+
+import msgspec
 
 from qwed.assurance.in_force import InForce
 from qwed.assurance.profiles import (
@@ -22,6 +24,7 @@ from qwed.domain.contexts import StepContext, read_context
 from qwed.domain.deciding import disprove
 from qwed.domain.findings import Finding, Status
 from qwed.domain.policy import ActionRule, Policy, Profile, mark_dangerous
+from qwed.domain.policy_changes import Stop, StopScope
 from qwed.domain.registry import TOOL_CONTROL
 from qwed.domain.risk import Risk
 from qwed.domain.skeleton import compact_skeleton
@@ -44,6 +47,28 @@ def is_active(case: Case, facts: Facts) -> RowAnswer:  # 3
         return case
     reason = f": {agent.status_reason}" if agent.status_reason else ""
     return deny(Code.AGENT_SUSPENDED, f"the agent is suspended{reason}")
+
+
+def is_not_stopped(case: Case, facts: Facts) -> RowAnswer:
+    """An operator's word comes before everything that the policy says."""
+    for stop in case.stops:
+        if _is_meant(stop, case):
+            what = f"the {stop.scope} {stop.name!r}" if stop.name else "every agent"
+            return deny(Code.STOPPED, f"an operator stopped {what}: {stop.reason}")
+    return case
+
+
+def _is_meant(stop: Stop, case: Case) -> bool:
+    match stop.scope:
+        case StopScope.ALL:
+            return True
+        case StopScope.TOOL:
+            return compact_skeleton(stop.name) == compact_skeleton(case.action.type)
+        case StopScope.TEAM:
+            # A principal that no team names is one of its own.
+            principal_id = case.agent.principal_id
+            return case.policy.team_of.get(principal_id, principal_id) == stop.name
+    assert_never(stop.scope)
 
 
 async def accept_tokens(case: Case, facts: Facts) -> RowAnswer:
@@ -131,7 +156,8 @@ def _states_data(claims: Claims) -> bool:
 def read_step(case: Case, facts: Facts) -> RowAnswer:  # 4, 5
     if case.is_advisory and not case.policy.tools_require_context:
         return case
-    step = read_context(None if case.is_advisory else case.context, state_required=facts.state_required)
+    context = None if case.is_advisory else case.context
+    step = read_context(context, state_required=facts.state_required, takes_next=case.takes_next_step)
     return refuse_with(step) if isinstance(step, Refusal) else case.add(step=step)
 
 
@@ -139,7 +165,19 @@ async def admit(case: Case, facts: Facts) -> RowAnswer:  # 6 to 14; 7 and 14 wit
     if case.step is None and case.parameters_problem is not None:
         return refuse_with(case.parameters_problem)
     admission = await facts.admit(case)
-    return refuse_with(admission) if isinstance(admission, Refusal) else case.add(admission=admission)
+    if isinstance(admission, Refusal):
+        return refuse_with(admission)
+    case = case.add(admission=admission)
+    return _number_step(case) if case.takes_next_step else case
+
+
+def _number_step(case: Case) -> Case:
+    """With the number that the store gave."""
+    reserved = None if case.admission is None else case.admission.reservation
+    if reserved is None or case.step is None:
+        return case
+    step = msgspec.structs.replace(case.step, step=reserved.step)
+    return case.add(step=step, context={**case.context, "step_number": reserved.step})
 
 
 # --- what it is, and whether this agent may -----------------------------------------------------------
@@ -200,7 +238,7 @@ def find_granted_rule(case: Case, facts: Facts) -> RowAnswer:
 
 def rule_for(policy: Policy, agent: Agent, action_type: str) -> ActionRule | None:
     """What a type means for this agent. Its own tools are MEDIUM, unless they look like a dangerous one."""
-    rule = policy.rules.get(action_type)
+    rule = policy.action_rules.get(action_type)
     if rule is not None or action_type not in agent.permissions.allowed_tools:
         return rule
     own = ActionRule(TOOL_CONTROL, Risk.MEDIUM)

@@ -8,21 +8,55 @@ from qwed.assurance.profiles import Mechanism, is_consequential, needs_person
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.deciding import hold_to_threshold, weigh
 from qwed.domain.policy import DeniedCells, ToolGroup
+from qwed.domain.provenance_rules import OtherwiseAct, Uncovered
 from qwed.domain.risk import Risk
 from qwed.domain.tools import explain_danger
 from qwed.domain.trust import TrustLevel
-from qwed.domain.verdicts import NOBODY, Verdict, ask, deny
-from qwed.gateway.decide.case import Case, Examined, RowAnswer
+from qwed.domain.verdicts import Verdict, ask, deny
+from qwed.gateway.decide.case import Case, Door, Examined, RowAnswer, Ruling
 from qwed.gateway.decide.facts import Facts
+from qwed.origins.judge import rules_of
 
+#: So many values are named in one sentence; the record has them all.
+MAX_REASONS: Final = 3
 _NO_CHECKPOINT: Final = (
     "this action needs a checkpoint of its own: present an atd:checkpoint that no action used"
 )
 
 
+async def have_origins(case: Case, facts: Facts) -> RowAnswer:
+    """Whose words the values of the action are. What a person granted is not asked about once more."""
+    if not _is_asked_about(case):
+        return case
+    case = await facts.trace_origins(case)
+    found = case.origins
+    if found is None or found.otherwise is None:
+        return case
+    reason = "; ".join(found.reasons[:MAX_REASONS])
+    if found.otherwise is OtherwiseAct.DENY:
+        return Ruling(case, deny(Code.ORIGIN_REFUSED, reason))
+    return case if case.door is Door.GRANT else Ruling(case, ask(reason))
+
+
+def _is_asked_about(case: Case) -> bool:
+    """Whether origins could say anything against the action, or the caller reports with it."""
+    if case.step is None and case.approval is None:
+        return False
+    if case.reports is not None or case.examined is None or case.examined.risk >= Risk.MEDIUM:
+        return True
+    rules = case.policy.provenance
+    is_ruled = rules is not None and (
+        rules.uncovered is not Uncovered.PASS or rules_of(rules, case.action.type)
+    )
+    return bool(is_ruled)
+
+
 def is_trusted(case: Case, facts: Facts) -> RowAnswer:  # 18
     """Proof and risk, at the agent's level of trust."""
-    return _weigh_at(case, case.agent.trust_level)
+    examined = case.examined
+    assert examined is not None
+    pend = case.policy.denied_cells is DeniedCells.PENDING
+    return weigh(examined.finding, examined.risk, case.agent.trust_level, denied_cells_pend=pend)
 
 
 async def has_score(case: Case, facts: Facts) -> RowAnswer:
@@ -88,7 +122,7 @@ async def suits_workflow(case: Case, facts: Facts) -> RowAnswer:
 
 async def meets_thresholds(case: Case, facts: Facts) -> RowAnswer:
     """The deployment's thresholds and the node's; a person whom a rule asks may waive them, this once."""
-    if case.verdict.asked != NOBODY:
+    if case.verdict.asked.rules:
         return case
     return case if await facts.meets_thresholds(case) else deny(Code.TRUST_NOT_MET, NOT_TRUSTED_ENOUGH)
 

@@ -1,5 +1,6 @@
 """Engines behind the `Prover` port."""
 
+import threading
 from concurrent.futures import Future
 
 from qwed.domain.actions import Action
@@ -30,6 +31,9 @@ class EngineProver:
 
     def warm(self) -> None:
         self._engines.warm()
+
+    def retire(self) -> None:
+        threading.Thread(target=self.close, name="qwed-retire", daemon=True).start()
 
     def close(self) -> None:
         self._engines.close()

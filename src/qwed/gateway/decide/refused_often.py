@@ -8,7 +8,7 @@ from typing import Final
 
 from qwed.domain.agents import Agent
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.refusal_counts import Refused, RefusedMinute, due_before
+from qwed.domain.refusal_counts import CountedRefusal, RefusedMinute, due_before
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
@@ -19,7 +19,7 @@ BATCH: Final = 100
 
 async def count_refusal(services: Services, agent: Agent, refusal: Refusal, now_ms: int) -> None:
     """Raises what is answered where this agent has been refused too often."""
-    refused = Refused(agent.agent_id, agent.principal_id, refusal.code.value, now_ms)
+    refused = CountedRefusal(agent.agent_id, agent.principal_id, refusal.code.value, now_ms)
     counted = await services.store.count_refusal(refused)
     if counted.is_due:
         # In a process without a sweeper, whoever comes next states what came before.

@@ -7,7 +7,7 @@ world (tokens, admission, the engine, scores) the record holds the answer. Nothi
 import enum
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
@@ -23,7 +23,7 @@ from qwed.domain.fingerprints import Fingerprints
 from qwed.domain.policy import BudgetLimits, Policy
 from qwed.domain.risk import Risk
 from qwed.domain.times import parse_iso
-from qwed.domain.verdicts import LAST, Asked, Verdict
+from qwed.domain.verdicts import APPROVED, LAST, Asked, Verdict
 from qwed.gateway.decide.account import MASKED, VERSION
 from qwed.gateway.decide.case import Case, Door, Examined, RowAnswer, Ruling
 from qwed.gateway.decide.facts import Facts
@@ -34,6 +34,7 @@ from qwed.gateway.decide.table import (
     PROVEN,
     RECORDED,
     RECORDED_PRECEDENCE,
+    RULES,
     SIGNED,
     STEP,
     SUITS_WORKFLOW,
@@ -44,6 +45,7 @@ from qwed.gateway.kernel.shared_facts import AgentFacts, read_agent_facts
 
 Json = Mapping[str, Any]
 SharedLookup = Callable[[str], Awaitable[bytes | None]]
+_DECISIONS: Final = frozenset(decision.value for decision in Decision)
 
 
 class NotReplayable(enum.StrEnum):
@@ -55,6 +57,8 @@ class NotReplayable(enum.StrEnum):
     ERASED = "its text was erased"
     PAST_RETENTION = "the agent or the policy of then is no longer kept"
     MASKED = "the name of its action is masked"
+    #: Only under another policy than that of its time.
+    NOT_REACHED = "it was refused before anything was proven, and would not be refused for that now"
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -65,23 +69,39 @@ class Replayed(msgspec.Struct, frozen=True):
     differs: tuple[str, ...] = ()
 
 
+class NotReached(Exception):
+    """The walk came to a proof that was never made."""
+
+
 async def replay(entry: Json, shared: SharedLookup) -> Replayed:
     """One recorded decision, made again. `shared` finds what is kept under a hash."""
-    account = entry.get("account")
-    if entry.get("redacted"):
-        return Replayed(reason=NotReplayable.ERASED)
-    if entry.get("decision") not in tuple(Decision) or entry.get("action_hash") is None:
-        return Replayed(reason=NotReplayable.NO_DECISION)
-    if not isinstance(account, Mapping) or account.get("version") != VERSION:
-        return Replayed(reason=NotReplayable.OLDER_FORMAT)
-    if "[masked" in str(entry["action_type"]) or " #" in str(entry["action_type"]):
-        return Replayed(reason=NotReplayable.MASKED)
+    reason = find_reason(entry)
+    if reason is not None:
+        return Replayed(reason=reason)
+    account = entry["account"]
     agent, policy = await shared(account["agent"]), await shared(entry["policy_version"])
     if agent is None or policy is None:
         return Replayed(reason=NotReplayable.PAST_RETENTION)
-    case = await decide_again(entry, read_agent_facts(agent), _read_policy(policy))
+    try:
+        case = await decide_again(entry, read_agent_facts(agent), _read_policy(policy))
+    except NotReached:
+        return Replayed(differs=("it came to a proof that was never made",))
     differs = tuple(_compare(entry, case))
     return Replayed(is_same=not differs, differs=differs)
+
+
+def find_reason(entry: Json) -> NotReplayable | None:
+    """Why the entry alone does not tell what it was decided from."""
+    account = entry.get("account")
+    if entry.get("redacted"):
+        return NotReplayable.ERASED
+    if entry.get("decision") not in _DECISIONS or entry.get("action_hash") is None:
+        return NotReplayable.NO_DECISION
+    if not isinstance(account, Mapping) or account.get("version") != VERSION:
+        return NotReplayable.OLDER_FORMAT
+    if "[masked" in str(entry["action_type"]) or " #" in str(entry["action_type"]):
+        return NotReplayable.MASKED
+    return None
 
 
 @functools.lru_cache(maxsize=16)
@@ -89,17 +109,42 @@ def _read_policy(body: bytes) -> Policy:
     return Policy.from_wire(msgspec.json.decode(body))
 
 
-async def decide_again(entry: Json, agent: AgentFacts, policy: Policy) -> Case:
-    """The walk over the recorded facts, under the given policy."""
+class RulesAgain(Protocol):
+    """Asks the policy's rules about a recorded action, and its windows of a history that it keeps."""
+
+    async def ask(self, case: Case, said: Verdict) -> RowAnswer:
+        """What the row says; `said` is what it said then."""
+        ...
+
+    def settle(self, case: Case, said: Verdict) -> Verdict:
+        """What windows of time have against the case, once everything else was asked; `said` is what they
+        had against it then."""
+        ...
+
+
+async def decide_again(
+    entry: Json, agent: AgentFacts, policy: Policy, rules: RulesAgain | None = None
+) -> Case:
+    """The walk over the recorded facts, under the given policy. What its rules say is recalled, or asked anew
+    of `rules`. Raises `NotReached`."""
     account = entry["account"]
     said = {row["row"]: _verdict_of(entry, row) for row in account.get("rows", ())}
     case = _case_of(entry, agent, policy)
-    rows = tuple(_recall(row, entry, said) for row in TABLE[case.door])
+    rows = tuple(_recall(row, entry, said, rules) for row in TABLE[case.door])
     case = await decide(case, cast(Facts, _NoWorld()), leave_unrecorded, rows)
-    for name, precedence in ((SIGNED, LAST), (RECORDED, RECORDED_PRECEDENCE)):
-        if name in said:
-            case = tighten(case, name, said[name], precedence)
-    return case
+    if SIGNED in said:
+        case = tighten(case, SIGNED, said[SIGNED], LAST)
+    late = said.get(RECORDED, APPROVED)
+    if rules is not None:
+        if not _is_of_rules(late):
+            case, late = tighten(case, RECORDED, late, RECORDED_PRECEDENCE), APPROVED
+        late = rules.settle(case, late)
+    return case if late.decision is Decision.APPROVED else tighten(case, RECORDED, late, RECORDED_PRECEDENCE)
+
+
+def _is_of_rules(late: Verdict) -> bool:
+    """Whether the store refused for windows of rules, or not at all."""
+    return late.refusal is None or late.refusal.code is Code.RULE_LIMIT
 
 
 class _NoWorld:
@@ -113,8 +158,7 @@ def _case_of(entry: Json, facts: AgentFacts, policy: Policy) -> Case:
     account, shown = entry["account"], entry["action"]
     name, door = entry["action_type"], Door(account["door"])
     # A long action that was refused before anything looked at it keeps its beginning only.
-    parameters = shown.get("parameters") if isinstance(shown, Mapping) else None
-    action = Action(name, parameters=parameters if isinstance(parameters, Mapping) else {})
+    action = read_action(name, shown)
     agent = _agent_of(entry, facts)
     threshold = account.get("threshold")
     return Case(
@@ -133,7 +177,22 @@ def _case_of(entry: Json, facts: AgentFacts, policy: Policy) -> Case:
         threshold=None if threshold is None else Risk.from_wire(threshold),
         is_advisory="is_advisory" in account.get("facts", ()),
         is_limited=threshold is not None,
+        takes_next_step="takes_next_step" in account.get("facts", ()),
         assessment=assess_tool(policy, agent, name, action.parameters) if door is Door.TOOL else None,
+    )
+
+
+def read_action(name: str, wire: Any) -> Action:
+    """The action as the record shows it."""
+    if not isinstance(wire, Mapping):
+        return Action(name)
+    parameters = wire.get("parameters")
+    return Action(
+        name,
+        query=wire.get("query"),
+        code=wire.get("code"),
+        target=wire.get("target"),
+        parameters=parameters if isinstance(parameters, Mapping) else {},
     )
 
 
@@ -167,8 +226,11 @@ def _verdict_of(entry: Json, row: Json) -> Verdict:
     return Verdict(decision, Refusal(Code(source["code"]), source["message"]), asked=asked)
 
 
-def _recall(row: Row, entry: Json, said: Mapping[str, Verdict]) -> Row:
+def _recall(row: Row, entry: Json, said: Mapping[str, Verdict], rules: RulesAgain | None) -> Row:
     """The row itself where it only reads the case; else one that answers what was answered then."""
+    if row is RULES and rules is not None:
+        then = said.get(row.name, APPROVED)
+        return msgspec.structs.replace(row, check=lambda case, _: rules.ask(case, then), needs=())
     if not row.reads_world and not (row.name == STEP.name and _is_masked(entry)):
         return row
 
@@ -187,7 +249,7 @@ def _is_masked(entry: Json) -> bool:
 def _recall_proof(case: Case, entry: Json) -> RowAnswer:
     examined = _examined_in(entry)
     if examined is None:
-        return case
+        raise NotReached
     case = case.add(examined=examined)
     is_failed = examined.finding.status is Status.FAILED
     return Ruling(case, disprove(examined.finding)) if is_failed else case
@@ -204,6 +266,7 @@ def _examined_in(entry: Json) -> Examined | None:
         risk,
         found["engine"],
         found.get("reason", ""),
+        found.get("evidence") or {},
         failure=None if failure is None else Failure(failure),
     )
     return Examined(finding, risk, 0.0)

@@ -4,6 +4,7 @@ from qwed.domain.actions import action_hash
 from qwed.domain.codes import Code
 from qwed.domain.decisions import LETS_ACT
 from qwed.domain.nodes import jti_of
+from qwed.domain.permits import PERMIT_TYPE, issue_permit
 from qwed.domain.risk import Risk
 from qwed.domain.verdicts import deny
 from qwed.gateway.decide.attestations import attest
@@ -18,17 +19,47 @@ from qwed.gateway.kernel.services import Services
 def sign(services: Services, case: Case) -> Case:
     """The id, what led here, attestation and token; nothing of an earlier round stays."""
     activity_id = services.ids.activity(case.now_ms)
-    case = case.add(activity_id=activity_id, par=_causes(case), attestation=None, token=None)
-    risk = None if case.examined is None else case.examined.risk
-    if (
-        risk is not None
-        and case.verdict.decision in LETS_ACT
-        and (case.require_attestation or risk >= Risk.HIGH)
-    ):
+    case = case.add(activity_id=activity_id, par=_causes(case), attestation=None, token=None, permit=None)
+    if case.is_observed:
+        # It vouches for nothing that it would not have stopped.
+        return case
+    risk, lets_act = None if case.examined is None else case.examined.risk, case.verdict.decision in LETS_ACT
+    if risk is not None and lets_act and (case.require_attestation or risk >= Risk.HIGH):
         case = _attest(services, case)
-    if is_issued_at_once(case.verdict.decision in LETS_ACT, risk, case.execution):
+        lets_act = case.verdict.decision in LETS_ACT
+    if is_issued_at_once(lets_act, risk, case.execution):
         case = _issue(services, case)
+    if case.verdict.decision in LETS_ACT and (audience := _audience(case)) is not None:
+        case = _permit(services, case, audience)
     return case
+
+
+def _audience(case: Case) -> str | None:
+    """Where a permit may be used: as the policy says, else at the tool of this name. None: none is due."""
+    rule = case.policy.actions.get(case.action.type)
+    named = None if rule is None else rule.permit
+    return named or (case.action.type if case.wants_permit else None)
+
+
+def _permit(services: Services, case: Case, audience: str) -> Case:
+    corrected = None if case.examined is None else case.examined.finding.corrected
+    permit = issue_permit(
+        case.activity_id,
+        case.agent.agent_id,
+        case.agent.principal_id,
+        audience,
+        case.kept_type,
+        case.action_hash if corrected is None else action_hash(corrected),
+        case.now_ms,
+        case.policy.permits.seconds,
+    )
+    try:
+        return case.add(
+            permit=(permit, services.signer.sign(PERMIT_TYPE, permit.claims(services.signer.issuer)))
+        )
+    # As with an attestation: a tool that asks for a permit would refuse the call anyway.
+    except Exception as error:  # noqa: BLE001
+        return _deny_unsigned(case, "permit", error)
 
 
 def _attest(services: Services, case: Case) -> Case:
@@ -80,7 +111,9 @@ def _deny_unsigned(case: Case, what: str, error: Exception) -> Case:
         return case
     reason = str(error) if isinstance(error, SigningFailed) else type(error).__name__
     refusal = deny(Code.ATTESTATION_UNSIGNED, f"the {what} could not be signed: {reason}")
-    return tighten(case.add(redeemed=None, attestation=None), SIGNED, refusal, refusal.precedence)
+    return tighten(
+        case.add(redeemed=None, attestation=None, permit=None), SIGNED, refusal, refusal.precedence
+    )
 
 
 def _causes(case: Case) -> tuple[str, ...]:

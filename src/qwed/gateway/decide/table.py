@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.verdicts import LAST
-from qwed.gateway.decide import gates, judges
+from qwed.gateway.decide import gates, judges, rule_row
 from qwed.gateway.decide.case import Case, Door, RowAnswer
 from qwed.gateway.decide.facts import Facts
 
@@ -20,13 +20,17 @@ RowCheck = Callable[[Case, Facts], RowAnswer | Awaitable[RowAnswer]]
 
 class Row(msgspec.Struct, frozen=True):
     """`numbers` are those of the specification; other rows say their `question` themselves. `needs` names
-    members of the case: where all of them are empty the row has nothing to look at, and is not asked."""
+    members of the case: where all of them are empty the row has nothing to look at, and is not asked. `adds`
+    names those that it fills; `fixed_by`, those that its answer hangs on beside agent, action type and policy
+    (none: it hangs on more, and is asked every time)."""
 
     name: str
     check: RowCheck
     numbers: tuple[int, ...] = ()
     question: str = ""
     needs: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
+    fixed_by: tuple[str, ...] | None = None
     precedence: int = LAST
     is_gate: bool = True
     awaits: bool = False
@@ -34,43 +38,79 @@ class Row(msgspec.Struct, frozen=True):
     reads_world: bool = False
 
 
-#: What the tokens ask for, and what a person granted, is known from outside too.
-_READ_WORLD: Final = (gates.find_profile, gates.use_grant)
+#: What is stopped, what the tokens ask for, and what a person granted, is known from outside too.
+_READ_WORLD: Final = (gates.is_not_stopped, gates.find_profile, gates.use_grant)
+#: What a plan (`plan.py`) may ask once for many actions.
+_FIXED: Final[Mapping[RowCheck, tuple[str, ...]]] = {
+    gates.is_active: (),
+    gates.find_profile: ("execution", "place", "approval"),
+    gates.find_rule: (),
+    gates.is_permitted: ("rule",),
+    judges.is_no_danger: ("rule",),
+}
 
 
-def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "") -> Row:
+def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "", adds: str = "") -> Row:
     awaits, reads = inspect.iscoroutinefunction(check), check in _READ_WORLD
-    names = tuple(needs.split())
-    return Row(check.__name__, check, numbers, asks, names, awaits=awaits, reads_world=awaits or reads)
+    return Row(
+        check.__name__,
+        check,
+        numbers,
+        asks,
+        needs=tuple(needs.split()),
+        adds=tuple(adds.split()),
+        fixed_by=_FIXED.get(check),
+        awaits=awaits,
+        reads_world=awaits or reads,
+    )
 
 
-def _judge(check: RowCheck, precedence: int, *numbers: int, asks: str = "", needs: str = "") -> Row:
-    row = _gate(check, *numbers, asks=asks, needs=needs)
+def _judge(
+    check: RowCheck, precedence: int, *numbers: int, asks: str = "", needs: str = "", adds: str = ""
+) -> Row:
+    row = _gate(check, *numbers, asks=asks, needs=needs, adds=adds)
     return msgspec.structs.replace(row, precedence=precedence, is_gate=False)
 
 
 # 1 and 2 are answered before there is a case: by whom it is asked, and whose agent it is.
 ACTIVE: Final = _gate(gates.is_active, 3)
-TOKENS: Final = _gate(gates.accept_tokens, asks="Are the tokens accepted that came along?", needs="presented")
-PLACE: Final = _gate(
-    gates.find_place, asks="May the agent act at its node of the workflow now?", needs="names_place"
+NOT_STOPPED: Final = _gate(gates.is_not_stopped, asks="Has no operator stopped this?", needs="stops")
+TOKENS: Final = _gate(
+    gates.accept_tokens,
+    asks="Are the tokens accepted that came along?",
+    needs="presented",
+    adds="execution is_forged log",
 )
-PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assurance profile?")
-STEP: Final = _gate(gates.read_step, 4, 5)
-ADMITTED: Final = _gate(gates.admit, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+PLACE: Final = _gate(
+    gates.find_place,
+    asks="May the agent act at its node of the workflow now?",
+    needs="names_place",
+    adds="place",
+)
+PROFILE: Final = _gate(gates.find_profile, asks="Do the tokens suit the assurance profile?", adds="assured")
+STEP: Final = _gate(gates.read_step, 4, 5, adds="step")
+ADMITTED: Final = _gate(gates.admit, 6, 7, 8, 9, 10, 11, 12, 13, 14, adds="admission")
 NOT_BLOCKED: Final = _gate(gates.is_not_blocked, asks="Is the tool open to this agent?")
-KNOWN_TOOL: Final = _gate(gates.is_known_tool, 15, asks="Is the tool registered, and no look-alike?")
-KNOWN_ACTION: Final = _gate(gates.find_rule, 15)
-GRANTED_ACTION: Final = _gate(gates.find_granted_rule, asks="What is the action registered as now?")
+KNOWN_TOOL: Final = _gate(
+    gates.is_known_tool, 15, asks="Is the tool registered, and no look-alike?", adds="rule"
+)
+KNOWN_ACTION: Final = _gate(gates.find_rule, 15, adds="rule")
+GRANTED_ACTION: Final = _gate(
+    gates.find_granted_rule, asks="What is the action registered as now?", adds="rule"
+)
 PERMITTED: Final = _gate(gates.is_permitted, 16)
-PROVEN: Final = _gate(gates.prove, 17)
+PROVEN: Final = _gate(gates.prove, 17, adds="examined")
 SETTLED: Final = _gate(gates.is_settled, asks="Is the outcome of this very action known?")
-HELD: Final = _gate(gates.admit, 14)
-GRANT: Final = _gate(gates.use_grant, asks="What did a person grant?")
+HELD: Final = _gate(gates.admit, 14, adds="admission")
+GRANT: Final = _gate(gates.use_grant, asks="What did a person grant?", adds="examined step redeemed")
 
+ORIGINS: Final = _judge(
+    judges.have_origins, 7, asks="Whose words are the values of the action?", adds="origins coverage"
+)
 TRUSTED: Final = _judge(judges.is_trusted, 1, 18)
 SCORE: Final = _judge(judges.has_score, 3, asks="Does conduct bear the trust level out?", needs="is_scored")
 DANGER: Final = _judge(judges.is_no_danger, 4, asks="Is it a tool for which nobody has to be asked?")
+RULES: Final = _judge(rule_row.follows_rules, 7, asks="Do the policy's rules allow it?", needs="has_rules")
 SUITS_PROFILE: Final = _judge(
     judges.suits_profile, 5, asks="Is the assurance profile content?", needs="assured"
 )
@@ -84,8 +124,11 @@ REQUESTED: Final = _judge(
     judges.is_below_threshold, 2, asks="Is the risk within what the request allows?", needs="is_limited"
 )
 
-_ENTRY: Final = (ACTIVE, TOKENS, PLACE, PROFILE)
-_JUDGES: Final = (TRUSTED, SCORE, DANGER, SUITS_PROFILE, SUITS_WORKFLOW, THRESHOLDS, REQUESTED)
+_ENTRY: Final = (ACTIVE, NOT_STOPPED, TOKENS, PLACE, PROFILE)
+_JUDGES: Final = (
+    *(ORIGINS, TRUSTED, SCORE, DANGER, RULES),
+    *(SUITS_PROFILE, SUITS_WORKFLOW, THRESHOLDS, REQUESTED),
+)
 #: Every row once, in the order in which a page shows them.
 ROWS: Final = (
     *(*_ENTRY, STEP, ADMITTED, NOT_BLOCKED, KNOWN_TOOL, KNOWN_ACTION, GRANTED_ACTION, PERMITTED, PROVEN),
@@ -95,9 +138,9 @@ ROWS: Final = (
 TABLE: Final[Mapping[Door, tuple[Row, ...]]] = {
     Door.ACTION: (*_ENTRY, STEP, ADMITTED, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
     Door.TOOL: (*_ENTRY, STEP, ADMITTED, NOT_BLOCKED, KNOWN_TOOL, PERMITTED, PROVEN, *_JUDGES),
-    Door.GRANT: (ACTIVE, GRANTED_ACTION, PERMITTED, SETTLED, HELD, GRANT),
+    Door.GRANT: (ACTIVE, NOT_STOPPED, GRANTED_ACTION, PERMITTED, SETTLED, HELD, GRANT, ORIGINS, RULES),
     # Tokens, step and budget are those of the action that it replaces.
-    Door.EDIT: (ACTIVE, PLACE, PROFILE, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
+    Door.EDIT: (ACTIVE, NOT_STOPPED, PLACE, PROFILE, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
 }
 #: 19 and 20, after every walk that is recorded; what the store refuses is said before everything else.
 SIGNED: Final = "sign"

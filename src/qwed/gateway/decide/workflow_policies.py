@@ -6,7 +6,7 @@ from typing import Final, TypeGuard
 from qwed.domain.nodes import AGENT_DID
 from qwed.domain.workflows import Completion, Workflow
 from qwed.ect import jws
-from qwed.ect.policy_tokens import MAX_TOKEN_BYTES, Policy, read_policy
+from qwed.ect.policy_tokens import MAX_TOKEN_BYTES, TokenPolicy, read_policy
 from qwed.ect.verifier import Accepted
 from qwed.gateway.kernel.services import Services
 
@@ -15,13 +15,13 @@ NODE_CLAIM: Final = "acp.node"
 MAX_ID: Final = 256
 
 
-def policy_of(workflow: Workflow) -> Policy:
+def policy_of(workflow: Workflow) -> TokenPolicy:
     """The rules of a token that was verified when it was registered."""
     return _policy(workflow.token)
 
 
 @functools.lru_cache(maxsize=256)
-def _policy(token: str) -> Policy:
+def _policy(token: str) -> TokenPolicy:
     claims = jws.claims_of(jws.parse(token, MAX_TOKEN_BYTES).payload)
     return read_policy(claims.get("dag"), claims.get("hitl"))
 

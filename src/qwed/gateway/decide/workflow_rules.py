@@ -16,7 +16,7 @@ from qwed.domain.policy import Profile
 from qwed.domain.verdicts import APPROVED, Asked, Verdict, ask, refuse_with
 from qwed.domain.workflows import Workflow
 from qwed.ect import hitl
-from qwed.ect.policy_tokens import ActRefusal, Policy, constraints_at, refusal_to_act
+from qwed.ect.policy_tokens import ActRefusal, TokenPolicy, constraints_at, refusal_to_act
 from qwed.gateway.decide.case import Case, Place
 from qwed.gateway.decide.scores import trust_inputs
 from qwed.gateway.decide.workflow_policies import is_id, policy_of
@@ -49,7 +49,7 @@ async def find_place(services: Services, case: Case) -> Place | Refusal:
     return _place_at(policy, workflow_id, node_id) if reason is None else _refuse(_REASONS[reason])
 
 
-def _place_at(policy: Policy, workflow_id: str, node_id: str) -> Place:
+def _place_at(policy: TokenPolicy, workflow_id: str, node_id: str) -> Place:
     asked = constraints_at(policy, node_id)
     wanted, profile = asked.min_confidence, asked.assurance_profile
     thresholds = Thresholds(asked.min_trust, None if wanted is None else Confidence[wanted.upper()])
@@ -76,7 +76,7 @@ def is_named(name: str, agent: Agent) -> bool:
     return name in (agent.did, agent.agent_id)
 
 
-def _name_in(policy: Policy, node_id: str, agent: Agent) -> str:
+def _name_in(policy: TokenPolicy, node_id: str, agent: Agent) -> str:
     node = policy.nodes.get(node_id)
     return node.agent if node is not None and is_named(node.agent, agent) else agent.did
 
@@ -93,7 +93,7 @@ async def apply_workflow_rules(services: Services, case: Case) -> Verdict:
     return _verdict_of(policy, hitl.evaluate(policy.hitl, inputs, unchecked))
 
 
-def _open_constraints(services: Services, policy: Policy, node_id: str) -> list[str]:
+def _open_constraints(services: Services, policy: TokenPolicy, node_id: str) -> list[str]:
     """Constraints that are set and that nothing here can check count as triggered."""
     found = constraints_at(policy, node_id)
     names = set(found.unknown)
@@ -120,19 +120,19 @@ def _inputs_of(case: Case) -> dict[str, Any]:
     return inputs | {f"parameters.{name}": value for name, value in case.action.parameters.items()}
 
 
-def _verdict_of(policy: Policy, asked: hitl.Verdict) -> Verdict:
-    if asked.action is hitl.Action.CONTINUE:
+def _verdict_of(policy: TokenPolicy, asked: hitl.HumanVerdict) -> Verdict:
+    if asked.action is hitl.HumanStep.CONTINUE:
         return APPROVED
     names = ", ".join(asked.triggered)
     rules = [rule for rule in policy.hitl.rules if rule.id in asked.triggered]
     roles = frozenset(rule.required_role for rule in rules)
     may_override = len(rules) == len(asked.triggered) and all(map(_lets_go_on, rules))
     # Nobody may lift it, or no one person could lift all of it: then nobody is asked.
-    if asked.action is hitl.Action.ABORT or not may_override or len(roles) != 1:
+    if asked.action is hitl.HumanStep.ABORT or not may_override or len(roles) != 1:
         return refuse_with(_refuse(f"the workflow's rules stop this: {names}"))
     message = f"the workflow's rules ask for a person: {names}"
     return ask(message, Asked(roles, policy.hitl.timeout_s, tuple(asked.triggered)))
 
 
-def _lets_go_on(rule: hitl.Rule) -> bool:
+def _lets_go_on(rule: hitl.HumanRule) -> bool:
     return rule.allow_override is True and rule.override_action in (None, "continue")

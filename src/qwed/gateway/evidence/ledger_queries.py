@@ -22,13 +22,14 @@ from qwed.gateway.decide.refused_often import count_refusal
 from qwed.gateway.decide.statements import state_in_token
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Activity, Cosignature, Received, Record, SignedCheckpoint
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator, require_own_or_scope, require_scope
 from qwed.gateway.trust.behaviours import follow
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
-from qwed.ledger.entries import Entry
+from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import NoSuchProof
 from qwed.ledger.receipts import Receipt, sign_receipt
 
@@ -145,7 +146,7 @@ async def show_ect(services: Services, caller: Caller, jti: str) -> Answer:
     owner = await _owner(services, caller)
     decided = await services.store.activity(activity_id_of(jti))
     if decided is not None and _may_read(caller, decided[0].principal_id, owner):
-        return Answer(await _decided(services, jti, decided[0]))
+        return Answer(await _decided(services, jti))
     return Answer(await _received(services, await received_token(services, caller, jti)))
 
 
@@ -190,16 +191,25 @@ class _Issued(msgspec.Struct):
     action_hash: str | None = None
     execution_context: str | None = None
     action: Any = None
+    redacted: bool = False
 
 
-async def _decided(services: Services, jti: str, activity: Activity) -> dict[str, Any]:
+async def _decided(services: Services, jti: str) -> dict[str, Any]:
+    """Signed only as the ledger has it: a row that somebody edited is refused, so is one without an entry."""
+    items = await services.store.evidence.lineage(jti, 0)
+    if not items or (activity := items[0].activity) is None:
+        raise StoreUnavailable("the ledger has no entry about this decision: run `qwed ledger verify`")
     kept = msgspec.json.decode(activity.payload, type=_Issued)
-    token = kept.execution_context or issue_node(services.signer, _facts(activity, kept))
+    is_erased = items[0].is_erased or kept.redacted
+    token = None
+    if not is_erased:
+        token = kept.execution_context or issue_node(services.signer, _facts(activity, kept))
     return {
         "jti": jti,
         "token": token,
+        "erased": is_erased,
         "activity_id": activity.activity_id,
-        "seq": await services.store.evidence.position(activity.activity_id),
+        "seq": items[0].seq,
     }
 
 
@@ -310,7 +320,7 @@ async def list_entries(services: Services, caller: Caller, after: int, limit: in
     return Answer(body)
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "seq": entry.seq,
         "timestamp": iso(entry.at_ms),
@@ -322,7 +332,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _foreign(entry: Entry) -> dict[str, Any]:
+def _foreign(entry: LedgerEntry) -> dict[str, Any]:
     """What the chain needs, and nothing that says whose it is, what it is about, or when it was."""
     return {
         "seq": entry.seq,
@@ -331,7 +341,7 @@ def _foreign(entry: Entry) -> dict[str, Any]:
     }
 
 
-async def _own_entries(services: Services, caller: Caller, entries: Sequence[Entry]) -> set[int]:
+async def _own_entries(services: Services, caller: Caller, entries: Sequence[LedgerEntry]) -> set[int]:
     """The numbers of those that the caller may see; entries follow each other without a gap."""
     if caller.is_operator or not entries:
         return {entry.seq for entry in entries}

@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.agents import Agent, AgentId, PrincipalId
-from qwed.domain.approvals import Approval, ApprovalStatus, Kind, Vote
+from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus, Vote
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Outcome, OutcomeResult
 from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import NOTED, noted
@@ -243,7 +243,7 @@ class _Erasure:
             return "the entry was redacted already"
         if activity.decision == NOTED and activity.action_type == REDACT:
             return "the note of an erasure stays: it says who erased what, and why"
-        if outcome is not None and outcome.result is Result.UNKNOWN:
+        if outcome is not None and outcome.result is OutcomeResult.UNKNOWN:
             return "its outcome is unknown, which still blocks a retry: settle it first"
         gathered[activity_id] = found
         if outcome is not None:
@@ -373,7 +373,7 @@ class _Erasure:
 def _is_needed(approval: Approval, now_ms: int) -> bool:
     """Somebody may still answer it, or use what was granted."""
     status = approval.status_at(now_ms)
-    is_grant = status is ApprovalStatus.APPROVED and approval.kind is Kind.ACTION
+    is_grant = status is ApprovalStatus.APPROVED and approval.kind is ApprovalKind.ACTION
     return is_grant or status is ApprovalStatus.OPEN
 
 

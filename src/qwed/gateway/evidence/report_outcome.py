@@ -8,20 +8,24 @@ import msgspec
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
-from qwed.domain.decisions import Decision
+from qwed.domain.decisions import LETS_ACT
 from qwed.domain.deliveries import Delivery
 from qwed.domain.money import nano_of
 from qwed.domain.nodes import jti_of
-from qwed.domain.outcomes import Outcome, Result
+from qwed.domain.outcomes import Outcome, OutcomeResult
+from qwed.domain.provenance_rules import NO_PROVENANCE_RULES
 from qwed.domain.times import day_of
 from qwed.domain.webhooks import Event
 from qwed.domain.workflows import Completion
 from qwed.gateway.decide.case import Place
+from qwed.gateway.decide.value_origins import coverage_of
+from qwed.gateway.evidence.permits import note_effect_without_permit
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import News, deliveries_of
 from qwed.gateway.kernel.records import Activity, Booking, Record
+from qwed.gateway.kernel.reports import take_reports
 from qwed.gateway.kernel.requests import MAX_TEXT, OutcomeBody, convert, read_usage
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
@@ -32,7 +36,7 @@ _HASH: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 
 
 class SettleBody(msgspec.Struct, forbid_unknown_fields=True):
-    outcome: Result
+    outcome: OutcomeResult
     note: str | None = None
 
 
@@ -44,7 +48,7 @@ async def report_outcome(
     body = convert(raw, OutcomeBody)
     _check_texts(body)
     activity, earlier = await _activity(services, agent, activity_id)
-    if activity.decision not in (Decision.APPROVED, Decision.CORRECTED):
+    if activity.decision not in LETS_ACT and not _is_observed(activity):
         raise refuse(Code.OUTCOME_CONFLICT, "only what was approved can have an outcome")
     if earlier is not None:
         raise refuse(Code.OUTCOME_CONFLICT, f"the outcome was reported already: {earlier.result}")
@@ -59,7 +63,10 @@ async def report_outcome(
         error=shown(body.error),
     )
     settlement = _settlement(services, activity, body)
-    details = {"activity_id": activity_id, **outcome.to_wire()}
+    coverage = await _hear(services, activity, body)
+    details = {"activity_id": activity_id, **outcome.to_wire(), **coverage}
+    if _is_observed(activity):
+        details["observed"] = True
     record = Record(
         noted(
             services,
@@ -75,11 +82,47 @@ async def report_outcome(
         booking=settlement,
         completions=_completions(activity, outcome),
     )
-    if outcome.result is Result.UNKNOWN:
+    if outcome.result is OutcomeResult.UNKNOWN:
         told = await _told(services, agent, activity, record.activity, outcome)
         record = msgspec.structs.replace(record, deliveries=told)
     await _commit_once(services, record)
-    return Answer({"activity_id": activity_id, **outcome.to_wire()})
+    if outcome.result in (OutcomeResult.SUCCESS, OutcomeResult.PARTIAL):
+        await note_effect_without_permit(services, caller, activity_id)
+    return Answer({"activity_id": activity_id, **outcome.to_wire(), **coverage})
+
+
+class _Called(msgspec.Struct):
+    """What an entry says of the call that was made."""
+
+    #: The agent acted, whatever was decided.
+    observed: bool = False
+
+    action: Any = None
+    context: Any = None
+
+
+def _is_observed(activity: Activity) -> bool:
+    return msgspec.json.decode(activity.payload, type=_Called).observed
+
+
+async def _hear(services: Services, activity: Activity, body: OutcomeBody) -> dict[str, str]:
+    """Before the outcome is recorded: who may not report twice could not report it later."""
+    if activity.conversation_id is None or (body.result is None and body.messages is None):
+        return {}
+    called = msgspec.json.decode(activity.payload, type=_Called)
+    action = called.action if isinstance(called.action, dict) else {}
+    context = called.context if isinstance(called.context, dict) else {}
+    step = context.get("step_number")
+    said = {"parameters": action.get("parameters"), "step_number": step, "truncated": body.truncated}
+    results = [] if body.result is None else [{"tool": activity.action_type, "result": body.result, **said}]
+    _, reports = take_reports({"messages": body.messages or [], "results": results})
+    assert reports is not None
+    rules = services.policy.provenance or NO_PROVENANCE_RULES
+    place = (activity.agent_id, activity.conversation_id)
+    index = await services.hearing.hear(
+        services.store, services.signer, place, rules, reports, services.clock.now_ms()
+    )
+    return {"provenance": coverage_of(index)}
 
 
 async def _told(
@@ -107,7 +150,7 @@ class _Placed(msgspec.Struct):
 
 def _completions(activity: Activity, outcome: Outcome) -> tuple[Completion, ...]:
     """An action that succeeded at a node of a workflow completes it."""
-    if activity.wid is None or outcome.result is not Result.SUCCESS:
+    if activity.wid is None or outcome.result is not OutcomeResult.SUCCESS:
         return ()
     place = msgspec.json.decode(activity.payload, type=_Placed).workflow
     if place is None:
@@ -122,12 +165,12 @@ async def settle_outcome(
     require_scope(caller, Scope.APPROVE)
     agent = await required_agent(services, caller, agent_id)
     body = convert(raw, SettleBody)
-    if body.outcome is Result.UNKNOWN:
+    if body.outcome is OutcomeResult.UNKNOWN:
         raise malformed("outcome", "is success, partial or failure: unknown settles nothing")
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
     decided, earlier = await _activity(services, agent, activity_id)
-    if earlier is None or earlier.result is not Result.UNKNOWN:
+    if earlier is None or earlier.result is not OutcomeResult.UNKNOWN:
         raise refuse(Code.OUTCOME_CONFLICT, "only an unknown outcome can be settled")
     settled = msgspec.structs.replace(
         earlier, result=body.outcome, settled_by=caller.name, settled_ms=services.clock.now_ms()

@@ -10,10 +10,11 @@ import msgspec
 
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.conduct import Deed, Judgement, Penalty, judge
+from qwed.domain.conduct import Deed, Exhausted, Judgement, Penalty, exhausted_by, judge
 from qwed.domain.credentials import Caller
 from qwed.domain.trust_changes import TrustChange
 from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.limits_told import SENDING_MS
 from qwed.gateway.kernel.ports import Admission
 from qwed.gateway.kernel.records import Activity, Record
 from qwed.gateway.kernel.services import Services
@@ -21,36 +22,62 @@ from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told
 
 
 async def commit_deed(
-    services: Services, record: Record, deed: Deed | None, admission: Admission | None = None
+    services: Services,
+    record: Record,
+    deed: Deed | None,
+    admission: Admission | None = None,
+    refusal: Refusal | None = None,
 ) -> Refusal | None:
     """Commit what was decided together with what it means for its agent's trust."""
+    store = services.store
     if deed is None:
-        return await services.store.commit(record, admission)
-    if await _weighs_nothing(services, record, deed):
+        return await store.commit(record, admission)
+    # The usual case: an action that was not denied.
+    if deed is Deed.ACTION and not (await store.standing(record.activity.agent_id)).has_many_denials:
+        return await store.commit(record, admission)
+    if deed is not Deed.EXHAUSTED:
+        return await _commit_deed(services, record, deed, admission, None)
+    exhausted = exhausted_by(refusal, services.clock.now_ms() + SENDING_MS)
+    late = await _commit_deed(services, record, deed, admission, exhausted)
+    if late is None and exhausted is not None:
+        services.limits_told.note(record.activity.agent_id, exhausted, services.clock.now_ms())
+    return late
+
+
+async def _commit_deed(
+    services: Services,
+    record: Record,
+    deed: Deed,
+    admission: Admission | None,
+    exhausted: Exhausted | None,
+) -> Refusal | None:
+    if await _weighs_nothing(services, record, deed, exhausted):
         return await services.store.commit(record, admission)
     # Misdeeds of one agent are weighed one after the other: each sees all that came before it.
     async with services.turns.turn(("conduct", record.activity.agent_id)):
-        judgement = await _judge(services, record, deed)
+        judgement = await _judge(services, record, deed, exhausted)
         if judgement.penalties:
             return await _degrade(services, record, judgement, admission)
         weighed = msgspec.structs.replace(record, conduct=judgement.conduct)
         return await services.store.commit(weighed, admission)
 
 
-async def _weighs_nothing(services: Services, record: Record, deed: Deed) -> bool:
-    """The usual case: an action that was not denied, or one refusal more after the abuse was charged."""
+async def _weighs_nothing(
+    services: Services, record: Record, deed: Deed, exhausted: Exhausted | None
+) -> bool:
+    """An action after which no window is bad, or one refusal more after the abuse was charged."""
     standing = await services.store.standing(record.activity.agent_id)
-    if deed is Deed.ACTION and not standing.has_many_denials:
-        return True
-    judgement = judge(standing, deed, record.activity.activity_id, record.activity.at_ms)
+    standing = services.limits_told.correct(record.activity.agent_id, standing)
+    judgement = judge(standing, deed, record.activity.activity_id, record.activity.at_ms, exhausted)
     is_same = deed is Deed.ACTION or judgement.conduct is standing.conduct
     return is_same and not judgement.penalties
 
 
-async def _judge(services: Services, record: Record, deed: Deed) -> Judgement:
+async def _judge(services: Services, record: Record, deed: Deed, exhausted: Exhausted | None) -> Judgement:
     activity = record.activity
     standing = await services.store.standing(activity.agent_id)
-    return judge(standing, deed, activity.activity_id, activity.at_ms)
+    standing = services.limits_told.correct(activity.agent_id, standing)
+    return judge(standing, deed, activity.activity_id, activity.at_ms, exhausted)
 
 
 async def _degrade(

@@ -3,16 +3,16 @@
 import threading
 from collections.abc import Callable
 
-from qwed.ledger.states import Difference
+from qwed.ledger.states import StateDifference
 
-Listener = Callable[[Difference], None]
+Listener = Callable[[StateDifference], None]
 
 
 class Integrity:
     """Filled by the store as it compares rows; asked by whoever decides, and by those who tell people."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Difference] = {}
+        self._found: dict[tuple[str, str], StateDifference] = {}
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.Lock()
         #: Whether credentials are still being looked at since the start; and why they could not be.
@@ -20,10 +20,10 @@ class Integrity:
         self.failure: str | None = None
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[StateDifference, ...]:
         return tuple(self._found.values())
 
-    def add(self, difference: Difference) -> None:
+    def add(self, difference: StateDifference) -> None:
         """A row that differs stays refused until the next start."""
         name = (difference.table, difference.key)
         with self._lock:
@@ -47,7 +47,7 @@ class Integrity:
 
     def refuses_agent(self, agent_id: str) -> bool:
         """Also where what it did before was changed: that is why it may do less."""
-        return self.refuses("agents", agent_id) or self.refuses("conduct", agent_id)
+        return bool(self._found) and (self.refuses("agents", agent_id) or self.refuses("conduct", agent_id))
 
     def problem(self) -> str | None:
         """Why the gateway is not to be relied on, in a sentence that names nobody: anybody may ask."""

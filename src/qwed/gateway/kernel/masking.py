@@ -65,7 +65,8 @@ def is_harmless(said: Any) -> bool:
         return False
     if len(text) > len(_MANY_DIGITS) and _MANY_DIGITS in text.translate(_DIGITS):
         return False
-    said_plainly = _without_escapes(text).decode("utf-8", "surrogatepass")
+    said = _without_escapes(text) if b"\\" in text else text
+    said_plainly = said.decode("utf-8", "surrogatepass")
     if not is_plain(said_plainly):
         return False
     # Names are compared as a reader sees them.
@@ -75,8 +76,6 @@ def is_harmless(said: Any) -> bool:
 def _without_escapes(text: bytes) -> bytes:
     """JSON's text with one sign for each that is escaped: a secret may follow a line's end, which is written
     as a letter."""
-    if b"\\" not in text:
-        return text
     text = _ESCAPED_BLANK.sub(b" ", text.replace(b"\\\\", b"\x01"))
     return _ESCAPED_SIGN.sub(b"\x01", text)
 
@@ -174,7 +173,8 @@ def rename(value: Any, name: str, kept: str) -> Any:
 
 def conceal_conversation(context: Any) -> Any:
     """A request's context, its conversation named as it is stored."""
-    given = context.get("conversation_id") if isinstance(context, Mapping) else None
+    is_object = type(context) is dict or isinstance(context, Mapping)
+    given = context.get("conversation_id") if is_object else None
     if not isinstance(given, str) or (kept := conceal_name(given)) == given:
         return context
     return {**context, "conversation_id": kept}

@@ -13,29 +13,29 @@ MAX_GIVEN: Final = 80
 MAX_SENTENCE: Final = 200
 
 
-class Mistake(NamedTuple):
+class FieldMistake(NamedTuple):
     """The field, by its path, and a sentence about it."""
 
     field: str
     message: str
 
 
-def mistake_in(raw: Any, kind: type, error: msgspec.ValidationError) -> Mistake:
+def mistake_in(raw: Any, kind: type, error: msgspec.ValidationError) -> FieldMistake:
     """msgspec names the place and the types of Python; a caller knows neither our types nor our choices."""
     sentence, _, path = str(error).partition(" - at `")
     inside = path.rstrip("`").removeprefix("$").lstrip(".")
     steps = _STEP.findall(inside)
     absent = _ABSENT.match(sentence)
     if absent is not None:
-        return Mistake(_joined(inside, absent[1]), "is missing")
+        return FieldMistake(_joined(inside, absent[1]), "is missing")
     unknown = _UNKNOWN.match(sentence)
     if unknown is not None:
-        return Mistake(_joined(inside, unknown[1]), f"is no field here; there are {_names(kind, steps)}")
+        return FieldMistake(_joined(inside, unknown[1]), f"is no field here; there are {_names(kind, steps)}")
     types = _types_at(kind, steps)
     expected = " or ".join(dict.fromkeys(_words(types)))
     if not expected or not sentence.startswith(("Expected", "Invalid enum")):
-        return Mistake(inside or "body", sentence[:MAX_SENTENCE])
-    return Mistake(inside or "body", f"is {expected}, not {_given(_value_at(raw, steps), types)}")
+        return FieldMistake(inside or "body", sentence[:MAX_SENTENCE])
+    return FieldMistake(inside or "body", f"is {expected}, not {_given(_value_at(raw, steps), types)}")
 
 
 # msgspec puts these names into its sentence, not into its path.

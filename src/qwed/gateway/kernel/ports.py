@@ -14,15 +14,19 @@ from qwed.domain.codes import Refusal
 from qwed.domain.conduct import Standing
 from qwed.domain.conversations import Reservation, Step
 from qwed.domain.credentials import ApiKey
-from qwed.domain.deliveries import Claim, Delivery
+from qwed.domain.deliveries import Delivery, DeliveryClaim
 from qwed.domain.findings import Finding
 from qwed.domain.outcomes import Outcome
-from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
+from qwed.domain.permits import IssuedPermit, PermitFinding
+from qwed.domain.policy import Policy
+from qwed.domain.policy_changes import PolicyChange
+from qwed.domain.refusal_counts import Counted, CountedRefusal, RefusedMinute
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.engines.fair_queue import Client
 from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
@@ -41,8 +45,8 @@ from qwed.gateway.kernel.records import (
     SignedCheckpoint,
     Survey,
 )
-from qwed.ledger.entries import Entry
-from qwed.ledger.states import Difference
+from qwed.ledger.entries import LedgerEntry
+from qwed.ledger.states import StateDifference
 
 
 class GatewayError(Exception):
@@ -51,9 +55,12 @@ class GatewayError(Exception):
     GatewayError
     ├── StoreUnavailable   the store cannot read or record
     │   ├── LimiterUnavailable   nothing can be counted: what is let through could be too much
+    │   ├── LedgerBehind   the ledger does not keep up, and the policy says: stop
     │   └── StateDiffers   a row that decides is not as the ledger says
     ├── LeaseLost          somebody else took over the reserved step
+    ├── PolicyMoved        a newer policy is in force than the one it was decided under
     ├── AgentChanged       the agent was suspended or trusted less while its request was at work
+    ├── KeyTaken           somebody else answers, or has answered, under this idempotency key
     └── SigningFailed      the key cannot sign
     """
 
@@ -69,10 +76,16 @@ class LimiterUnavailable(StoreUnavailable):
         self.component = component
 
 
+class LedgerBehind(StoreUnavailable):
+    """The policy asks to decide nothing while the ledger does not keep up."""
+
+    component = "ledger"
+
+
 class StateDiffers(StoreUnavailable):
     """Nothing is decided on such a row: somebody else than the gateway wrote it."""
 
-    def __init__(self, difference: Difference) -> None:
+    def __init__(self, difference: StateDifference) -> None:
         super().__init__(f"{difference.says}; run `qwed ledger verify`")
         self.difference = difference
 
@@ -85,8 +98,31 @@ class AgentChanged(GatewayError):
     pass
 
 
+class KeyTaken(GatewayError):
+    pass
+
+
+class PolicyMoved(GatewayError):
+    pass
+
+
 class SigningFailed(GatewayError):
     pass
+
+
+class KeyClaim(msgspec.Struct, frozen=True):
+    """The right to answer under an idempotency key, until its lease ends. A hold made with it has the same
+    token, so that whoever takes over takes both."""
+
+    agent_id: AgentId
+    key_hash: bytes
+    token: int
+
+
+class KeyInFlight(msgspec.Struct, frozen=True):
+    """Somebody answers under this key just now, or has died doing so."""
+
+    until_ms: int
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -158,6 +194,10 @@ class Prover(Protocol):
 
     async def prove(self, engine: str, action: Action, client: Client) -> Finding: ...
     def warm(self) -> None: ...
+    def retire(self) -> None:
+        """As `close`, without waiting for it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -173,7 +213,7 @@ class Evidence(Protocol):
         """The newest, or that of `size` entries where it was kept."""
         ...
 
-    async def entries(self, after: int, limit: int) -> list[Entry]: ...
+    async def entries(self, after: int, limit: int) -> list[LedgerEntry]: ...
     async def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
         """Whose the same entries are; None where that is nobody's, or not known any more."""
         ...
@@ -211,19 +251,27 @@ class Store(Protocol):
     @property
     def integrity(self) -> Integrity: ...
 
+    #: Whether the ledger keeps up.
+    @property
+    def ledger_watch(self) -> LedgerWatch: ...
+
     async def agent(self, agent_id: AgentId) -> Agent | None: ...
     async def agent_by_token(self, token_hash: bytes) -> Agent | None: ...
     async def api_key(self, key_hash: bytes) -> ApiKey | None: ...
 
-    async def differences(self, tables: Sequence[str]) -> list[Difference]:
+    async def differences(self, tables: Sequence[str]) -> list[StateDifference]:
         """Rows of these committed tables that are not as the ledger says."""
         ...
 
-    async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
+    async def admit(
+        self, agent: Agent, attempt: Attempt, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
         """Checks 6 to 14, the reservation and the hold, in one atomic step."""
         ...
 
-    async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
+    async def hold(
+        self, agent: Agent, charge: Charge, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
         """Check 14 alone, for a tool call without a conversation."""
         ...
 
@@ -233,10 +281,23 @@ class Store(Protocol):
 
     async def commit(self, record: Record, admission: Admission | None = None) -> Refusal | None:
         """Write the record. With an admission: only while its reservation is held (`LeaseLost`), and
-        the hold is settled. A record with an approval is refused when too many are open."""
+        the hold is settled. A record with an approval is refused when too many are open. One that is to be
+        remembered under a key is written only while its claim is held (`KeyTaken`): the first writer wins.
+        One that was decided under another change than the newest is not written (`PolicyMoved`); nor is a
+        change that does not follow the newest. In the ledger, no decision follows a change that it did not
+        know of."""
         ...
 
-    async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None: ...
+    async def claim_key(
+        self, agent_id: AgentId, key_hash: bytes, now_ms: int
+    ) -> Remembered | KeyClaim | KeyInFlight:
+        """The answer kept under the key, or the right to give one. A claim whose lease has ended, or whose
+        holder has died, is taken over together with what was held under it."""
+        ...
+
+    async def give_up_key(self, claim: KeyClaim) -> None:
+        """Nothing is remembered. Harmless if it was committed or lost."""
+        ...
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending: ...
 
@@ -254,7 +315,7 @@ class Store(Protocol):
         """Whether an outcome of this very action is still unknown."""
         ...
 
-    async def count_refusal(self, refused: Refused) -> Counted:
+    async def count_refusal(self, refused: CountedRefusal) -> Counted:
         """Durable before it returns, and exact across everything that shares the store."""
         ...
 
@@ -278,12 +339,35 @@ class Store(Protocol):
 
     async def shared(self, digest: str) -> bytes | None: ...
 
+    async def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
+        """The salt of what this conversation has heard: `fresh`, unless it has one. One for all, durable."""
+        ...
+
+    async def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
+        """What one source said, sealed; durable before it returns. A report that is kept already stays."""
+        ...
+
+    async def heard(
+        self, agent_id: AgentId, conversation_id: str, after: int
+    ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        """The salt, and what was kept behind number `after`, in its order."""
+        ...
+
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         """Durable before it returns, and known to everything that shares the store."""
         ...
 
     async def is_session_ended(self, session_id: bytes) -> bool:
         """Of a session that has not expired: whether it was ended before."""
+        ...
+
+    async def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
+        """What a person's session stands on, sealed; durable before it returns. The newest one counts, and
+        nothing is kept for a session that was ended."""
+        ...
+
+    async def sign_in(self, session_id: bytes) -> bytes | None:
+        """What was kept last, unless the session was ended."""
         ...
 
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
@@ -344,7 +428,7 @@ class Store(Protocol):
         """When a delivery is due next, or was."""
         ...
 
-    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+    async def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
         """Due ones, each given to one claimer until the claim ends. Atomic across processes."""
         ...
 
@@ -358,6 +442,43 @@ class Store(Protocol):
         ...
 
     async def ledger_state(self) -> LedgerState: ...
+
+    async def permit(self, jti: str) -> IssuedPermit | None: ...
+    async def permits_of(self, activity_id: str) -> list[IssuedPermit]: ...
+    async def unused_permits(
+        self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
+    ) -> list[IssuedPermit]:
+        """Two at most: more than one is as good as none."""
+        ...
+
+    async def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
+        """Those that expired before `before_ms` and that nobody used."""
+        ...
+
+    async def count_findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
+    ) -> dict[str, int]:
+        """How many of each kind, of one principal or of everybody, of one agent or of all."""
+        ...
+
+    async def findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
+    ) -> list[PermitFinding]:
+        """Newest first; `before` continues below an id."""
+        ...
+
+    async def policy_change(self, number: int | None = None) -> PolicyChange | None:
+        """The change of this number, else the newest, which is in force; None where there is none. Raises
+        `StateDiffers` where the row is not as the ledger says."""
+        ...
+
+    async def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
+        """Newest first; `before` continues below a number."""
+        ...
+
+    def use_policy(self, policy: Policy) -> None:
+        """Its limits hold from now on, in this process."""
+        ...
 
     async def workflow(self, workflow_id: str) -> Workflow | None: ...
     async def completed_nodes(self, workflow_id: str) -> frozenset[str]: ...

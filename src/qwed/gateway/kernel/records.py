@@ -11,7 +11,10 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.permits import IssuedPermit, PermitFinding
+from qwed.domain.policy_changes import PolicyChange
 from qwed.domain.refusal_counts import RefusedMinute
+from qwed.domain.rule_windows import CountedEntry, WindowCheck, WindowMark
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Completion, Workflow
@@ -51,7 +54,7 @@ class ReceivedEct(msgspec.Struct, frozen=True):
 class KnownNode(msgspec.Struct, frozen=True):
     """A node of the graph on record; `token_hash` where it is a token received from elsewhere."""
 
-    node: dag.Node
+    node: dag.TokenNode
     token_hash: str | None
 
 
@@ -76,6 +79,8 @@ class LedgerItem(msgspec.Struct, frozen=True):
     token: str | None
     principal_id: PrincipalId | None
     is_about_row: bool = False
+    #: What is left of it can't be compared with what the entry commits to.
+    is_erased: bool = False
 
 
 class ScoreChange(msgspec.Struct, frozen=True):
@@ -151,6 +156,8 @@ class Remembered(msgspec.Struct, frozen=True):
     body: bytes
     expires_ms: int
     retry_after_seconds: int | None = None
+    #: The token of the claim under which it is written; what is read has none.
+    claim: int = 0
 
 
 class Crossing(msgspec.Struct, frozen=True):
@@ -215,13 +222,57 @@ class Record(msgspec.Struct, frozen=True):
     trust_changes: tuple[TrustChange, ...] = ()
     #: The minute that this entry states, as it was read: it is closed, unless it has changed since.
     stated: RefusedMinute | None = None
+    #: What is in force from now on.
+    policy_change: PolicyChange | None = None
+    #: The number of the change under which it was decided; None for what no policy decides.
+    policy_number: int | None = None
     #: Entries of their own for what follows from this one, next to it in the ledger.
     consequences: tuple[Activity, ...] = ()
+    #: A permit as it is from now on. One with a version is refused where the store has it already.
+    permit: IssuedPermit | None = None
+    finding: PermitFinding | None = None
+    #: What rules ask about earlier actions: checked, and counted, with the record or not at all.
+    windows: tuple[WindowCheck, ...] = ()
+    marks: tuple[WindowMark, ...] = ()
+    #: The windows' new entries, from a store that counts in memory before it writes.
+    counted: tuple[CountedEntry, ...] = ()
 
     @property
     def activities(self) -> tuple[Activity, ...]:
         """Everything that becomes an entry, in its order."""
         return (self.activity, *self.consequences)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it asks rules about earlier actions, or tells them of one that has happened."""
+        return bool(self.windows or self.marks or (self.outcome is not None and self.outcome.proves))
+
+    @property
+    def is_plain(self) -> bool:
+        """An ordinary decision: nothing beside its activity, step and booking."""
+        return not (
+            self.agent
+            or self.approval
+            or self.key
+            or self.outcome
+            or self.remembered
+            or self.crossing
+            or self.conduct
+            or self.trust_changes
+            or self.stated
+            or self.webhook
+            or self.dropped_webhook is not None
+            or self.redaction
+            or self.deliveries
+            or self.cosignature
+            or self.workflow
+            or self.policy_change
+            or self.completions
+            or self.permit
+            or self.finding
+            or self.counted
+            or self.marks
+        )
 
 
 class ActivityQuery(msgspec.Struct, frozen=True):

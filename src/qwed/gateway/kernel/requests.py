@@ -9,7 +9,7 @@ import msgspec
 from qwed.domain.actions import Action
 from qwed.domain.json_text import describe_type
 from qwed.domain.money import MAX_USD
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.kernel.answers import RequestError, malformed
@@ -41,6 +41,10 @@ class ActionBody(msgspec.Struct, forbid_unknown_fields=True):
 class OptionsBody(msgspec.Struct, forbid_unknown_fields=True):
     require_attestation: bool = False
     risk_threshold: str | None = None
+    permit: bool = False
+
+
+_NO_OPTIONS: Final = OptionsBody()
 
 
 class UsageBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -73,10 +77,14 @@ class ToolBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class OutcomeBody(msgspec.Struct, forbid_unknown_fields=True):
-    outcome: Result
+    outcome: OutcomeResult
     result_hash: str | None = None
     error: str | None = None
     usage: UsageBody | None = None
+    #: What the tool returned, cut by the sender (`truncated`), and what the user wrote since.
+    result: Any = None
+    messages: Any = None
+    truncated: bool = False
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -98,6 +106,9 @@ class VerifyRequest(msgspec.Struct, frozen=True):
     idempotency: bytes | None = None
     #: Execution context tokens, as they came.
     presented: tuple[str, ...] = ()
+    wants_permit: bool = False
+    #: The gateway numbers its step; never read from a request.
+    takes_next_step: bool = False
 
 
 class ToolRequest(msgspec.Struct, frozen=True):
@@ -134,7 +145,8 @@ def _surrogate_in(value: Any) -> str | None:
     if isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             inside = getattr(value, name)
-            if inside is None or (type(inside) is str and inside.isascii()):
+            kind = type(inside)
+            if inside is None or kind is dict or (kind is str and inside.isascii()):
                 continue
             if (path := _surrogate_in(inside)) is not None:
                 return f"{name}.{path}".rstrip(".")
@@ -147,7 +159,7 @@ def read_verify(raw: Any, idempotency: bytes | None = None, presented: tuple[str
     body = convert(raw, VerifyBody)
     action = body.action
     check_intent(body.context)
-    options = body.options or OptionsBody()
+    options = body.options or _NO_OPTIONS
     threshold = options.risk_threshold
     if threshold is not None and threshold not in RISK_NAMES:
         raise malformed("options.risk_threshold", f"is one of {', '.join(RISK_NAMES)}")
@@ -158,15 +170,16 @@ def read_verify(raw: Any, idempotency: bytes | None = None, presented: tuple[str
             action.query,
             action.code,
             action.target,
-            parameters if isinstance(parameters, Mapping) else {},
+            parameters if type(parameters) is dict or isinstance(parameters, Mapping) else {},
         ),
         parameters=parameters,
         context=conceal_conversation(body.context),
-        usage=read_usage(body.usage),
+        usage=NO_USAGE if body.usage is None else read_usage(body.usage),
         require_attestation=options.require_attestation,
         risk_threshold=None if threshold is None else Risk.from_wire(threshold),
         idempotency=idempotency,
         presented=presented,
+        wants_permit=options.permit,
     )
 
 
@@ -210,7 +223,8 @@ def read_tool(
 
 def check_intent(context: Any) -> None:
     """What an agent says of its purpose is shown to the person who approves: a text, of bounded length."""
-    intent = context.get("user_intent") if isinstance(context, Mapping) else None
+    is_object = type(context) is dict or isinstance(context, Mapping)
+    intent = context.get("user_intent") if is_object else None
     if intent is not None:
         _check_text("context.user_intent", intent, MAX_TEXT)
 

@@ -14,8 +14,8 @@ import msgspec
 
 from qwed.assurance.assertions import Directory
 from qwed.assurance.compliance import HOUR_SECONDS, ComplianceCheck, Watch
-from qwed.assurance.explanations import Change
-from qwed.assurance.scores import Event, InvalidScore, ScoreRules
+from qwed.assurance.explanations import ScoreMove
+from qwed.assurance.scores import InvalidScore, ScoreEvent, ScoreRules
 from qwed.assurance.specs import BehaviourSpec, Frequency, InvalidSpec, read_spec
 from qwed.assurance.trust_memory import InProcess, TrustMemory, TrustMemoryLost
 from qwed.assurance.trust_table import DECISION, TrustTable
@@ -26,7 +26,7 @@ from qwed.domain.policy import plain_amount
 from qwed.ect import claims as rules
 from qwed.ect import tokens
 from qwed.ect.claims import Claims
-from qwed.ect.dag import Node
+from qwed.ect.dag import TokenNode
 from qwed.ect.tokens import DEFAULT_LIFETIME_SECONDS, Level
 from qwed.gateway.kernel.ports import Evidence, Store, StoreUnavailable
 from qwed.gateway.kernel.records import Activity, LedgerItem, ScoreChange
@@ -38,13 +38,13 @@ REINSTATE_TRUST: Final = "reinstate_trust"
 UPDATE_SPEC: Final = "update_spec"
 CHECK_COMPLIANCE: Final = "check_compliance"
 _RESULTS: Final = {
-    "success": Event.TASK_SUCCESS,
-    "partial": Event.TASK_PARTIAL,
-    "failure": Event.TASK_FAILURE,
+    "success": ScoreEvent.TASK_SUCCESS,
+    "partial": ScoreEvent.TASK_PARTIAL,
+    "failure": ScoreEvent.TASK_FAILURE,
 }
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ScoreFinding(msgspec.Struct, frozen=True):
     """Checks of one agent to be written down, under a name that says what they are about."""
 
     agent: str
@@ -55,6 +55,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 class _Parameters(msgspec.Struct):
     activity_id: str | None = None
+    observed: bool = False
     outcome: str | None = None
     score: str | None = None
     peer: str | None = None
@@ -77,6 +78,7 @@ class _Payload(msgspec.Struct):
     action: Any = None
     verification: _Verification | None = None
     attestation_invalid: bool = False
+    observed: bool = False
     requested_by: str = ""
     redacted: bool = False
 
@@ -120,10 +122,10 @@ class Scorekeeper:
         #: Agents with a specification; what their tokens broke and is not written down yet.
         self._watches: dict[str, Watch] = {}
         self._reported: dict[str, int] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[ScoreFinding] = []
         self._numbers: dict[str, int] = {}
         self._noted: list[ScoreChange] = []
-        self.revoked: list[Change] = []
+        self.revoked: list[ScoreMove] = []
         self._seq = 0
         self._lost: str | None = None
         self._lock = threading.Lock()
@@ -166,7 +168,7 @@ class Scorekeeper:
         if stretch:
             self.table.settle(stretch[-1].at_ms // 1000)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: ScoreMove) -> None:
         number = self._numbers[change.peer] = self._numbers.get(change.peer, 0) + 1
         self._noted.append(
             ScoreChange(
@@ -197,12 +199,15 @@ class Scorekeeper:
         payload = msgspec.json.decode(activity.payload, type=_Payload)
         peer, jti = agent_did(activity.agent_id), jti_of(activity.activity_id)
         self._list(activity, peer)
+        if payload.observed:
+            # Nobody was told no: nothing about it is the agent's doing.
+            return
         self.table.observe(decided_claims(self.observer, activity), at=at, level=Level.L3)
         if payload.attestation_invalid:
             self.table.observe_invalid(peer, jti, at=at)
         is_forbidden = payload.verification is not None and payload.verification.failure == "forbidden"
         if activity.decision == Decision.DENIED and is_forbidden:
-            self.table.apply(peer, Event.POLICY_VIOLATION, evidence=jti, task=jti, at=at)
+            self.table.apply(peer, ScoreEvent.POLICY_VIOLATION, evidence=jti, task=jti, at=at)
         # An agent may call its own action what it likes; only what people and the gateway do is noted.
         learn = _LEARNERS.get(activity.action_type) if activity.decision == NOTED else None
         if learn is not None:
@@ -227,7 +232,7 @@ class Scorekeeper:
         given = _parameters(payload)
         event = _RESULTS.get(given.outcome or "")
         is_own = payload.requested_by.startswith("agent:")
-        if given.activity_id is None or event is None or (event.is_positive and is_own):
+        if given.activity_id is None or given.observed or event is None or (event.is_positive and is_own):
             return
         peer = agent_did(activity.agent_id)
         task, evidence = jti_of(given.activity_id), jti_of(activity.activity_id)
@@ -240,13 +245,13 @@ class Scorekeeper:
             return
         at = at_ms // 1000
         if self._always_continuous or watch.spec.verification_frequency is Frequency.CONTINUOUS:
-            self.findings.append(Finding(claims.iss, claims.jti, at, tuple(watch.report(at))))
+            self.findings.append(ScoreFinding(claims.iss, claims.jti, at, tuple(watch.report(at))))
 
     def spec_of(self, agent: str) -> BehaviourSpec | None:
         watch = self._watches.get(agent)
         return watch.spec if watch is not None else None
 
-    def reports(self, hour: int) -> list[Finding]:
+    def reports(self, hour: int) -> list[ScoreFinding]:
         """What is to be said of every watched agent of which nothing was said in this hour."""
         due = []
         with self._lock:
@@ -255,7 +260,7 @@ class Scorekeeper:
                     continue
                 self._reported[agent] = hour
                 at = hour * HOUR_SECONDS
-                due.append(Finding(agent, f"hour {hour}", at, tuple(watch.report(at))))
+                due.append(ScoreFinding(agent, f"hour {hour}", at, tuple(watch.report(at))))
         return due
 
     def _specify(self, activity: Activity, payload: _Payload, at: int) -> None:
@@ -269,10 +274,10 @@ class Scorekeeper:
             find = self._node if self._strict_checkpoints else None
             self._watches[agent] = Watch(spec, at, authorities=[self.observer], find=find)
 
-    def _node(self, jti: str) -> Node | None:
+    def _node(self, jti: str) -> TokenNode | None:
         """Of what came before, as far as a walk to ancestors goes."""
         seen = self._memory.seen(jti)
-        return None if seen is None else Node(jti, 0, seen.par)
+        return None if seen is None else TokenNode(jti, 0, seen.par)
 
     def _punish(self, activity: Activity, payload: _Payload, at: int) -> None:
         """The gateway's own findings: each offending token costs once, and is reported once."""
@@ -280,7 +285,7 @@ class Scorekeeper:
         found = [item.get("jti") for item in violations or () if isinstance(item, dict)]
         jtis = [jti for jti in found if isinstance(jti, str)]
         for jti in jtis:
-            self.table.apply(peer, Event.POLICY_VIOLATION, task=jti, at=at)
+            self.table.apply(peer, ScoreEvent.POLICY_VIOLATION, task=jti, at=at)
         if (watch := self._watches.get(peer)) is not None:
             watch.forget(jtis)
 
@@ -338,7 +343,7 @@ def decided_claims(observer: str, activity: Activity) -> Claims:
     )
 
 
-class Proof(msgspec.Struct, frozen=True):
+class ScoreProof(msgspec.Struct, frozen=True):
     """What a second computation of all scores says about those stored."""
 
     entries: int
@@ -355,7 +360,7 @@ class Proof(msgspec.Struct, frozen=True):
 MAX_DIFFERENCES: Final = 20
 
 
-async def replay(store: Store, keeper: Scorekeeper, verifiers: Collection[str]) -> Proof:
+async def replay(store: Store, keeper: Scorekeeper, verifiers: Collection[str]) -> ScoreProof:
     """Compute every score from the ledger, from nothing, and compare with what is stored, digit by digit."""
     recount = _Recount(keeper.observer, keeper.table.rules, verifiers, new_memory=keeper.new_memory)
     await recount.catch_up(store)
@@ -365,7 +370,7 @@ async def replay(store: Store, keeper: Scorekeeper, verifiers: Collection[str]) 
         recount.differences += await _beyond(store, peer, recount.totals.get(peer, 0))
     changes = sum(recount.totals.values())
     told = tuple(recount.differences[:MAX_DIFFERENCES])
-    return Proof(recount.read_up_to, peers, changes, recount.erased, told)
+    return ScoreProof(recount.read_up_to, peers, changes, recount.erased, told)
 
 
 class _Recount(Scorekeeper):

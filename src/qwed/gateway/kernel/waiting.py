@@ -6,6 +6,7 @@ A port that has to wait for another thread awaits a `Ticket`. Under asyncio it p
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Final, Generic, TypeVar
 
@@ -69,6 +70,14 @@ def wake(tickets: Iterable[Ticket[Any]]) -> None:
 def _wake_all(tickets: list[Ticket[Any]]) -> None:
     for ticket in tickets:
         ticket._wake_here()
+
+
+async def pause(seconds: float) -> None:
+    """Let time pass, with a loop or without one."""
+    if asyncio._get_running_loop() is None:
+        time.sleep(seconds)
+    else:
+        await asyncio.sleep(seconds)
 
 
 async def breathe() -> None:

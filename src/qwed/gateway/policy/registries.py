@@ -16,12 +16,14 @@ from qwed.gateway.kernel.visibility import require_own_or_scope
 
 
 def list_actions(policy: Policy) -> Answer:
-    rows = [_row(name, rule) for name, rule in sorted(policy.rules.items())]
+    rows = [_row(name, rule) for name, rule in sorted(policy.action_rules.items())]
     return Answer({"policy_version": policy.version, "actions": rows})
 
 
 def list_tools(policy: Policy) -> Answer:
-    tools = ((name, rule) for name, rule in sorted(policy.rules.items()) if rule.engine == TOOL_CONTROL)
+    tools = (
+        (name, rule) for name, rule in sorted(policy.action_rules.items()) if rule.engine == TOOL_CONTROL
+    )
     rows = [{**_row(name, rule), "group": rule.group} for name, rule in tools]
     return Answer({"policy_version": policy.version, "tools": rows})
 

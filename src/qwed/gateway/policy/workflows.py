@@ -13,7 +13,7 @@ from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.ect.policy_tokens import (
     InvalidPolicy,
-    Policy,
+    TokenPolicy,
     issue_policy,
     verify_policy,
 )
@@ -114,7 +114,7 @@ async def _shown(services: Services, workflow: Workflow) -> dict[str, Any]:
     }
 
 
-def _state(policy: Policy, node_id: str, completed: frozenset[str]) -> str:
+def _state(policy: TokenPolicy, node_id: str, completed: frozenset[str]) -> str:
     if node_id in completed:
         return "completed"
     return "ready" if policy.before(node_id) <= completed else "waiting"

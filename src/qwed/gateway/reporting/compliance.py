@@ -92,6 +92,9 @@ async def compliance_report(
         approvals = await _approvals(services, scope)
         ledger = await services.store.ledger_state()
         checkpoint = await services.store.evidence.checkpoint()
+        findings = await services.store.count_findings(
+            scope.principal_id, scope.agent_id, scope.from_ms, scope.to_ms
+        )
     names = {agent: await _name(services, agent) for agent in count.busiest()}
     now_ms = services.clock.now_ms()
     return Report(
@@ -101,7 +104,7 @@ async def compliance_report(
         generated_by=caller.name,
         software=software,
         policy_version=services.policy.version,
-        figures=_figures(services, count, approvals, _ledger(ledger, checkpoint), names),
+        figures=_figures(services, count, approvals, _ledger(ledger, checkpoint), names, findings),
         not_measured=tuple(not_measured(scope, count, approvals, ledger, checkpoint, now_ms)),
     )
 
@@ -189,13 +192,14 @@ def _figures(
     approvals: Approvals,
     ledger: Mapping[str, Any],
     names: Mapping[str, str | None],
+    findings: Mapping[str, int],
 ) -> dict[str, Any]:
     refusals = _refusals(count)
     figures: dict[Figure, Any] = {
         Figure.DECISIONS: _decisions(count, names),
         Figure.VERIFICATION: _verification(count),
         Figure.REFUSALS: refusals,
-        Figure.OUTCOMES: _outcomes(count),
+        Figure.OUTCOMES: {**_outcomes(count), "permit_findings": findings},
         Figure.COSTS: _costs(count, [row for row in refusals if "-BUDGET-" in row["code"]]),
         Figure.LOOPS: [row for row in refusals if row["code"] in _LOOPS],
         Figure.APPROVALS: approvals.to_wire(),

@@ -38,7 +38,7 @@ CHANGES: Final[Mapping[str, Figure]] = {
 }
 
 
-class Change(msgspec.Struct, frozen=True):
+class ReportedChange(msgspec.Struct, frozen=True):
     """A noted entry as a report shows it."""
 
     at: str
@@ -54,9 +54,9 @@ class _Changes:
     def __init__(self) -> None:
         self.total = 0
         self.by_kind: Counter[str] = Counter()
-        self.listed: list[Change] = []
+        self.listed: list[ReportedChange] = []
 
-    def add(self, change: Change) -> None:
+    def add(self, change: ReportedChange) -> None:
         self.total += 1
         self.by_kind[change.kind] += 1
         if len(self.listed) < MAX_LISTED:
@@ -147,7 +147,9 @@ class Count:
         details = entry.action.parameters if isinstance(entry.action.parameters, dict) else {}
         figure = CHANGES.get(entry.action_type)
         if figure is not None:
-            change = Change(entry.timestamp, entry.agent_id, entry.action_type, entry.requested_by, details)
+            change = ReportedChange(
+                entry.timestamp, entry.agent_id, entry.action_type, entry.requested_by, details
+            )
             self.changes[figure].add(change)
 
     def busiest(self) -> list[str]:

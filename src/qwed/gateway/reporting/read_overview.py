@@ -47,8 +47,12 @@ class Overviews:
     """Overviews, each made at most once a second."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self._first = services
         self._kept: dict[tuple[PrincipalId | None, int], tuple[float, Answer]] = {}
+
+    @property
+    def _services(self) -> Services:
+        return self._first.newest
 
     async def read(self, caller: Caller, hours: str | None) -> Answer:
         require_scope(caller, Scope.READ)
@@ -93,6 +97,9 @@ async def read_overview(services: Services, principal_id: PrincipalId | None, ho
             "refusals": _refusals(counted),
             "verification_ms": _latency(decisions),
             "spending": _spending(services, principal_id, agents, today),
+            "permit_findings": await services.store.count_findings(
+                principal_id, None, first * bar * HOUR_MS, now_ms + 1
+            ),
             "at_risk": await _at_risk(services, agents, decisions),
         }
     )

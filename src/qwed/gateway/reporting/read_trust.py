@@ -6,6 +6,7 @@ from qwed.domain.agents import Agent, AgentId, AgentStatus
 from qwed.domain.conduct import conduct_status
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.risk import Risk
+from qwed.domain.times import DAY_MS, day_of
 from qwed.domain.trust import cell
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.services import Services
@@ -32,10 +33,12 @@ async def read_trust(
 async def _standing(services: Services, agent: Agent | None) -> dict[str, Any]:
     if agent is None:
         return {"status": AgentStatus.DEREGISTERED}
-    standing = await services.store.standing(agent.agent_id)
+    standing, now_ms = await services.store.standing(agent.agent_id), services.clock.now_ms()
+    today_ms = day_of(now_ms) * DAY_MS
+    found = await services.store.count_findings(None, agent.agent_id, today_ms, now_ms + 1)
     return {
         "status": agent.status,
         "trust_level": int(agent.trust_level),
         "may": {risk.wire: cell(agent.trust_level, risk) for risk in Risk},
-        "conduct": conduct_status(standing, services.clock.now_ms()),
+        "conduct": {**conduct_status(standing, now_ms), "permit_findings": found},
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from qwed.assurance.in_force import level_borne_out
 from qwed.assurance.profiles import Mechanism
 from qwed.domain.agents import DEFAULT_TRUST, Agent, AgentId, AgentStatus
-from qwed.domain.approvals import ApprovalStatus, Kind
+from qwed.domain.approvals import ApprovalKind, ApprovalStatus
 from qwed.domain.nodes import AGENT_DID
 from qwed.domain.policy import plain_amount
 from qwed.gateway.kernel.scorekeeper import Scorekeeper
@@ -79,5 +79,5 @@ async def _review_needs(services: Services, agent: Agent) -> list[str]:
     return [
         f"a review of its behaviour waits for an answer: {approval.approval_id}"
         for approval in waiting
-        if approval.kind is Kind.REVIEW
+        if approval.kind is ApprovalKind.REVIEW
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.assurance.compliance import HOUR_SECONDS, ComplianceCheck, Status
+from qwed.assurance.compliance import HOUR_SECONDS, ComplianceCheck, ComplianceStatus
 from qwed.assurance.profiles import Mechanism
 from qwed.assurance.specs import (
     BehaviourSpec,
@@ -30,7 +30,7 @@ from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import convert
-from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, Finding, Scorekeeper
+from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, ScoreFinding, Scorekeeper
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
 from qwed.gateway.kernel.wire import encode_json
@@ -130,7 +130,7 @@ def is_watching(services: Services) -> bool:
     return own.has(Mechanism.BEHAVIOUR)
 
 
-async def _write(services: Services, finding: Finding) -> None:
+async def _write(services: Services, finding: ScoreFinding) -> None:
     for number, check in enumerate(finding.checks):
         activity_id = _finding_id(services.signer.issuer, finding, number)
         async with services.turns.turn(("compliance", finding.agent)):
@@ -138,16 +138,18 @@ async def _write(services: Services, finding: Finding) -> None:
                 await _record(services, finding, check, activity_id)
 
 
-async def _record(services: Services, finding: Finding, check: ComplianceCheck, activity_id: str) -> None:
+async def _record(
+    services: Services, finding: ScoreFinding, check: ComplianceCheck, activity_id: str
+) -> None:
     agent = await services.store.agent(AgentId(finding.agent.removeprefix(AGENT_DID)))
     activity = noted(services, None, CHECK_COMPLIANCE, check.ext, agent=agent, activity_id=activity_id)
     # What it is about are tokens, which the check follows in the graph.
     record = Record(msgspec.structs.replace(activity, par=check.par))
-    if check.status is Status.FAILING and agent is not None:
+    if check.status is ComplianceStatus.FAILING and agent is not None:
         await commit_for_review(services, agent, record, check)
     else:
         await services.store.commit(record)
 
 
-def _finding_id(observer: str, finding: Finding, number: int) -> str:
+def _finding_id(observer: str, finding: ScoreFinding, number: int) -> str:
     return activity_id_about(finding.at, observer, finding.agent, finding.name, str(number))

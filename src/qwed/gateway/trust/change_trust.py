@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from qwed.domain.agents import Agent, AgentId, AgentStatus
-from qwed.domain.approvals import Approval, Kind, later
+from qwed.domain.approvals import Approval, ApprovalKind, later
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
@@ -138,7 +138,7 @@ async def _open(
         intent=None,
         created_ms=now_ms,
         expires_ms=now_ms + rules.ttl_seconds * 1000,
-        kind=Kind.TRUST,
+        kind=ApprovalKind.TRUST,
         approvers_needed=rules.approvers,
         # Level 3 needs an operator, whoever the principal is.
         role="operator" if target is TrustLevel.TRUSTED else rules.role,

@@ -10,7 +10,7 @@ import msgspec
 
 from qwed.assurance.compliance import ComplianceCheck
 from qwed.domain.agents import Agent
-from qwed.domain.approvals import Approval, ApprovalStatus, Kind, later
+from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus, later
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.risk import Risk
 from qwed.domain.webhooks import Event
@@ -65,7 +65,7 @@ async def _waits(services: Services, agent: Agent, action: dict[str, Any]) -> bo
             after,
             _PAGE,
         )
-        if any(found.kind is Kind.REVIEW and found.action == action for found in page):
+        if any(found.kind is ApprovalKind.REVIEW and found.action == action for found in page):
             return True
         if len(page) < _PAGE:
             return False
@@ -93,7 +93,7 @@ def _review(
         intent=None,
         created_ms=now_ms,
         expires_ms=now_ms + rules.ttl_seconds * 1000,
-        kind=Kind.REVIEW,
+        kind=ApprovalKind.REVIEW,
         approvers_needed=rules.approvers,
         role=rules.role,
         remind_ms=later(now_ms, rules.remind_after_seconds),

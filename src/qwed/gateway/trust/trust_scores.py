@@ -6,7 +6,7 @@ import msgspec
 
 from qwed.assurance.accusations import TRUST_ASSERTION
 from qwed.assurance.assertions import SCORE, SUBJECT
-from qwed.assurance.explanations import Change
+from qwed.assurance.explanations import ScoreMove
 from qwed.assurance.scores import InvalidScore, as_score
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
@@ -157,7 +157,7 @@ async def announce_revocations(services: Services) -> None:
             keeper.revoked.pop(0)
 
 
-async def _announce(services: Services, change: Change) -> None:
+async def _announce(services: Services, change: ScoreMove) -> None:
     about = (services.signer.issuer, change.peer, str(change.evidence), str(change.at))
     activity_id = activity_id_about(change.at, *about)
     if await services.store.activity(activity_id) is not None:

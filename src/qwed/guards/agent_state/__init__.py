@@ -2,6 +2,6 @@
 
 from qwed.guards.agent_state.guard import MAX_BYTES, AgentStateGuard, StateResult
 from qwed.guards.agent_state.reading import MAX_DEPTH
-from qwed.guards.agent_state.refusal import Code
+from qwed.guards.agent_state.refusal import StateCode
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "AgentStateGuard", "Code", "StateResult"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "AgentStateGuard", "StateCode", "StateResult"]

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from qwed.guards.agent_state.refusal import Code, Refused, quoted
+from qwed.guards.agent_state.refusal import StateCode, StateRefused, quoted
 
 LOCK_SECONDS: Final = 30.0
 _LOCK_POLL_SECONDS: Final = 0.002
@@ -37,7 +37,7 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Target(NamedTuple):
+class FileTarget(NamedTuple):
     """A file to replace: `directory` is an open descriptor of the directory at `parent`."""
 
     directory: int
@@ -50,8 +50,8 @@ class Target(NamedTuple):
 
 
 @contextmanager
-def open_target(given: object, roots: Sequence[str]) -> Iterator[Target]:
-    """Raises `Refused` with 107 when this is no file that may be written."""
+def open_target(given: object, roots: Sequence[str]) -> Iterator[FileTarget]:
+    """Raises `StateRefused` with 107 when this is no file that may be written."""
     parent, name = _resolve(given, roots)
     try:
         directory = _open_directory(parent)
@@ -59,7 +59,7 @@ def open_target(given: object, roots: Sequence[str]) -> Iterator[Target]:
         raise _bad_target(f"its directory cannot be opened ({error.strerror})") from None
     try:
         _refuse_other_than_file(directory, name)
-        yield Target(directory, parent, name)
+        yield FileTarget(directory, parent, name)
     finally:
         _close(directory)
 
@@ -111,16 +111,20 @@ def _refuse_other_than_file(directory: int, name: str) -> None:
         raise _bad_target(f"{quoted(name)} exists and is not a regular file")
 
 
-def replace(target: Target, current: bytes, proposed: bytes) -> None:
-    """Raises `Refused`: 106 when the file is not `current`, 108 when the write failed."""
+def replace(target: FileTarget, current: bytes, proposed: bytes) -> None:
+    """Raises `StateRefused`: 106 when the file is not `current`, 108 when the write failed."""
     try:
         with _locked(target.directory):
             previous = _read(target, limit=len(current))
             if previous is not None and previous != current:
-                raise Refused(Code.TRANSITION, "current state is stale: the file holds another state")
+                raise StateRefused(
+                    StateCode.TRANSITION, "current state is stale: the file holds another state"
+                )
             _replace_or_put_back(target, previous, proposed)
     except OSError as error:
-        raise Refused(Code.COMMIT_WRITE, f"the state could not be written ({error.strerror})") from None
+        raise StateRefused(
+            StateCode.COMMIT_WRITE, f"the state could not be written ({error.strerror})"
+        ) from None
 
 
 @contextmanager
@@ -142,7 +146,7 @@ def _locked(directory: int) -> Iterator[None]:
             fcntl.flock(directory, fcntl.LOCK_UN)
 
 
-def _read(target: Target, limit: int) -> bytes | None:
+def _read(target: FileTarget, limit: int) -> bytes | None:
     """The file's bytes, one more than `limit` at most; None when there is no file."""
     try:
         file = os.open(target.name, _READ, dir_fd=target.directory)
@@ -157,7 +161,7 @@ def _read(target: Target, limit: int) -> bytes | None:
         _close(file)
 
 
-def _replace_or_put_back(target: Target, previous: bytes | None, proposed: bytes) -> None:
+def _replace_or_put_back(target: FileTarget, previous: bytes | None, proposed: bytes) -> None:
     try:
         _write_temporary(target.directory, proposed)
         _refuse_moved(target)
@@ -189,7 +193,7 @@ def _write_temporary(directory: int, data: bytes) -> None:
         _close(file)
 
 
-def _refuse_moved(target: Target) -> None:
+def _refuse_moved(target: FileTarget) -> None:
     """The directory that is open must be the one its path leads to, or the write would escape."""
     now = _open_directory(target.parent)
     try:
@@ -199,7 +203,7 @@ def _refuse_moved(target: Target) -> None:
         _close(now)
 
 
-def _put_back(target: Target, previous: bytes | None) -> None:
+def _put_back(target: FileTarget, previous: bytes | None) -> None:
     """Best effort: the disk has just failed, and what stands there is whole either way."""
     with suppress(OSError):
         if previous is None:
@@ -222,5 +226,5 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def _bad_target(why: str) -> Refused:
-    return Refused(Code.COMMIT_TARGET, f"commit target refused: {why}")
+def _bad_target(why: str) -> StateRefused:
+    return StateRefused(StateCode.COMMIT_TARGET, f"commit target refused: {why}")

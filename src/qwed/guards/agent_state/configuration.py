@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from qwed.guards.agent_state.reading import normalized_text
-from qwed.guards.agent_state.refusal import Refused, quoted
+from qwed.guards.agent_state.refusal import StateRefused, quoted
 
 
 def frozen(value: Any, at: str) -> Any:
@@ -43,7 +43,7 @@ def normalized_name(text: str, at: str) -> str:
     try:
         # The characters themselves: `str()` of an enum member may be its name.
         return normalized_text(str.__str__(text))
-    except Refused as refused:
+    except StateRefused as refused:
         raise ValueError(f"{at}: {refused.message}") from None
 
 

@@ -9,7 +9,7 @@ from qwed.guards.agent_state import commit
 from qwed.guards.agent_state.canonical_state import canonical_bytes
 from qwed.guards.agent_state.configuration import frozen
 from qwed.guards.agent_state.reading import read_state
-from qwed.guards.agent_state.refusal import Code, Refused
+from qwed.guards.agent_state.refusal import StateCode, StateRefused
 from qwed.guards.agent_state.schema import compile_schema
 from qwed.guards.agent_state.transitions import Violated, compile_rules
 
@@ -82,18 +82,20 @@ class AgentStateGuard:
 
     def verify_state_payload(self, proposed_state_json: str) -> StateResult:
         """Phase 1: strict JSON that the schema accepts (101 to 103)."""
-        return _decide(Code.NOT_JSON, lambda: self._payload(proposed_state_json))
+        return _decide(StateCode.NOT_JSON, lambda: self._payload(proposed_state_json))
 
     def verify_state_transition(self, current_state_json: str, proposed_state_json: str) -> StateResult:
         """Phase 2: both states are sound, and the step between them obeys every rule (104 to 106)."""
-        return _decide(Code.TRANSITION, lambda: self._transition(current_state_json, proposed_state_json))
+        return _decide(
+            StateCode.TRANSITION, lambda: self._transition(current_state_json, proposed_state_json)
+        )
 
     def verify_transition_and_commit_state(
         self, current_state_json: str, proposed_state_json: str, target_path: str
     ) -> StateResult:
         """Phase 3: a verified step replaces the file at `target_path`, or nothing happens (107, 108)."""
         return _decide(
-            Code.COMMIT_WRITE, lambda: self._commit(current_state_json, proposed_state_json, target_path)
+            StateCode.COMMIT_WRITE, lambda: self._commit(current_state_json, proposed_state_json, target_path)
         )
 
     def _payload(self, proposed_state_json: object) -> StateResult:
@@ -123,31 +125,35 @@ class AgentStateGuard:
         self, current_state_json: object, proposed_state_json: object
     ) -> tuple[_Verified, _Verified]:
         if not self._rules:
-            raise Refused(Code.NO_RULES, "no transition rules are configured, or all of them are empty")
+            raise StateRefused(
+                StateCode.NO_RULES, "no transition rules are configured, or all of them are empty"
+            )
         try:
             current = self._verify(current_state_json)
-        except Refused as refused:
-            raise Refused(Code.CURRENT_STATE, f"the current state is not sound: {refused.message}") from None
+        except StateRefused as refused:
+            raise StateRefused(
+                StateCode.CURRENT_STATE, f"the current state is not sound: {refused.message}"
+            ) from None
         proposed = self._verify(proposed_state_json)
         try:
             for rule in self._rules:
                 rule(current.state, proposed.state)
         except Violated as violated:
-            raise Refused(Code.TRANSITION, f"transition refused: {violated}") from None
+            raise StateRefused(StateCode.TRANSITION, f"transition refused: {violated}") from None
         return current, proposed
 
     def _verify(self, state_json: object) -> _Verified:
         state = read_state(state_json, self._max_bytes)
         problem = self._check(state)
         if problem is not None:
-            raise Refused(Code.NOT_THE_SCHEMA, f"${problem.path}: {problem.what}")
+            raise StateRefused(StateCode.NOT_THE_SCHEMA, f"${problem.path}: {problem.what}")
         return _Verified(state, canonical_bytes(state))
 
 
-def _decide(unforeseen: Code, verify: Callable[[], StateResult]) -> StateResult:
+def _decide(unforeseen: StateCode, verify: Callable[[], StateResult]) -> StateResult:
     try:
         return verify()
-    except Refused as refused:
+    except StateRefused as refused:
         return _blocked(refused.code, refused.message)
     # The promise of the class: no input and no machine makes a method raise, and what was not
     # verified is blocked.
@@ -171,7 +177,7 @@ def _verified_step(proof: str, current: _Verified, proposed: _Verified) -> State
     return result
 
 
-def _blocked(code: Code, message: str) -> StateResult:
+def _blocked(code: StateCode, message: str) -> StateResult:
     return {"verified": False, "status": "BLOCKED", "error_code": code.value, "message": message}
 
 

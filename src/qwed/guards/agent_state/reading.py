@@ -12,13 +12,13 @@ from itertools import groupby
 from typing import Any, Final, cast
 
 from qwed.domain.json_text import MAX_EXPONENT, MAX_NUMBER_LENGTH
-from qwed.guards.agent_state.refusal import Code, Refused, quoted
+from qwed.guards.agent_state.refusal import StateCode, StateRefused, quoted
 
 MAX_DEPTH: Final = 64
 
 
 def read_state(given: object, max_bytes: int) -> Any:
-    """The state a JSON text stands for. Raises `Refused` with 101, 102, or 103 for its depth."""
+    """The state a JSON text stands for. Raises `StateRefused` with 101, 102, or 103 for its depth."""
     text = _text(given)
     is_ascii = text.isascii()
     _refuse_size(text, is_ascii, max_bytes)
@@ -36,10 +36,14 @@ def read_state(given: object, max_bytes: int) -> Any:
 def _text(given: object) -> str:
     # The real type is asked, since an object can lie about its `__class__`.
     if not issubclass(type(given), str):
-        raise Refused(Code.NOT_A_STRING, f"the state is a JSON string, not {quoted(type(given).__name__)}")
+        raise StateRefused(
+            StateCode.NOT_A_STRING, f"the state is a JSON string, not {quoted(type(given).__name__)}"
+        )
     text = str.__str__(cast(str, given))
     if not text or text.isspace():
-        raise Refused(Code.NOT_A_STRING, "the state is a non-empty JSON string, and this one is blank")
+        raise StateRefused(
+            StateCode.NOT_A_STRING, "the state is a non-empty JSON string, and this one is blank"
+        )
     return text
 
 
@@ -85,7 +89,9 @@ def _measure_depth(text: str) -> None:
         if part in "{[":
             depth += 1
             if depth > MAX_DEPTH:
-                raise Refused(Code.NOT_THE_SCHEMA, f"the state is nested deeper than {MAX_DEPTH} levels")
+                raise StateRefused(
+                    StateCode.NOT_THE_SCHEMA, f"the state is nested deeper than {MAX_DEPTH} levels"
+                )
         elif part in "}]":
             depth -= 1
 
@@ -166,7 +172,7 @@ def _marks_in_order(run: re.Match[str]) -> str:
     return "".join(ordered)
 
 
-def _repeated(pairs: list[tuple[str, Any]]) -> Refused:
+def _repeated(pairs: list[tuple[str, Any]]) -> StateRefused:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
@@ -175,5 +181,5 @@ def _repeated(pairs: list[tuple[str, Any]]) -> Refused:
     return _not_json(f"key {quoted(key)} is given more than once in one object")
 
 
-def _not_json(why: str) -> Refused:
-    return Refused(Code.NOT_JSON, f"invalid JSON: {why}")
+def _not_json(why: str) -> StateRefused:
+    return StateRefused(StateCode.NOT_JSON, f"invalid JSON: {why}")

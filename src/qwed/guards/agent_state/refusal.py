@@ -6,7 +6,7 @@ from typing import Final
 MAX_QUOTED: Final = 80
 
 
-class Code(enum.StrEnum):
+class StateCode(enum.StrEnum):
     NOT_A_STRING = "QWED-AGENT-STATE-101"
     NOT_JSON = "QWED-AGENT-STATE-102"
     NOT_THE_SCHEMA = "QWED-AGENT-STATE-103"
@@ -17,10 +17,10 @@ class Code(enum.StrEnum):
     COMMIT_WRITE = "QWED-AGENT-STATE-108"
 
 
-class Refused(Exception):
+class StateRefused(Exception):
     """Never leaves the package: `AgentStateGuard` turns it into a BLOCKED result."""
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: StateCode, message: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message

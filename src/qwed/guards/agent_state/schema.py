@@ -15,14 +15,14 @@ from qwed.guards.agent_state.refusal import quoted
 from qwed.guards.agent_state.values import same_value
 
 
-class Problem(NamedTuple):
+class SchemaProblem(NamedTuple):
     """`path` is relative to the node whose check answered."""
 
     path: str
     what: str
 
 
-Check = Callable[[Any], Problem | None]
+Check = Callable[[Any], SchemaProblem | None]
 
 _SCALARS: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
     {
@@ -76,21 +76,21 @@ def _object(keywords: Mapping[str, Any], at: str) -> Check:
 
 
 def _object_check(checks: Mapping[str, Check], required: frozenset[str], allows_more: bool) -> Check:
-    def check(value: Any) -> Problem | None:
+    def check(value: Any) -> SchemaProblem | None:
         if type(value) is not dict:
             return _wrong_type("object", value)
         if not required <= value.keys():
             missing = ", ".join(quoted(name) for name in sorted(required - value.keys()))
-            return Problem("", f"missing required {missing}")
+            return SchemaProblem("", f"missing required {missing}")
         for name, item in value.items():
             check_item = checks.get(name)
             if check_item is None:
                 if allows_more:
                     continue
-                return Problem("", f"unexpected field {quoted(name)}")
+                return SchemaProblem("", f"unexpected field {quoted(name)}")
             problem = check_item(item)
             if problem is not None:
-                return Problem(f".{name}{problem.path}", problem.what)
+                return SchemaProblem(f".{name}{problem.path}", problem.what)
         return None
 
     return check
@@ -101,20 +101,20 @@ def _array(keywords: Mapping[str, Any], at: str) -> Check:
         raise ValueError(f"{at}.items: an array schema must define it")
     check_item = compile_schema(keywords["items"], f"{at}.items")
 
-    def check(value: Any) -> Problem | None:
+    def check(value: Any) -> SchemaProblem | None:
         if type(value) is not list:
             return _wrong_type("array", value)
         for index, item in enumerate(value):
             problem = check_item(item)
             if problem is not None:
-                return Problem(f"[{index}]{problem.path}", problem.what)
+                return SchemaProblem(f"[{index}]{problem.path}", problem.what)
         return None
 
     return check
 
 
 def _scalar(name: str, kinds: tuple[type, ...]) -> Check:
-    def check(value: Any) -> Problem | None:
+    def check(value: Any) -> SchemaProblem | None:
         return None if type(value) in kinds else _wrong_type(name, value)
 
     return check
@@ -129,14 +129,14 @@ def _enumerated(check: Check, values: Any, at: str) -> Check:
         if problem is not None:
             raise ValueError(f"{at}[{index}]{problem.path}: {problem.what}")
 
-    def check_member(value: Any) -> Problem | None:
+    def check_member(value: Any) -> SchemaProblem | None:
         problem = check(value)
         if problem is None and not any(same_value(value, member) for member in allowed):
-            return Problem("", "the value is not one of the enum")
+            return SchemaProblem("", "the value is not one of the enum")
         return problem
 
     return check_member
 
 
-def _wrong_type(expected: str, value: Any) -> Problem:
-    return Problem("", f"expected {expected}, not {describe_type(value)}")
+def _wrong_type(expected: str, value: Any) -> SchemaProblem:
+    return SchemaProblem("", f"expected {expected}, not {describe_type(value)}")

@@ -10,7 +10,7 @@ from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, StartupFinding
 from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.hook_files import is_vouched_for
 from qwed.guards.startup.permissions import is_roots_alone, planting_place
-from qwed.guards.startup.reading import Content, Unreadable, read_regular
+from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
 from qwed.guards.startup.records import Records
 from qwed.guards.startup.search_path import SearchPath
 
@@ -28,7 +28,7 @@ def inspect_customizations(search: SearchPath) -> Iterator[StartupFinding]:
 
 def inspect_module(path: str, directory: str, search: SearchPath) -> Iterator[StartupFinding]:
     content = read_regular(path)
-    if isinstance(content, Unreadable):
+    if isinstance(content, UnreadableFile):
         yield StartupFinding(path, 0, f"runs at every start of Python and {content.why}", "remove it")
         return
     if place := planting_place(path):

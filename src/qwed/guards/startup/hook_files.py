@@ -13,8 +13,8 @@ from qwed.guards.startup import genuine
 from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, REINSTALL, StartupFinding
 from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.permissions import planting_place
-from qwed.guards.startup.reading import Content, Unreadable, read_regular
-from qwed.guards.startup.records import Claim, Records, listed_hashes
+from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
+from qwed.guards.startup.records import FileClaim, Records, listed_hashes
 from qwed.guards.startup.search_path import SearchPath
 
 MAX_LINE_LENGTH: Final = 8 * 1024
@@ -46,7 +46,7 @@ def _inspect_file(
 ) -> Iterator[StartupFinding]:
     path = f"{directory}/{name}"
     content = read_regular(path)
-    if isinstance(content, Unreadable):
+    if isinstance(content, UnreadableFile):
         yield StartupFinding(path, 0, content.why, "remove it")
         return
     if place := planting_place(path):
@@ -120,17 +120,17 @@ def _path_line(directory: str, name: str, line: str, search: SearchPath) -> str 
     return "is code dressed up as a path" if _CODE_IN_DISGUISE.search(line) else None
 
 
-def is_vouched_for(module: str, search: SearchPath, directory: str, vouchers: list[Claim]) -> bool:
+def is_vouched_for(module: str, search: SearchPath, directory: str, vouchers: list[FileClaim]) -> bool:
     """Every file that importing `module` would run is one that its distribution installed, unchanged."""
     files = search.files_of(module)
     return bool(files) and all(_is_vouched_file(module, file, directory, vouchers) for file in files)
 
 
-def _is_vouched_file(module: str, file: str, directory: str, vouchers: list[Claim]) -> bool:
+def _is_vouched_file(module: str, file: str, directory: str, vouchers: list[FileClaim]) -> bool:
     if not file.startswith(f"{directory}/") or planting_place(file):
         return False
     content = read_regular(file)
-    if isinstance(content, Unreadable):
+    if isinstance(content, UnreadableFile):
         return False
     listed = [
         hash_ for claim in vouchers for hash_ in listed_hashes(claim.record, file[len(directory) + 1 :])

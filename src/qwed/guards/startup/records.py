@@ -17,7 +17,7 @@ from qwed.guards.startup.reading import Content, read_regular
 _MAX_RECORD_BYTES = 8 * 1024 * 1024
 
 
-class Claim(msgspec.Struct, frozen=True):
+class FileClaim(msgspec.Struct, frozen=True):
     """One distribution lists the file. `sha256` is None where it lists no usable hash."""
 
     distribution: str
@@ -31,10 +31,10 @@ class Records:
     def __init__(self, site_dir: str) -> None:
         self._site_dir = site_dir
 
-    def claims(self, name: str) -> list[Claim]:
+    def claims(self, name: str) -> list[FileClaim]:
         """Who lists this file, given relative to the site directory with forward slashes."""
         return [
-            Claim(distribution, sha256, record)
+            FileClaim(distribution, sha256, record)
             for distribution, record in self._records
             for sha256 in listed_hashes(record, name)
         ]

@@ -11,7 +11,7 @@ import msgspec
 
 from qwed.guards.startup.findings import StartupFinding
 from qwed.guards.startup.permissions import planting_place
-from qwed.guards.startup.reading import Unreadable, read_regular
+from qwed.guards.startup.reading import UnreadableFile, read_regular
 
 
 def load_accepted(path: Path) -> dict[str, str]:
@@ -25,7 +25,7 @@ def load_accepted(path: Path) -> dict[str, str]:
     if why := _distrust(path, status):
         raise RuntimeError(f"{path}: {why}; remove it and accept the start-up hooks again")
     content = read_regular(str(path))
-    if isinstance(content, Unreadable):
+    if isinstance(content, UnreadableFile):
         raise RuntimeError(f"{path}: {content.why}")
     try:
         return msgspec.json.decode(content.raw, type=dict[str, str])

@@ -1,6 +1,6 @@
 """A workspace that can be brought back: snapshot, diff, rollback, without touching the user's git."""
 
-from qwed.guards.workspace.changes import Change, ChangeKind
+from qwed.guards.workspace.changes import FileChange, FileChangeKind
 from qwed.guards.workspace.errors import (
     RollbackIncomplete,
     SnapshotDamaged,
@@ -11,8 +11,8 @@ from qwed.guards.workspace.errors import (
 from qwed.guards.workspace.guard import Rollback, WorkspaceGuard
 
 __all__ = [
-    "Change",
-    "ChangeKind",
+    "FileChange",
+    "FileChangeKind",
     "Rollback",
     "RollbackIncomplete",
     "SnapshotDamaged",

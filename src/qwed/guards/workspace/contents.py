@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from qwed.guards.workspace.beneath import Beneath, split
-from qwed.guards.workspace.changes import Tree
+from qwed.guards.workspace.changes import WorkspaceTree
 from qwed.guards.workspace.errors import WorkspaceError
-from qwed.guards.workspace.objects import Entry, FileChanged, ObjectStore, blob_id
-from qwed.guards.workspace.scanning import Scan
+from qwed.guards.workspace.objects import FileChanged, ObjectStore, TreeEntry, blob_id
+from qwed.guards.workspace.scanning import WorkspaceScan
 from qwed.guards.workspace.stat_cache import StatCache, signature
 
 _READ_ATTEMPTS: Final = 5
@@ -25,46 +25,46 @@ class Contents:
         self._cache = cache
         self._now_ns = now_ns
 
-    def saved(self, scan: Scan) -> Tree:
+    def saved(self, scan: WorkspaceScan) -> WorkspaceTree:
         """Adds every content to the store. What cannot be read is an error."""
-        entries: dict[bytes, Entry] = {}
+        entries: dict[bytes, TreeEntry] = {}
         for path, status in scan.entries.items():
             entry = self._known(path, status) or self._read(path, status, keep=True)
             if entry is not None:
                 entries[path] = entry
-        return Tree(entries, scan.kept, frozenset(scan.hides_ignored))
+        return WorkspaceTree(entries, scan.kept, frozenset(scan.hides_ignored))
 
-    def compared(self, scan: Scan, saved: Mapping[bytes, Entry]) -> Tree:
+    def compared(self, scan: WorkspaceScan, saved: Mapping[bytes, TreeEntry]) -> WorkspaceTree:
         """Reads only what may be as it was: an agent's terabyte of zeros is not looked at."""
-        entries: dict[bytes, Entry] = {}
+        entries: dict[bytes, TreeEntry] = {}
         for path, status in scan.entries.items():
             entry = self._known(path, status)
             if entry is None and not self._may_equal(saved.get(path), status):
-                entry = Entry(status.st_mode, _UNLIKE_ANY)
+                entry = TreeEntry(status.st_mode, _UNLIKE_ANY)
             if entry is None:
                 entry = self._read_if_possible(path, status)
             if entry is not None:
                 entries[path] = entry
-        return Tree(entries, scan.kept, frozenset(scan.hides_ignored))
+        return WorkspaceTree(entries, scan.kept, frozenset(scan.hides_ignored))
 
-    def _known(self, path: bytes, status: os.stat_result) -> Entry | None:
+    def _known(self, path: bytes, status: os.stat_result) -> TreeEntry | None:
         if stat.S_ISDIR(status.st_mode):
-            return Entry(status.st_mode, "")
+            return TreeEntry(status.st_mode, "")
         object_id = self._cache.id_of(path, status)
-        return None if object_id is None else Entry(status.st_mode, object_id)
+        return None if object_id is None else TreeEntry(status.st_mode, object_id)
 
-    def _may_equal(self, saved: Entry | None, status: os.stat_result) -> bool:
+    def _may_equal(self, saved: TreeEntry | None, status: os.stat_result) -> bool:
         if saved is None or stat.S_IFMT(saved.mode) != stat.S_IFMT(status.st_mode):
             return False
         return stat.S_ISLNK(status.st_mode) or self._store.size_of(saved.id) == status.st_size
 
-    def _read_if_possible(self, path: bytes, status: os.stat_result) -> Entry | None:
+    def _read_if_possible(self, path: bytes, status: os.stat_result) -> TreeEntry | None:
         try:
             return self._read(path, status, keep=False)
         except PermissionError:
-            return Entry(status.st_mode, _UNLIKE_ANY)
+            return TreeEntry(status.st_mode, _UNLIKE_ANY)
 
-    def _read(self, path: bytes, status: os.stat_result, *, keep: bool) -> Entry | None:
+    def _read(self, path: bytes, status: os.stat_result, *, keep: bool) -> TreeEntry | None:
         """None when it is gone meanwhile."""
         for _ in range(_READ_ATTEMPTS):
             try:
@@ -77,14 +77,14 @@ class Contents:
                 continue
         raise WorkspaceError(f"{os.fsdecode(path)!r} changes faster than it can be read")
 
-    def _read_link(self, path: bytes, status: os.stat_result, *, keep: bool) -> Entry:
+    def _read_link(self, path: bytes, status: os.stat_result, *, keep: bool) -> TreeEntry:
         parent, name = split(path)
         target = os.readlink(name, dir_fd=self._beneath.directory(parent))
         object_id = self._store.add_blob(target) if keep else blob_id(target)
         self._cache.learn(path, status, object_id, self._now_ns)
-        return Entry(status.st_mode, object_id)
+        return TreeEntry(status.st_mode, object_id)
 
-    def _read_file(self, path: bytes, *, keep: bool) -> Entry:
+    def _read_file(self, path: bytes, *, keep: bool) -> TreeEntry:
         with self._beneath.file(path, os.O_RDONLY) as file:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
@@ -93,4 +93,4 @@ class Contents:
             if signature(os.fstat(file)) != signature(status):
                 raise FileChanged
         self._cache.learn(path, status, object_id, self._now_ns)
-        return Entry(status.st_mode, object_id)
+        return TreeEntry(status.st_mode, object_id)

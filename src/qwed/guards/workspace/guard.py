@@ -11,15 +11,15 @@ import msgspec
 
 from qwed.guards.workspace import snapshots
 from qwed.guards.workspace.beneath import Beneath
-from qwed.guards.workspace.changes import Change, Tree, compare, describe, lost
+from qwed.guards.workspace.changes import FileChange, WorkspaceTree, compare, describe, lost
 from qwed.guards.workspace.contents import Contents
 from qwed.guards.workspace.errors import RollbackIncomplete, WorkspaceError
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
 from qwed.guards.workspace.locking import locked
 from qwed.guards.workspace.objects import ObjectStore
 from qwed.guards.workspace.restoring import Restorer, remove_rooms
-from qwed.guards.workspace.scanning import Scanner, Scope
-from qwed.guards.workspace.snapshots import Record
+from qwed.guards.workspace.scanning import Scanner, SnapshotScope
+from qwed.guards.workspace.snapshots import SnapshotRecord
 from qwed.guards.workspace.stat_cache import StatCache
 from qwed.guards.workspace.tracked import TrackedPaths
 
@@ -27,7 +27,7 @@ from qwed.guards.workspace.tracked import TrackedPaths
 class Rollback(msgspec.Struct, frozen=True):
     """`undone` is what the rollback reverted; `lost` could not be brought back (see the limits)."""
 
-    undone: tuple[Change, ...]
+    undone: tuple[FileChange, ...]
     lost: tuple[str, ...]
 
 
@@ -68,7 +68,7 @@ class WorkspaceGuard:
 
     def snapshot(self, *, include_ignored: bool = False, include_git: bool = False) -> str:
         """The id of the workspace as it is now."""
-        scope = Scope(include_ignored, include_git)
+        scope = SnapshotScope(include_ignored, include_git)
         with self._session() as session, Beneath(self._root) as beneath:
             remove_rooms(beneath)
             ignore_files = PresentIgnoreFiles(self._root, beneath)
@@ -89,7 +89,7 @@ class WorkspaceGuard:
         """The ids of all snapshots of this workspace, the oldest first."""
         return snapshots.named(self._directory)
 
-    def diff(self, snapshot_id: str) -> tuple[Change, ...]:
+    def diff(self, snapshot_id: str) -> tuple[FileChange, ...]:
         """What changed since the snapshot, by path."""
         with self._session() as session:
             record, saved = snapshots.load(session.store, self._directory, snapshot_id)
@@ -116,7 +116,9 @@ class WorkspaceGuard:
         undone = {path: kind for path, kind in changes.items() if path not in gone}
         return Rollback(describe(undone), tuple(os.fsdecode(path) for path in sorted(gone)))
 
-    def _now(self, record: Record, saved: Tree, beneath: Beneath, session: _Session) -> Tree:
+    def _now(
+        self, record: SnapshotRecord, saved: WorkspaceTree, beneath: Beneath, session: _Session
+    ) -> WorkspaceTree:
         """The workspace as it is, seen with the snapshot's eyes: its scope and its ignore rules."""
         scanner = Scanner(
             self._root, record.scope, record.ignore_files, saved.entries, outside=session.outside

@@ -31,7 +31,7 @@ _CONFIG: Final = (
 )
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """`mode` is the whole of `st_mode`; `id` names a blob, and is empty for a directory."""
 
     mode: int
@@ -83,7 +83,7 @@ class ObjectStore:
     def add_blob(self, data: bytes) -> str:
         return self._add(b"blob", data)
 
-    def add_tree(self, entries: dict[bytes, Entry]) -> str:
+    def add_tree(self, entries: dict[bytes, TreeEntry]) -> str:
         """One directory; the entries of its subdirectories carry the ids of their trees."""
         ordered = sorted(entries.items(), key=_git_order)
         rows = [b"%o %s\0" % (entry.mode, name) + bytes.fromhex(entry.id) for name, entry in ordered]
@@ -130,13 +130,13 @@ class ObjectStore:
         with self._opened(object_id) as pack:
             return _read_object_size(pack)
 
-    def read_tree(self, object_id: str) -> Iterator[tuple[bytes, Entry]]:
+    def read_tree(self, object_id: str) -> Iterator[tuple[bytes, TreeEntry]]:
         data = b"".join(self._read(object_id, b"tree"))
         position = 0
         while position < len(data):
             end = data.index(b"\0", position)
             mode, _, name = data[position:end].partition(b" ")
-            yield name, Entry(int(mode, 8), data[end + 1 : end + 33].hex())
+            yield name, TreeEntry(int(mode, 8), data[end + 1 : end + 33].hex())
             position = end + 33
 
     def _add(self, kind: bytes, data: bytes) -> str:
@@ -210,7 +210,7 @@ def blob_id(data: bytes) -> str:
     return _digest(b"blob", len(data), (data,)).hex()
 
 
-def _git_order(item: tuple[bytes, Entry]) -> bytes:
+def _git_order(item: tuple[bytes, TreeEntry]) -> bytes:
     name, entry = item
     return name + b"/" if stat.S_ISDIR(entry.mode) else name
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from qwed.guards.workspace.beneath import OWNER_ALL, Beneath, ancestors, joined, open_to_owner, split
-from qwed.guards.workspace.changes import ChangeKind, Tree
+from qwed.guards.workspace.changes import FileChangeKind, WorkspaceTree
 from qwed.guards.workspace.objects import ObjectStore
 
 # Names of this form at the root of a workspace are the guard's own.
@@ -29,7 +29,7 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 class Restorer:
     """Works in a room of its own at the root, which is on the same file system as the tree."""
 
-    def __init__(self, beneath: Beneath, store: ObjectStore, saved: Tree) -> None:
+    def __init__(self, beneath: Beneath, store: ObjectStore, saved: WorkspaceTree) -> None:
         self._beneath = beneath
         self._store = store
         self._saved = saved
@@ -37,7 +37,7 @@ class Restorer:
         self._opened: set[bytes] = set()
         self._moved = 0
 
-    def restore(self, changes: Mapping[bytes, ChangeKind]) -> None:
+    def restore(self, changes: Mapping[bytes, FileChangeKind]) -> None:
         if not changes:
             return
         wanted = {path: self._saved.entries[path] for path in changes if path in self._saved.entries}
@@ -46,7 +46,9 @@ class Restorer:
         os.mkdir(self._room, OWNER_ALL, dir_fd=self._beneath.directory(b""))
         for number, path in enumerate(contents):
             self._unpack(path, b"%d" % number)
-        self._clear(path for path, kind in changes.items() if kind in (ChangeKind.ADDED, ChangeKind.TYPE))
+        self._clear(
+            path for path, kind in changes.items() if kind in (FileChangeKind.ADDED, FileChangeKind.TYPE)
+        )
         for path, entry in wanted.items():
             if stat.S_ISDIR(entry.mode):
                 self._make_directory(path)

@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 128
 GIT: Final = b".git"
 
 
-class Scope(NamedTuple):
+class SnapshotScope(NamedTuple):
     """What a snapshot covers beside ordinary paths; decided once, when it is taken."""
 
     ignored: bool = False
@@ -32,7 +32,7 @@ class IgnoreFiles(Protocol):
         """The text of a directory's `.gitignore`, or nothing."""
 
 
-class Scan(NamedTuple):
+class WorkspaceScan(NamedTuple):
     """`entries` are files, links and directories, the root (b"") among them.
 
     `kept` are left as they are, with their file type: `.git`, and what has no content to save.
@@ -63,7 +63,7 @@ class Scanner:
     def __init__(
         self,
         root: bytes,
-        scope: Scope,
+        scope: SnapshotScope,
         ignore_files: IgnoreFiles,
         wanted: Container[bytes],
         *,
@@ -74,14 +74,14 @@ class Scanner:
         self._ignore_files = ignore_files
         self._wanted = wanted
         self._outside = outside
-        self._found = Scan({}, {}, set(), set())
+        self._found = WorkspaceScan({}, {}, set(), set())
 
     def scan(
         self,
         *,
         on_repository: Callable[[bytes], None] = _nothing,
         on_denied: Callable[[bytes], None] = _refuse,
-    ) -> Scan:
+    ) -> WorkspaceScan:
         """`on_denied` makes a directory readable that is not, or raises."""
         self._on_repository = on_repository
         self._on_denied = on_denied

@@ -13,31 +13,33 @@ from typing import Final
 import msgspec
 
 from qwed.guards.workspace.beneath import joined, split
-from qwed.guards.workspace.changes import Tree
+from qwed.guards.workspace.changes import WorkspaceTree
 from qwed.guards.workspace.errors import SnapshotDamaged, UnknownSnapshot
 from qwed.guards.workspace.ignore_files import SavedIgnoreFiles
-from qwed.guards.workspace.objects import Entry, ObjectStore, flush
-from qwed.guards.workspace.scanning import Scope
+from qwed.guards.workspace.objects import ObjectStore, TreeEntry, flush
+from qwed.guards.workspace.scanning import SnapshotScope
 
 _ID_LENGTH: Final = 64
 _HEX: Final = frozenset("0123456789abcdef")
 
 
-class Record(msgspec.Struct, frozen=True):
+class SnapshotRecord(msgspec.Struct, frozen=True):
     tree: str
     root_mode: int
-    scope: Scope
+    scope: SnapshotScope
     ignore_files: SavedIgnoreFiles
     kept: dict[bytes, int]
     version: int = 1
 
 
-_decoder: Final = msgspec.msgpack.Decoder(Record)
+_decoder: Final = msgspec.msgpack.Decoder(SnapshotRecord)
 
 
-def save(store: ObjectStore, tree: Tree, scope: Scope, ignore_files: SavedIgnoreFiles) -> str:
+def save(
+    store: ObjectStore, tree: WorkspaceTree, scope: SnapshotScope, ignore_files: SavedIgnoreFiles
+) -> str:
     """Adds the tree and its record; the caller publishes, and then calls `name`."""
-    record = Record(
+    record = SnapshotRecord(
         _add_trees(store, tree.entries),
         tree.entries[b""].mode,
         scope,
@@ -63,22 +65,22 @@ def named(directory: Path) -> list[str]:
     return [path.name for path in sorted(references, key=lambda path: (path.stat().st_mtime_ns, path.name))]
 
 
-def load(store: ObjectStore, directory: Path, snapshot_id: str) -> tuple[Record, Tree]:
+def load(store: ObjectStore, directory: Path, snapshot_id: str) -> tuple[SnapshotRecord, WorkspaceTree]:
     if not _is_id(snapshot_id) or not (directory / "refs" / "snapshots" / snapshot_id).exists():
         raise UnknownSnapshot(f"{str(snapshot_id)[:80]!r} is not the id of a snapshot of this workspace")
     try:
         record = _decoder.decode(store.read_blob(snapshot_id))
     except msgspec.MsgspecError as error:
         raise SnapshotDamaged(f"the record of snapshot {snapshot_id} cannot be read ({error})") from None
-    return record, Tree(_read_trees(store, record), record.kept)
+    return record, WorkspaceTree(_read_trees(store, record), record.kept)
 
 
 def _is_id(text: object) -> bool:
     return isinstance(text, str) and len(text) == _ID_LENGTH and _HEX.issuperset(text)
 
 
-def _add_trees(store: ObjectStore, entries: Mapping[bytes, Entry]) -> str:
-    members: dict[bytes, dict[bytes, Entry]] = {
+def _add_trees(store: ObjectStore, entries: Mapping[bytes, TreeEntry]) -> str:
+    members: dict[bytes, dict[bytes, TreeEntry]] = {
         path: {} for path, entry in entries.items() if stat.S_ISDIR(entry.mode)
     }
     for path, entry in entries.items():
@@ -90,12 +92,12 @@ def _add_trees(store: ObjectStore, entries: Mapping[bytes, Entry]) -> str:
         tree = store.add_tree(members[path])
         if path:
             parent, base = split(path)
-            members[parent][base] = Entry(entries[path].mode, tree)
+            members[parent][base] = TreeEntry(entries[path].mode, tree)
     return tree
 
 
-def _read_trees(store: ObjectStore, record: Record) -> dict[bytes, Entry]:
-    entries = {b"": Entry(record.root_mode, "")}
+def _read_trees(store: ObjectStore, record: SnapshotRecord) -> dict[bytes, TreeEntry]:
+    entries = {b"": TreeEntry(record.root_mode, "")}
     pending = [(b"", record.tree)]
     while pending:
         directory, tree = pending.pop()
@@ -103,6 +105,6 @@ def _read_trees(store: ObjectStore, record: Record) -> dict[bytes, Entry]:
             path = joined(directory, base)
             if stat.S_ISDIR(entry.mode):
                 pending.append((path, entry.id))
-                entry = Entry(entry.mode, "")
+                entry = TreeEntry(entry.mode, "")
             entries[path] = entry
     return entries

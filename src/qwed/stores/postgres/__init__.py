@@ -3,6 +3,7 @@
 from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.ports import Clock
+from qwed.ledger.record_keys import RecordKeys
 from qwed.stores.checking import check_at_start
 from qwed.stores.postgres.clock import DatabaseClock
 from qwed.stores.postgres.snapshot import snapshot
@@ -10,9 +11,12 @@ from qwed.stores.postgres.store import PostgresStore
 from qwed.stores.postgres.turns import PostgresTurns
 
 
-def open_postgres(url: str, policy: Policy, clock: Clock, ring: KeyRing) -> PostgresStore:
-    """Bring the schema up to date and join in. Raises `DatabaseUnusable` or `BrokenChain`."""
-    return check_at_start(PostgresStore(url, policy, clock, ring))
+def open_postgres(
+    url: str, policy: Policy, clock: Clock, ring: KeyRing, keys: RecordKeys | None = None
+) -> PostgresStore:
+    """Bring the schema up to date and join in. Without record keys of their own, records are sealed with one
+    that follows from the signing key. Raises `DatabaseUnusable`, `KeyUnusable` or `BrokenChain`."""
+    return check_at_start(PostgresStore(url, policy, clock, ring, keys))
 
 
 __all__ = ["DatabaseClock", "PostgresStore", "PostgresTurns", "open_postgres", "snapshot"]

@@ -22,10 +22,11 @@ from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.bodies import decode
 from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.plain import PlainAdmissions
-from qwed.stores.postgres.requests import Asked, Held, Request, new_token
+from qwed.stores.postgres.requests import AdmissionRequest, Held, Request
 from qwed.stores.postgres.rows import spending_of, standing_of
+from qwed.stores.postgres.sealing import RecordSealer
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import Stated, checked_body
+from qwed.stores.postgres.states import StatedRow, checked_body
 from qwed.stores.postgres.texts import stored, stored_or_none
 
 CONTENTION_SECONDS: Final = 5.0
@@ -54,10 +55,16 @@ class Admissions:
     """The work of the admission lane."""
 
     def __init__(self, policy: Policy, owner: str, standings: Kept[Standing]) -> None:
-        self._policy = policy
         self._standings = standings
         self._owner = owner
         self._plain = PlainAdmissions(policy, owner, standings)
+        #: Set when the store is open.
+        self.sealer: RecordSealer
+        self.use_policy(policy)
+
+    def use_policy(self, policy: Policy) -> None:
+        self._policy = policy
+        self._plain.use_policy(policy)
         self._lease_ms = int(policy.limits.lease_seconds * 1000)
 
     async def work(self, connection: "asyncpg.Connection[Any]", batch: list[Request]) -> None:
@@ -83,7 +90,7 @@ class Admissions:
 
     # --- reading -------------------------------------------------------------------------------
 
-    async def _read(self, connection: "asyncpg.Connection[Any]", asked: list[Asked]) -> _State:
+    async def _read(self, connection: "asyncpg.Connection[Any]", asked: list[AdmissionRequest]) -> _State:
         state = _State()
         moment = self._standings.moment
         now_ms = max(one.now_ms for one in asked)
@@ -114,7 +121,7 @@ class Admissions:
         connection: "asyncpg.Connection[Any]",
         state: _State,
         row: Row,
-        asked: list[Asked],
+        asked: list[AdmissionRequest],
         now_ms: int,
     ) -> None:
         agent_id = AgentId(row["agent_id"])
@@ -123,7 +130,8 @@ class Admissions:
         agent = decode(Agent, row["body"])
         if any(one.agent != agent for one in asked if one.agent.agent_id == agent_id):
             # Changed meanwhile, by a gateway or by somebody else: the entry about it tells.
-            agent = await checked_body(connection, Agent, Stated("agents", "agent_id"), agent_id)
+            stated = StatedRow("agents", "agent_id")
+            agent = await checked_body(connection, Agent, stated, agent_id, self.sealer)
         spending = spending_of(row, now_ms, row["hour"])
         per_hour = agent.budget.max_requests_per_hour
         wanting = sum(one.agent.agent_id == agent_id for one in asked)
@@ -156,8 +164,9 @@ class Admissions:
             return
         state.held.append((item, self._take(state, account, asked)))
 
-    async def _crossings(self, connection: "asyncpg.Connection[Any]", asked: Asked) -> int:
-        if asked.attempt is None or self._policy.loops.cross_conversation is None:
+    async def _crossings(self, connection: "asyncpg.Connection[Any]", asked: AdmissionRequest) -> int:
+        limits = self._policy.loops_of(asked.agent.agent_id)
+        if asked.attempt is None or limits.cross_conversation is None:
             return 0
         attempt = asked.attempt
         seen: int = await connection.fetchval(
@@ -169,18 +178,19 @@ class Admissions:
         )
         return seen
 
-    def _refusal(self, state: _State, account: Account, asked: Asked) -> Refusal | None:
+    def _refusal(self, state: _State, account: Account, asked: AdmissionRequest) -> Refusal | None:
         refusal = None
         if asked.attempt is not None:
             conversation = state.conversations[asked.agent.agent_id, asked.attempt.conversation_id]
-            refusal = loop_refusal(conversation, account, asked.attempt, self._policy.loops, asked.now_ms)
+            attempt = asked.attempt.number_in(conversation)
+            limits = self._policy.loops_of(asked.agent.agent_id)
+            refusal = loop_refusal(conversation, account, attempt, limits, asked.now_ms)
         return refusal or spending_refusal(account, asked.charge, asked.now_ms)
 
-    def _take(self, state: _State, account: Account, asked: Asked) -> Held:
+    def _take(self, state: _State, account: Account, asked: AdmissionRequest) -> Held:
         for spending in (account.spending, account.principal_spending):
-            spending.count_request(asked.now_ms)
-            spending.hold(asked.charge)
-        token = new_token()
+            spending.take(asked.charge, asked.now_ms)
+        token = asked.token()
         expires_ms = asked.now_ms + self._lease_ms
         reservation, previous = None, None
         if asked.attempt is not None:
@@ -188,8 +198,9 @@ class Admissions:
             conversation = state.conversations[place]
             if (late := state.tokens.pop(place, None)) is not None:
                 state.overtaken.append(late)
-            conversation.reserve(asked.attempt.step, asked.now_ms, self._lease_ms)
-            reservation = Reservation(asked.attempt.step, token, expires_ms)
+            step = asked.attempt.number_in(conversation).step
+            conversation.reserve(step, asked.now_ms, self._lease_ms)
+            reservation = Reservation(step, token, expires_ms)
             previous = conversation.history[-1] if conversation.history else None
         agent = asked.agent
         return Held(
@@ -226,7 +237,7 @@ class Admissions:
             [held.agent_id for held in holds],
             [held.principal_id for held in holds],
             [None if attempt is None else stored(attempt.conversation_id) for attempt in attempts],
-            [None if attempt is None else attempt.step for attempt in attempts],
+            [None if held.reservation is None else held.reservation.step for held in holds],
             [held.charge.cost for held in holds],
             [held.charge.tokens for held in holds],
             [held.at_ms for held in holds],
@@ -256,7 +267,7 @@ def _answered(state: _State, stale: frozenset[str]) -> list[Request]:
     return again
 
 
-def _place(asked: Asked) -> tuple[AgentId, str | None]:
+def _place(asked: AdmissionRequest) -> tuple[AgentId, str | None]:
     return asked.agent.agent_id, None if asked.attempt is None else asked.attempt.conversation_id
 
 

@@ -10,32 +10,44 @@ import asyncpg
 import msgspec
 
 from qwed.domain.agents import Agent, AgentId
-from qwed.domain.approvals import Kind
+from qwed.domain.approvals import ApprovalKind
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.outcomes import Result
+from qwed.domain.outcomes import OutcomeResult
+from qwed.domain.permits import permit_used
 from qwed.domain.policy import Policy
 from qwed.domain.trust_changes import TrustChange
 from qwed.ect.verifier import GENERIC_REFUSAL
 from qwed.gateway.kernel.commitments import committed
-from qwed.gateway.kernel.ports import AgentChanged, LeaseLost, StoreUnavailable
+from qwed.gateway.kernel.ports import AgentChanged, KeyTaken, LeaseLost, StoreUnavailable
 from qwed.gateway.kernel.records import ReceivedEct, Record, Redaction
 from qwed.ledger.entries import SALT_BYTES, commit_to
 from qwed.stores.bodies import decode, encode
 from qwed.stores.postgres.connections import FAILED, connect, is_lost, unavailable
-from qwed.stores.postgres.lanes import Item
+from qwed.stores.postgres.lanes import LaneJob
 from qwed.stores.postgres.refusal_counts import state_minute
 from qwed.stores.postgres.requests import Held
 from qwed.stores.postgres.rows import delivery_row
+from qwed.stores.postgres.rule_windows import check_windows, prove, write_windows
+from qwed.stores.postgres.sealing import ACTIVITIES, TOKENS, RecordSealer, Seal, SealedWrite
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import StateRows
+from qwed.stores.postgres.states import PostgresStateRows
 from qwed.stores.postgres.texts import stored, stored_or_none
 from qwed.stores.randomness import POOL
-from qwed.stores.refusals import changed_meanwhile, check_unchanged, reported_already, too_many_open
+from qwed.stores.refusals import (
+    changed_meanwhile,
+    check_unchanged,
+    policy_moved,
+    reported_already,
+    too_many_open,
+)
 from qwed.stores.state_columns import (
     agent_columns,
     approval_columns,
+    finding_columns,
     key_columns,
     outcome_columns,
+    permit_columns,
+    policy_change_columns,
     trust_change_columns,
     webhook_columns,
     workflow_columns,
@@ -44,16 +56,19 @@ from qwed.stores.state_columns import (
 #: Decisions that let the agent act, now or after an approval.
 BINDING: Final = frozenset({"APPROVED", "CORRECTED", "PENDING"})
 SETTLE_SECONDS: Final = 3.0
-_WRITTEN, _LOST, _CHANGED = 0, 1, 2
+_WRITTEN, _LOST, _CHANGED, _KEY_TAKEN = 0, 1, 2, 3
 #: Where, among the arrays of `record_decisions`, those begin that most batches do without.
 _KEPT_AT: Final = 31
 #: Trying one by one would only take longer.
 _TOOK_TOO_LONG: Final = (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
 
+#: What `require_policy` raises.
+_POLICY_MOVED: Final = "QW001"
+
 Connection = Any
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PendingEntry(msgspec.Struct, frozen=True):
     """A record on its way, with its hold and the keys whose versions it raises."""
 
     record: Record
@@ -61,18 +76,23 @@ class Entry(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     salt: bytes
     commitment: bytes
+    seal: Seal
 
     @property
     def is_binding(self) -> bool:
         return self.held is not None and self.record.activity.decision in BINDING
 
 
-Write = Item[Entry, Refusal | None]
+Write = LaneJob[PendingEntry, Refusal | None]
 
 
-def entry_of(record: Record, held: Held | None, keys: tuple[str, ...]) -> Entry:
+def entry_of(record: Record, held: Held | None, keys: tuple[str, ...], sealer: RecordSealer) -> PendingEntry:
+    """Its number is void where it is not written."""
     salt = POOL.take(SALT_BYTES)
-    return Entry(record, held, keys, salt, commit_to(committed(record.activity), salt))
+    activity = record.activity
+    commitment = commit_to(committed(activity), salt)
+    seal = sealer.seal(ACTIVITIES, activity.activity_id, activity.at_ms, commitment)
+    return PendingEntry(record, held, keys, salt, commitment, seal)
 
 
 def is_ordinary(record: Record) -> bool:
@@ -93,7 +113,12 @@ def is_ordinary(record: Record) -> bool:
         and record.conduct is None
         and not record.trust_changes
         and record.stated is None
+        and record.policy_change is None
         and not record.consequences
+        and record.permit is None
+        and record.finding is None
+        and not record.windows
+        and not record.marks
     )
 
 
@@ -109,6 +134,15 @@ class Commits:
 
     def __init__(self, url: str, policy: Policy) -> None:
         self._url = url
+        self.use_policy(policy)
+
+    def use_sealer(self, sealer: RecordSealer) -> None:
+        self._sealer = sealer
+
+    def columns(self, entries: Sequence[PendingEntry]) -> list[Any]:
+        return columns(entries, self._sealer.source)
+
+    def use_policy(self, policy: Policy) -> None:
         self._max_open = policy.approvals.max_open
 
     async def work(self, connection: Connection, batch: list[Write]) -> None:
@@ -117,6 +151,8 @@ class Commits:
         except FAILED as error:
             if is_lost(error):
                 await self._settle(batch)
+            elif getattr(error, "sqlstate", None) == _POLICY_MOVED:
+                await self._under_newest(connection, batch)
             elif len(batch) == 1 or isinstance(error, _TOOK_TOO_LONG):
                 raise
             else:
@@ -124,25 +160,41 @@ class Commits:
                 for item in batch:
                     await self._alone(connection, item)
 
+    async def _under_newest(self, connection: Connection, batch: list[Write]) -> None:
+        """Nothing was written: what was decided under an older policy is refused, the rest tried again."""
+        newest = await connection.fetchval(SQL["newest_policy_change"]) or 0
+        numbers = [item.what.record.policy_number for item in batch]
+        for item, number in zip(batch, numbers, strict=True):
+            if number not in (None, newest):
+                item.fail(policy_moved())
+            else:
+                await self._alone(connection, item)
+
     async def _alone(self, connection: Connection, item: Write) -> None:
         try:
             with unavailable():
                 await self._together(connection, [item])
         except StoreUnavailable as error:
-            item.fail(error)
+            has_moved = getattr(error.__cause__, "sqlstate", None) == _POLICY_MOVED
+            item.fail(policy_moved() if has_moved else error)
 
     async def _together(self, connection: Connection, batch: list[Write]) -> None:
         entries = [item.what for item in batch]
-        verdicts = await connection.fetchval(SQL["record_decisions"], *columns(entries))
+        verdicts = await connection.fetchval(SQL["record_decisions"], *self.columns(entries))
         for item, verdict in zip(batch, verdicts, strict=True):
             if verdict == _WRITTEN:
                 item.bring(None)
             elif verdict == _LOST:
                 item.fail(lease_lost())
-            else:
+            elif verdict == _CHANGED:
                 item.fail(await _changed(connection, item.what))
+            elif verdict == _KEY_TAKEN:
+                item.fail(key_taken())
+        # Beside one whose key is taken nothing was written.
+        if again := [item for item, verdict in zip(batch, verdicts, strict=True) if verdict is None]:
+            await self._together(connection, again)
 
-    async def settled(self, entries: Sequence[Entry]) -> Sequence[bool]:
+    async def settled(self, entries: Sequence[PendingEntry]) -> Sequence[bool]:
         """The connection was lost: ask on another one what became of it, and let nothing happen later."""
         end = time.monotonic() + SETTLE_SECONDS
         while True:
@@ -163,7 +215,7 @@ class Commits:
 
     # --- records with more to them -------------------------------------------------------------
 
-    async def write_special(self, connection: Connection, entry: Entry) -> Refusal | None:
+    async def write_special(self, connection: Connection, entry: PendingEntry) -> Refusal | None:
         """Check what only the database knows, then write all of it, in one short transaction."""
         try:
             return await self._write_at_once(connection, entry)
@@ -171,48 +223,60 @@ class Commits:
             # A newer gateway added a column meanwhile: nothing was written, and now it is known.
             return await self._write_at_once(connection, entry)
 
-    async def _write_at_once(self, connection: Connection, entry: Entry) -> Refusal | None:
+    async def _write_at_once(self, connection: Connection, entry: PendingEntry) -> Refusal | None:
         try:
-            async with connection.transaction():
-                await self._write_special(connection, entry)
+            with self._sealer.write() as seals:
+                async with connection.transaction():
+                    await _take_policy_turn(connection, entry.record)
+                    await self._write_special(connection, entry, seals)
         except _Refused as refused:
             return refused.refusal
+        except asyncpg.PostgresError as error:
+            if error.sqlstate == _POLICY_MOVED:
+                raise policy_moved() from None
+            raise
         return None
 
-    async def _write_special(self, connection: Connection, entry: Entry) -> None:
+    async def _write_special(self, connection: Connection, entry: PendingEntry, seals: SealedWrite) -> None:
         record = entry.record
         await connection.execute("SELECT take_turns($1)", list(entry.keys))
-        refusal = await self._refusal(connection, record)
+        refusal = await check_windows(connection, record) or await self._refusal(connection, record)
         if refusal is not None:
             raise _Refused(refusal)
-        await _receive(connection, record.ects)
-        verdicts = await connection.fetchval(SQL["record_decisions"], *columns([entry]))
+        await _receive(connection, record.ects, seals)
+        verdicts = await connection.fetchval(SQL["record_decisions"], *self.columns([entry]))
         if verdicts[0] == _LOST:
             raise lease_lost()
         if verdicts[0] == _CHANGED:
             raise await _changed(connection, entry)
+        if verdicts[0] == _KEY_TAKEN:
+            raise key_taken()
         for consequence in record.consequences:
-            following = entry_of(Record(consequence), None, entry.keys)
-            await connection.fetchval(SQL["record_decisions"], *columns([following]))
-        await _write_parts(connection, record)
+            following = entry_of(Record(consequence), None, entry.keys, self._sealer)
+            seals.drew(following.seal)
+            await connection.fetchval(SQL["record_decisions"], *self.columns([following]))
+        await _write_parts(connection, record, seals)
 
     async def _refusal(self, connection: Connection, record: Record) -> Refusal | None:
+        if (permit := record.permit) is not None and permit.version:
+            version = await connection.fetchval(SQL["permit_version"], permit.jti)
+            return permit_used(permit.jti) if version is None or version >= permit.version else None
         if (outcome := record.outcome) is not None:
             earlier = await connection.fetchval(SQL["outcome_result"], outcome.activity_id)
-            return reported_already(None if earlier is None else Result(earlier), outcome)
+            return reported_already(None if earlier is None else OutcomeResult(earlier), outcome)
         if (approval := record.approval) is None:
             return None
         if approval.version:
             version = await connection.fetchval(SQL["approval_version"], approval.approval_id)
             return changed_meanwhile(approval) if (version or 0) >= approval.version else None
-        if approval.kind is Kind.REVIEW:
+        if approval.kind is ApprovalKind.REVIEW:
             # Nobody keeps a review away by asking for much else.
             return None
         ends = await connection.fetch(SQL["open_approvals"], approval.agent_id, approval.created_ms)
         return too_many_open(self._max_open, [row[0] for row in ends], approval.created_ms)
 
 
-async def _settled(url: str, entries: Sequence[Entry]) -> Sequence[bool]:
+async def _settled(url: str, entries: Sequence[PendingEntry]) -> Sequence[bool]:
     connection = await connect(url)
     try:
         keys = sorted({key for entry in entries for key in entry.keys})
@@ -224,11 +288,25 @@ async def _settled(url: str, entries: Sequence[Entry]) -> Sequence[bool]:
         connection.terminate()
 
 
+async def _take_policy_turn(connection: Connection, record: Record) -> None:
+    """Before every other lock, as all who write do it."""
+    if record.policy_number is not None:
+        await connection.fetchval(SQL["require_policy"], [record.policy_number])
+    if (change := record.policy_change) is not None and not await connection.fetchval(
+        SQL["follow_policy"], change.number
+    ):
+        raise policy_moved()
+
+
 def lease_lost() -> LeaseLost:
     return LeaseLost("another request took over this step")
 
 
-async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
+def key_taken() -> KeyTaken:
+    return KeyTaken("another request answers under this idempotency key")
+
+
+async def _changed(connection: Connection, entry: PendingEntry) -> AgentChanged:
     assert entry.held is not None
     body = await connection.fetchval(SQL["agent_body"], entry.held.agent_id)
     try:
@@ -238,7 +316,7 @@ async def _changed(connection: Connection, entry: Entry) -> AgentChanged:
     return AgentChanged("the agent was changed while this request was at work: ask again")
 
 
-def columns(entries: Sequence[Entry]) -> list[Any]:
+def columns(entries: Sequence[PendingEntry], source: str) -> list[Any]:
     """The parameters of `record_decisions`: one array per column, in its order. One that has no value at
     all is sent as an empty array, which the database reads alike and which costs nothing to write."""
     records = [entry.record for entry in entries]
@@ -286,31 +364,38 @@ def columns(entries: Sequence[Entry]) -> list[Any]:
         _each(kept, lambda k: k.body),
         _each(kept, lambda k: k.retry_after_seconds),
         crosses,
+        _each(kept, lambda k: k.claim),
     ]
     arrays = [[] if column.count(None) == len(column) else column for column in written]
-    return [keys, *arrays[:_KEPT_AT], any(kept) or any(crosses), *arrays[_KEPT_AT:]]
+    decided = {record.policy_number for record in records if record.policy_number is not None}
+    seals = [source, [entry.seal.number for entry in entries], [entry.seal.mac for entry in entries]]
+    return [keys, *arrays[:_KEPT_AT], any(kept) or any(crosses), *arrays[_KEPT_AT:], *seals, list(decided)]
 
 
 def _each(values: Sequence[Any], field: Callable[[Any], Any]) -> list[Any]:
     return [None if value is None else field(value) for value in values]
 
 
-async def _receive(connection: Connection, ects: Sequence[ReceivedEct]) -> None:
+async def _receive(connection: Connection, ects: Sequence[ReceivedEct], seals: SealedWrite) -> None:
     """Tokens are recorded before what they caused; of two under one id the first is taken."""
     for ect in ects:
         token, salt = ect.token.encode("ascii"), os.urandom(SALT_BYTES)
         done = await connection.execute(SQL["put_ect"], ect.jti, salt, token, ect.principal_id)
         if done == "INSERT 0 1":
-            await connection.execute(SQL["wait_for_ledger"], ect.received_ms, ect.jti, commit_to(token, salt))
+            row = seals.waiting(TOKENS, ect.jti, ect.received_ms, commit_to(token, salt))
+            await connection.execute(SQL["wait_for_ledger"], *row)
         elif await connection.fetchval(SQL["received_token"], ect.jti) != token:
             raise _Refused(Refusal(Code.ECT_REFUSED, GENERIC_REFUSAL))
 
 
-async def _write_parts(connection: Connection, record: Record) -> None:
+async def _write_parts(connection: Connection, record: Record, seals: SealedWrite) -> None:
     """What most decisions do not have."""
     run = connection.execute
-    states = StateRows(connection, record.activity.at_ms)
+    states = PostgresStateRows(connection, record.activity.at_ms, seals)
     await _put_states(states, record)
+    await write_windows(connection, record)
+    if record.outcome is not None:
+        await prove(connection, record.outcome)
     for change in _changes(record):
         await run(SQL["notify"], change)
     if record.dropped_webhook is not None:
@@ -318,6 +403,10 @@ async def _write_parts(connection: Connection, record: Record) -> None:
         await run(SQL["drop_deliveries"], record.dropped_webhook)
     if record.stated is not None:
         await state_minute(connection, record.stated)
+    if record.permit is not None:
+        await run(SQL["put_permit"], *permit_columns(record.permit).values())
+    if record.finding is not None:
+        await run(SQL["put_finding"], *finding_columns(record.finding).values())
     for delivery in record.deliveries:
         await run(SQL["put_delivery"], *delivery_row(delivery))
     if (signed := record.cosignature) is not None:
@@ -341,7 +430,7 @@ def _changes(record: Record) -> Iterator[str]:
         yield f"s:{record.activity.agent_id}"
 
 
-async def _put_states(states: StateRows, record: Record) -> None:
+async def _put_states(states: PostgresStateRows, record: Record) -> None:
     """The parts of a record that decide from now on."""
     if (agent := record.agent) is not None:
         await states.put("agents", {**agent_columns(agent), "trust": int(agent.trust_level)})
@@ -362,12 +451,14 @@ async def _put_states(states: StateRows, record: Record) -> None:
     if (workflow := record.workflow) is not None:
         principal_id = stored(workflow.principal_id)
         await states.add("workflows", {**workflow_columns(workflow), "principal_id": principal_id})
+    if record.policy_change is not None:
+        await states.add("policy_changes", policy_change_columns(record.policy_change))
     for done in record.completions:
         columns = {"workflow_id": done.workflow_id, "node_id": stored(done.node_id), "jti": done.jti}
         await states.keep("workflow_nodes", columns)
 
 
-async def _redact(connection: Connection, states: StateRows, redaction: Redaction) -> None:
+async def _redact(connection: Connection, states: PostgresStateRows, redaction: Redaction) -> None:
     run, agent_id = connection.execute, redaction.agent_id
     for stone in redaction.tombstones:
         # A hash without a salt can be guessed: another takes its place, which is nobody's.
@@ -376,6 +467,8 @@ async def _redact(connection: Connection, states: StateRows, redaction: Redactio
         texts = (stored(stone.action_type), stored_or_none(stone.conversation_id), stone.payload)
         await run(SQL["redact_activity"], *texts, stone.activity_id)
         await run(SQL["redact_remembered"], agent_id, stone.activity_id.encode())
+        # The hash of an action has no salt: it could be guessed.
+        await run(SQL["redact_permits"], stone.activity_id)
         await run(SQL["redact_deliveries"], stone.activity_id.encode())
     erased = {stone.activity_id for stone in redaction.tombstones}
     await _redact_trust_changes(connection, states, agent_id, erased)
@@ -387,12 +480,13 @@ async def _redact(connection: Connection, states: StateRows, redaction: Redactio
     for conversation in redaction.conversations:
         await run(SQL["forget_steps"], agent_id, stored(conversation))
         await run(SQL["forget_conversation_crossings"], agent_id, stored(conversation))
+        await run(SQL["forget_heard"], agent_id, stored(conversation))
     for jti in redaction.tokens:
         await run(SQL["redact_token"], jti)
 
 
 async def _redact_trust_changes(
-    connection: Connection, states: StateRows, agent_id: AgentId, erased: set[str]
+    connection: Connection, states: PostgresStateRows, agent_id: AgentId, erased: set[str]
 ) -> None:
     for number, body in await connection.fetch(SQL["all_trust_changes"], agent_id):
         change = decode(TrustChange, body)

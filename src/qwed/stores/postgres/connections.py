@@ -33,6 +33,11 @@ SERVER_SETTINGS: Final = {
     "jit": "off",
 }
 
+#: For what only holds and claims, in tables that a crash empties. Such a transaction need not reach the disk,
+#: but whoever reads a page of `days`, `seconds` or `standings` also tidies it up (pruning), which is logged:
+#: then the transaction has written to the log, and its end would wait for a flush.
+PASSING: Final = {"synchronous_commit": "off"}
+
 #: What ends a connection or a statement from outside.
 LOST: Final = (
     OSError,
@@ -74,16 +79,28 @@ async def connect(url: str, **settings: str) -> "asyncpg.Connection[Any]":
     )
 
 
-class Line:
+async def connect_for_long(url: str, milliseconds: int = 0) -> "asyncpg.Connection[Any]":
+    """For work on whole tables: a statement may take so long; 0 for as long as it takes."""
+    settings = {"statement_timeout": str(milliseconds), "idle_in_transaction_session_timeout": "0"}
+    return await asyncpg.connect(
+        url,
+        timeout=CONNECT_SECONDS,
+        command_timeout=milliseconds / 1000 + ANSWER_SECONDS if milliseconds else None,
+        server_settings={**SERVER_SETTINGS, **settings},
+    )
+
+
+class LiveConnection:
     """One connection that is kept open, for work that is done one piece after the other."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, **settings: str) -> None:
         self._url = url
+        self._settings = settings
         self._connection: asyncpg.Connection[Any] | None = None
 
     async def connection(self) -> "asyncpg.Connection[Any]":
         if self._connection is None or self._connection.is_closed():
-            self._connection = await connect(self._url)
+            self._connection = await connect(self._url, **self._settings)
         return self._connection
 
     def drop(self) -> None:
@@ -104,8 +121,8 @@ class Line:
 class Readers:
     """A few lines for reading and for rare changes; who finds none free waits, but not for ever."""
 
-    def __init__(self, url: str, count: int = READERS) -> None:
-        self._lines = [Line(url) for _ in range(count)]
+    def __init__(self, url: str, count: int = READERS, **settings: str) -> None:
+        self._lines = [LiveConnection(url, **settings) for _ in range(count)]
         self._free = list(self._lines)
         self._turn = asyncio.Condition()
 
@@ -125,7 +142,7 @@ class Readers:
             async with self._turn:
                 self._turn.notify()
 
-    async def _take(self) -> Line:
+    async def _take(self) -> LiveConnection:
         async with self._turn:
             await self._turn.wait_for(lambda: bool(self._free))
             return self._free.pop()

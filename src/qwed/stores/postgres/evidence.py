@@ -8,7 +8,7 @@ import msgspec
 from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
-from qwed.ledger.entries import Entry
+from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
 from qwed.stores.chaining import decided_node, erased_node, parents_of, received_node
 from qwed.stores.ledger_items import item_of
@@ -21,14 +21,14 @@ T = TypeVar("T")
 Connection = Any
 
 
-class Reader(Protocol):
+class EvidenceReader(Protocol):
     async def __call__(self, call: Callable[..., Coroutine[Any, Any, T]], *values: Any) -> T: ...
 
 
 class PostgresEvidence:
     """`read` runs a question on a connection; `settle` waits until the ledger has what was recorded."""
 
-    def __init__(self, read: Reader, settle: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, read: EvidenceReader, settle: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._read = read
         self._settle = settle
 
@@ -43,7 +43,7 @@ class PostgresEvidence:
         await self._settle()
         return await self._read(_checkpoint, size)
 
-    async def entries(self, after: int, limit: int) -> list[Entry]:
+    async def entries(self, after: int, limit: int) -> list[LedgerEntry]:
         return await self._read(_entries, after, limit)
 
     async def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
@@ -95,8 +95,8 @@ async def _checkpoint(connection: Connection, size: int | None) -> SignedCheckpo
     return SignedCheckpoint(row["size"], row["token"], cosignatures)
 
 
-async def _entries(connection: Connection, after: int, limit: int) -> list[Entry]:
-    return [Entry(*row) for row in await connection.fetch(SQL["entries"], after, limit)]
+async def _entries(connection: Connection, after: int, limit: int) -> list[LedgerEntry]:
+    return [LedgerEntry(*row) for row in await connection.fetch(SQL["entries"], after, limit)]
 
 
 async def _owners(connection: Connection, after: int, limit: int) -> list[PrincipalId | None]:

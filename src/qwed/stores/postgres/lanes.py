@@ -8,19 +8,20 @@ from typing import Any, Generic, TypeVar
 import asyncpg
 
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.stores.postgres.connections import Line, unavailable
+from qwed.stores.postgres.connections import LiveConnection, unavailable
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Item(Generic[T, R]):
+class LaneJob(Generic[T, R]):
     """Something to be done, and whoever waits for it."""
 
-    __slots__ = ("_future", "what")
+    __slots__ = ("_failed", "_future", "what")
 
-    def __init__(self, what: T) -> None:
+    def __init__(self, what: T, failed: Callable[[T], None] | None = None) -> None:
         self.what = what
+        self._failed = failed
         self._future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
     def bring(self, result: R) -> None:
@@ -28,6 +29,9 @@ class Item(Generic[T, R]):
             self._future.set_result(result)
 
     def fail(self, error: BaseException) -> None:
+        # Also where nobody waits any more.
+        if self._failed is not None:
+            self._failed(self.what)
         if not self._future.done():
             self._future.set_exception(error)
 
@@ -36,27 +40,41 @@ class Item(Generic[T, R]):
         return await self._future
 
 
-Work = Callable[["asyncpg.Connection[Any]", list[Item[T, R]]], Awaitable[None]]
+Work = Callable[["asyncpg.Connection[Any]", list[LaneJob[T, R]]], Awaitable[None]]
 
 
 class Lane(Generic[T, R]):
     """`work` answers every item of its batch, or raises for all that it has not answered."""
 
-    def __init__(self, url: str, work: Work[T, R], *, max_batch: int, max_waiting: int) -> None:
-        self._line = Line(url)
+    def __init__(
+        self,
+        url: str,
+        work: Work[T, R],
+        *,
+        max_batch: int,
+        max_waiting: int,
+        **settings: str,
+    ) -> None:
+        self._line = LiveConnection(url, **settings)
         self._work = work
         self._max_batch = max_batch
         self._max_waiting = max_waiting
-        self._waiting: deque[Item[T, R]] = deque()
+        self._waiting: deque[LaneJob[T, R]] = deque()
         self._runner: asyncio.Task[None] | None = None
+        #: Told of everything that was not done.
+        self._failed: Callable[[T], None] | None = None
         self._closed = False
 
+    def tell_of_failures(self, failed: Callable[[T], None]) -> None:
+        self._failed = failed
+
     async def put(self, what: T) -> R:
-        if self._closed:
-            raise StoreUnavailable("the store is closed")
-        if len(self._waiting) >= self._max_waiting:
-            raise StoreUnavailable("too many writes are waiting")
-        item: Item[T, R] = Item(what)
+        item: LaneJob[T, R] = LaneJob(what, self._failed)
+        if self._closed or len(self._waiting) >= self._max_waiting:
+            item.fail(
+                StoreUnavailable("the store is closed" if self._closed else "too many writes are waiting")
+            )
+            return await item.wait()
         self._waiting.append(item)
         if self._runner is None:
             self._runner = asyncio.get_running_loop().create_task(self._run())
@@ -70,7 +88,7 @@ class Lane(Generic[T, R]):
         finally:
             self._runner = None
 
-    async def _do(self, batch: list[Item[T, R]]) -> None:
+    async def _do(self, batch: list[LaneJob[T, R]]) -> None:
         try:
             with unavailable():
                 await self._work(await self._line.connection(), batch)

@@ -15,13 +15,14 @@ from qwed.domain.admission import UNLIMITED, Account, loop_refusal, spending_ref
 from qwed.domain.agents import AgentId
 from qwed.domain.budgets import HOUR_SECONDS, Spending
 from qwed.domain.conduct import Standing
+from qwed.domain.contexts import NEXT_STEP
 from qwed.domain.conversations import Conversation, Reservation, Step
 from qwed.domain.money import nano_of
 from qwed.domain.policy import BudgetLimits, Policy
 from qwed.domain.times import day_of
 from qwed.stores.bodies import encode
 from qwed.stores.postgres.credentials import Kept
-from qwed.stores.postgres.requests import Asked, Held, Request, new_token
+from qwed.stores.postgres.requests import AdmissionRequest, Held, Request
 from qwed.stores.postgres.rows import spending_of, standing_of
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.texts import stored
@@ -31,9 +32,12 @@ Row = Any
 
 class PlainAdmissions:
     def __init__(self, policy: Policy, owner: str, standings: Kept[Standing]) -> None:
-        self._policy = policy
         self._owner = owner
         self._standings = standings
+        self.use_policy(policy)
+
+    def use_policy(self, policy: Policy) -> None:
+        self._policy = policy
         self._lease_ms = int(policy.limits.lease_seconds * 1000)
 
     async def work(self, connection: "asyncpg.Connection[Any]", batch: Sequence[Request]) -> list[Request]:
@@ -43,14 +47,14 @@ class PlainAdmissions:
         # Around midnight two days are asked about: that is not plain.
         if len(days) != 1:
             return list(batch)
-        tokens = [new_token() for _ in plain]
+        tokens = [item.what.token() for item in plain]
         moment = self._standings.moment
         rows = await connection.fetch(SQL["hold_plain"], *self._columns(plain, tokens, days.pop()))
         by_token = dict(zip(tokens, plain, strict=True))
         held = self._answer(rows, by_token, moment)
         return [item for item in batch if id(item) not in held]
 
-    def _may_be_plain(self, asked: Asked) -> bool:
+    def _may_be_plain(self, asked: AdmissionRequest) -> bool:
         """Whether the rules admit it on an empty record."""
         agent, attempt = asked.agent, asked.attempt
         if self._policy.ceilings_of(agent.principal_id) != UNLIMITED:
@@ -59,7 +63,9 @@ class PlainAdmissions:
         account = Account(agent.budget, UNLIMITED, nothing, nothing, ())
         if attempt is not None:
             loops = self._policy.loops
-            if loops.cross_conversation is not None:
+            if loops.cross_conversation is not None or attempt.step == NEXT_STEP:
+                return False
+            if agent.agent_id in self._policy.agent_loops:
                 return False
             if loop_refusal(Conversation(), account, attempt, loops, asked.now_ms) is not None:
                 return False
@@ -104,13 +110,12 @@ class PlainAdmissions:
                 accounts[agent_id] = _counted(row, asked)
                 self._standings.put(agent_id, standing_of(row["actions"], row["conduct"]), moment)
             spending = accounts[agent_id]
-            spending.count_request(asked.now_ms)
-            spending.hold(asked.charge)
+            spending.take(asked.charge, asked.now_ms)
             item.bring(self._held(row, asked, spending))
             held.add(id(item))
         return held
 
-    def _held(self, row: Row, asked: Asked, spending: Spending) -> Held:
+    def _held(self, row: Row, asked: AdmissionRequest, spending: Spending) -> Held:
         agent, attempt, token = asked.agent, asked.attempt, row["token"]
         reservation, previous = None, None
         if attempt is not None:
@@ -132,7 +137,7 @@ class PlainAdmissions:
         )
 
 
-def _counted(row: Row, asked: Asked) -> Spending:
+def _counted(row: Row, asked: AdmissionRequest) -> Spending:
     # Where the agent has no limit at all, nobody counted.
     if row["held"] is None:
         return Spending(day_of(asked.now_ms))

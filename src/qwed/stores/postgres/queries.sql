@@ -69,8 +69,22 @@ SELECT hold_unchanged($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1
 SELECT release_holds($1, $2)
 
 -- name: record_decisions
-SELECT record_decisions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39)
+SELECT CASE WHEN require_policy($44) THEN
+    record_sealed_decisions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41,
+    $42, $43) END
+
+-- name: require_policy
+SELECT require_policy($1)
+
+-- name: follow_policy
+SELECT follow_policy($1)
+
+-- name: newest_policy_change
+SELECT max(number) FROM policy_changes
+
+-- name: policy_changes
+SELECT body FROM policy_changes WHERE number < $1 ORDER BY number DESC LIMIT $2
 
 -- name: settle_commits
 SELECT settle_commits($1, $2, $3)
@@ -96,9 +110,17 @@ SELECT body FROM refused_minutes WHERE is_unstated AND minute < $1 ORDER BY minu
 -- name: forget_refused_minutes
 DELETE FROM refused_minutes WHERE minute < $1 AND NOT is_unstated
 
--- name: remembered
-SELECT status, body, expires_ms, retry_after FROM remembered
-WHERE agent_id = $1 AND key_hash = $2 AND expires_ms > $3
+-- name: claim_key
+SELECT * FROM claim_key($1, $2, $3, $4, $5, $6)
+
+-- name: give_up_key
+DELETE FROM key_claims WHERE agent_id = $1 AND key_hash = $2 AND token = $3
+
+-- name: drop_claims_of
+DELETE FROM key_claims WHERE owner = ANY ($1::text[])
+
+-- name: drop_expired_claims
+DELETE FROM key_claims WHERE expires_ms < $1
 
 -- name: agents
 SELECT body FROM agents
@@ -170,7 +192,8 @@ HAVING count(*) > 0
 SELECT pg_advisory_lock_shared(7932004, $1)
 
 -- name: absent_owners
-SELECT DISTINCT owner FROM holds AS h WHERE owner LIKE 'w%' AND NOT EXISTS (
+SELECT owner FROM (SELECT owner FROM holds UNION SELECT owner FROM key_claims) AS h
+WHERE owner LIKE 'w%' AND NOT EXISTS (
     SELECT 1 FROM pg_locks AS l
     WHERE l.locktype = 'advisory' AND l.classid = 7932004 AND l.objsubid = 2
       AND l.objid::text = substr(h.owner, 2)
@@ -183,13 +206,69 @@ SELECT drop_holds(array_agg(token)) FROM holds WHERE owner = ANY ($1::text[])
 SELECT drop_holds(array_agg(token)) FROM (SELECT token FROM holds WHERE expires_ms < $1 LIMIT 200) AS late
 
 -- name: waiting_for_the_ledger
-SELECT id, at_ms, subject, commitment FROM pending ORDER BY id LIMIT $1
+-- With what each is about, and whether the ledger has it already.
+SELECT p.id, p.at_ms, p.subject, p.commitment, p.place, p.source, p.number, p.mac,
+       EXISTS (SELECT 1 FROM ledger AS l WHERE l.subject = p.subject
+               AND (p.place IN ('activities', 'ects') OR l.commitment = p.commitment)) AS is_known,
+       e.token, e.salt AS token_salt, a.salt,
+       a.activity_id, a.agent_id, a.principal_id, a.at_ms AS acted_ms, a.action_type, a.decision, a.error_code,
+       a.conversation_id, a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid
+FROM (SELECT * FROM pending ORDER BY id LIMIT $1) AS p
+LEFT JOIN LATERAL (SELECT * FROM activities AS x
+    WHERE p.place = 'activities' AND x.activity_id = p.subject AND x.at_ms = p.at_ms LIMIT 1) AS a ON true
+LEFT JOIN LATERAL (SELECT * FROM ects AS x WHERE p.place = 'ects' AND x.jti = p.subject LIMIT 1) AS e ON true
+ORDER BY p.id
+
+-- name: record_sources
+SELECT source, body, mac FROM record_sources
+
+-- name: forget_sources
+DELETE FROM record_sources AS s WHERE at_ms < $1 AND NOT EXISTS (
+    SELECT 1 FROM pg_locks AS l
+    WHERE l.locktype = 'advisory' AND l.classid = 7932004 AND l.objsubid = 2
+      AND l.objid::text = substr(split_part(s.source, '-', 1), 2)
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+
+-- name: lives
+SELECT EXISTS (
+    SELECT 1 FROM pg_locks AS l
+    WHERE l.locktype = 'advisory' AND l.classid = 7932004 AND l.objsubid = 2
+      AND l.objid::text = substr(split_part($1, '-', 1), 2)
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+
+-- name: sealed_since
+SELECT size, mac FROM sealed_since
+
+-- name: put_sealed_since
+INSERT INTO sealed_since VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- name: unsealed_waiting
+SELECT id, at_ms, subject, commitment FROM pending WHERE mac IS NULL ORDER BY id
+
+-- name: seal_waiting
+UPDATE pending SET place = $2, source = $3, number = $4, mac = $5 WHERE id = $1
+
+-- name: change_sealed_since
+UPDATE sealed_since SET mac = $1
+
+-- name: named_record_keys
+SELECT encode(name, 'hex') AS name, count(*) AS rows FROM (
+    SELECT substr(mac, 1, 8) AS name FROM pending UNION ALL SELECT substr(mac, 1, 8) FROM agents
+    UNION ALL SELECT substr(mac, 1, 8) FROM keys) AS names
+WHERE name IS NOT NULL GROUP BY 1 ORDER BY 1
+
+-- name: refused_entries
+SELECT id, found_ms, reason, subject, source FROM refused_entries ORDER BY id
+
+-- name: ledger_lag
+SELECT (SELECT at_ms FROM pending ORDER BY id LIMIT 1),
+       (SELECT count(*) FROM (SELECT 1 FROM pending LIMIT 100000) AS waiting)
 
 -- name: ledger_tail
 SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger ORDER BY seq DESC LIMIT $1
 
 -- name: append_ledger
-SELECT append_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+SELECT append_vetted($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 
 -- name: forget_remembered
 DELETE FROM remembered WHERE expires_ms < $1
@@ -203,14 +282,89 @@ SELECT body FROM shared_facts WHERE digest = $1
 -- name: all_shared
 SELECT digest, body FROM shared_facts
 
+-- name: permit_version
+SELECT version FROM permits WHERE jti = $1 FOR UPDATE
+
+-- name: put_permit
+INSERT INTO permits (jti, activity_id, agent_id, audience, action_hash, state, expires_ms, version, body)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (jti) DO UPDATE SET state = excluded.state, version = excluded.version, body = excluded.body
+
+-- name: put_finding
+INSERT INTO permit_findings (finding_id, principal_id, agent_id, kind, at_ms, body)
+VALUES ($1, $2, $3, $4, $5, $6)
+
+-- name: permit
+SELECT body FROM permits WHERE jti = $1
+
+-- name: permits_of
+SELECT body FROM permits WHERE activity_id = $1
+
+-- name: unused_permits
+SELECT body FROM permits
+WHERE agent_id = $1 AND audience = $2 AND action_hash = $3 AND state = 'issued' AND expires_ms > $4 LIMIT 2
+
+-- name: permits_due
+SELECT body FROM permits WHERE state = 'issued' AND expires_ms < $1 ORDER BY expires_ms LIMIT $2
+
+-- name: count_findings
+SELECT kind, count(*) FROM permit_findings
+WHERE at_ms >= $3 AND at_ms < $4 AND ($1::text IS NULL OR principal_id = $1) AND ($2::text IS NULL OR agent_id = $2) GROUP BY kind
+
+-- name: findings
+SELECT body FROM permit_findings
+WHERE ($1::text IS NULL OR principal_id = $1) AND ($2::text IS NULL OR agent_id = $2)
+  AND ($3::text IS NULL OR finding_id < $3) ORDER BY finding_id DESC LIMIT $4
+
+-- name: redact_permits
+DELETE FROM permits WHERE activity_id = $1
+
+-- name: forget_permits
+DELETE FROM permits WHERE jti IN
+    (SELECT jti FROM permits WHERE expires_ms < $1 AND state <> 'issued' LIMIT 1000)
+
+-- name: forget_findings
+DELETE FROM permit_findings WHERE at_ms < $1
+
+-- name: keep_salt
+INSERT INTO heard_keys VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+
+-- name: heard_salt
+SELECT salt FROM heard_keys WHERE agent_id = $1 AND conversation_id = $2
+
+-- name: keep_heard
+INSERT INTO heard (agent_id, conversation_id, report_id, body) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+
+-- name: heard
+SELECT number, body FROM heard WHERE agent_id = $1 AND conversation_id = $2 AND number > $3 ORDER BY number
+
+-- name: forget_heard
+WITH gone AS (DELETE FROM heard_keys WHERE agent_id = $1 AND conversation_id = $2)
+DELETE FROM heard WHERE agent_id = $1 AND conversation_id = $2
+
+-- name: forget_old_heard
+WITH gone AS (DELETE FROM heard_keys WHERE at_ms < $1 RETURNING agent_id, conversation_id)
+DELETE FROM heard USING gone
+WHERE heard.agent_id = gone.agent_id AND heard.conversation_id = gone.conversation_id
+
 -- name: end_session
+WITH gone AS (DELETE FROM sign_ins WHERE session_id = $1)
 INSERT INTO ended_sessions VALUES ($1, $2) ON CONFLICT DO NOTHING
 
 -- name: is_session_ended
 SELECT EXISTS (SELECT 1 FROM ended_sessions WHERE session_id = $1)
 
 -- name: forget_sessions
+WITH gone AS (DELETE FROM sign_ins WHERE expires_ms < $1)
 DELETE FROM ended_sessions WHERE expires_ms < $1
+
+-- name: keep_sign_in
+INSERT INTO sign_ins SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT 1 FROM ended_sessions WHERE session_id = $1)
+ON CONFLICT (session_id) DO UPDATE SET body = excluded.body
+
+-- name: sign_in
+SELECT body FROM sign_ins WHERE session_id = $1
+    AND NOT EXISTS (SELECT 1 FROM ended_sessions WHERE session_id = $1)
 
 -- name: forget_seconds
 DELETE FROM seconds WHERE second < $1
@@ -329,7 +483,7 @@ SELECT token FROM ects WHERE jti = $1
 INSERT INTO ects VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
 
 -- name: wait_for_ledger
-INSERT INTO pending (at_ms, subject, commitment) VALUES ($1, $2, $3)
+INSERT INTO pending (at_ms, subject, commitment, place, source, number, mac) VALUES ($1, $2, $3, $4, $5, $6, $7)
 
 -- name: search_limit
 SELECT id FROM activities
@@ -505,7 +659,14 @@ SELECT DISTINCT ON (subject) subject, seq, at_ms, commitment FROM ledger
 WHERE subject >= $1 AND subject < $2 ORDER BY subject, seq DESC
 
 -- name: waiting_states
-SELECT subject, 0::bigint, at_ms, commitment FROM pending WHERE subject >= $1 AND subject < $2 ORDER BY id
+SELECT subject, at_ms, commitment, place, source, number, mac FROM pending
+WHERE subject >= $1 AND subject < $2 ORDER BY id
+
+-- name: waiting_about
+SELECT subject, at_ms, commitment, place, source, number, mac FROM pending WHERE subject = $1 ORDER BY id
+
+-- name: ledger_about
+SELECT subject, seq, at_ms, commitment FROM ledger WHERE subject = $1 ORDER BY seq DESC LIMIT 1
 
 -- name: entries_about
 SELECT seq, commitment FROM ledger WHERE subject = ANY ($1::text[]) ORDER BY seq
@@ -514,7 +675,7 @@ SELECT seq, commitment FROM ledger WHERE subject = ANY ($1::text[]) ORDER BY seq
 SELECT body FROM agents WHERE agent_id = $1
 
 -- name: all_waiting_states
-SELECT subject, at_ms, commitment FROM pending
+SELECT subject, at_ms, commitment, place, source, number, mac FROM pending
 WHERE (subject >= 'state:' AND subject < 'state;') OR (subject >= 'adopt_state:' AND subject < 'adopt_state;')
 ORDER BY id
 
@@ -534,3 +695,68 @@ SELECT agent_id, conversation_id, step, fingerprint, state, approved, activity_i
 SELECT a.activity_id, a.agent_id, a.principal_id, a.at_ms, a.decision, a.error_code, a.conversation_id,
        a.cost_nano, a.tokens, a.fingerprint, a.par, a.payload
 FROM pending AS p JOIN activities AS a ON a.activity_id = p.subject AND a.at_ms = p.at_ms
+
+-- name: orphans
+SELECT a.activity_id FROM activities AS a
+WHERE NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.subject = a.activity_id AND l.at_ms = a.at_ms)
+  AND NOT EXISTS (SELECT 1 FROM pending AS p WHERE p.subject = a.activity_id)
+UNION ALL
+SELECT e.jti FROM ects AS e
+WHERE NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.subject = e.jti)
+  AND NOT EXISTS (SELECT 1 FROM pending AS p WHERE p.subject = e.jti)
+LIMIT 10
+
+-- name: lock_windows
+SELECT pg_advisory_xact_lock(k.number) FROM (
+    SELECT DISTINCT hashtextextended(encode(key, 'hex'), 7932010) AS number FROM unnest($1::bytea[]) AS key
+    ORDER BY number OFFSET 0
+) AS k
+
+-- name: window_state
+SELECT l.at_ms AS last_ms, count(e.number) AS entries, coalesce(sum(e.amount), 0) AS total,
+       coalesce(bool_or(e.value = $4), false) AS has_value, coalesce(bool_or(e.is_merged), false) AS is_merged
+FROM (SELECT coalesce(max(at_ms), 0) AS at_ms FROM rule_entries WHERE key = $1) AS l
+LEFT JOIN rule_entries AS e ON e.key = $1 AND e.at_ms > greatest($2, l.at_ms) - $3
+GROUP BY l.at_ms
+
+-- name: put_window_entry
+INSERT INTO rule_entries (key, at_ms, value, amount, is_merged, until_ms)
+SELECT $1, n.at_ms, $3, $4, false, n.at_ms + $5
+FROM (SELECT greatest($2::bigint, coalesce(max(at_ms), 0)) AS at_ms FROM rule_entries WHERE key = $1) AS n
+
+-- name: drop_window_value
+DELETE FROM rule_entries WHERE key = $1 AND value = $2
+
+-- name: count_window_entries
+SELECT count(*) FROM rule_entries WHERE key = $1
+
+-- name: oldest_window_entries
+SELECT number, at_ms, value, is_merged FROM rule_entries WHERE key = $1 ORDER BY number LIMIT $2
+
+-- name: drop_window_entries
+DELETE FROM rule_entries WHERE key = $1 AND number = ANY ($2::bigint[])
+
+-- name: change_window_entry
+UPDATE rule_entries SET value = $3, amount = $4, is_merged = true WHERE key = $1 AND number = $2
+
+-- name: last_time
+SELECT at_ms FROM rule_times WHERE key = $1
+
+-- name: put_last_time
+INSERT INTO rule_times AS have VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE
+SET at_ms = greatest(have.at_ms, excluded.at_ms), until_ms = greatest(have.until_ms, excluded.until_ms)
+
+-- name: put_waiting_mark
+INSERT INTO rule_waits VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+
+-- name: take_waiting_marks
+DELETE FROM rule_waits WHERE activity_id = $1 AND proof <= $2 RETURNING key, at_ms, until_ms
+
+-- name: forget_window_entries
+DELETE FROM rule_entries WHERE until_ms < $1
+
+-- name: forget_last_times
+DELETE FROM rule_times WHERE until_ms < $1
+
+-- name: forget_waiting_marks
+DELETE FROM rule_waits WHERE until_ms < $1

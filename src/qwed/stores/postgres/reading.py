@@ -7,11 +7,12 @@ from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.approvals import Approval
 from qwed.domain.conduct import Standing
 from qwed.domain.credentials import ApiKey
-from qwed.domain.deliveries import Claim, Delivery, claimed
+from qwed.domain.deliveries import Delivery, DeliveryClaim, claimed
 from qwed.domain.outcomes import Outcome
+from qwed.domain.permits import IssuedPermit
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
-from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.ports import KeyClaim, KeyInFlight, StoreUnavailable
 from qwed.gateway.kernel.records import (
     Activity,
     ActivityPage,
@@ -47,6 +48,10 @@ CLOCK_SLACK_MS: Final = 300_000
 CANDIDATES: Final = 512
 
 
+async def value(connection: Connection, name: str, *values: object) -> Any:
+    return await connection.fetchval(SQL[name], *values)
+
+
 async def body(connection: Connection, kind: type[T], name: str, *values: object) -> T | None:
     found = await connection.fetchval(SQL[name], *values)
     return None if found is None else decode(kind, found)
@@ -61,11 +66,21 @@ async def completed_nodes(connection: Connection, workflow_id: str) -> frozenset
     return frozenset(shown(row[0]) for row in rows)
 
 
-async def remembered(
-    connection: Connection, agent_id: AgentId, key_hash: bytes, now_ms: int
-) -> Remembered | None:
-    row = await connection.fetchrow(SQL["remembered"], agent_id, key_hash, now_ms)
-    return None if row is None else Remembered(agent_id, key_hash, *row)
+async def claim_key(
+    connection: Connection, claim: KeyClaim, owner: str, now_ms: int, expires_ms: int
+) -> Remembered | KeyInFlight | None:
+    """What stands in the way of the claim; None where nothing does."""
+    values = (claim.agent_id, claim.key_hash, claim.token, owner, now_ms, expires_ms)
+    row = await connection.fetchrow(SQL["claim_key"], *values)
+    if row is None:
+        return None
+    if row["until_ms"] is not None:
+        return KeyInFlight(row["until_ms"])
+    return Remembered(claim.agent_id, claim.key_hash, *tuple(row)[:4])
+
+
+async def give_up_key(connection: Connection, claim: KeyClaim) -> None:
+    await connection.execute(SQL["give_up_key"], claim.agent_id, claim.key_hash, claim.token)
 
 
 async def agents(
@@ -182,7 +197,7 @@ async def next_delivery_ms(connection: Connection) -> int | None:
     return due
 
 
-async def claim_deliveries(connection: Connection, claim: Claim) -> list[Delivery]:
+async def claim_deliveries(connection: Connection, claim: DeliveryClaim) -> list[Delivery]:
     """One claimer at a time, of all processes."""
     async with connection.transaction():
         await connection.execute(SQL["claim_turn"])
@@ -204,6 +219,30 @@ async def keep_shared(connection: Connection, digest: str, body: bytes) -> None:
     await connection.execute(SQL["keep_shared"], digest, body)
 
 
+async def keep_salt(
+    connection: Connection, agent_id: str, conversation_id: str, fresh: bytes, now_ms: int
+) -> bytes:
+    await connection.execute(SQL["keep_salt"], agent_id, conversation_id, fresh, now_ms)
+    salt: bytes = await connection.fetchval(SQL["heard_salt"], agent_id, conversation_id)
+    return salt
+
+
+async def keep_heard(
+    connection: Connection, agent_id: str, conversation_id: str, report_id: str, body: bytes
+) -> None:
+    await connection.execute(SQL["keep_heard"], agent_id, conversation_id, report_id, body)
+
+
+async def heard(
+    connection: Connection, agent_id: str, conversation_id: str, after: int
+) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+    salt: bytes | None = await connection.fetchval(SQL["heard_salt"], agent_id, conversation_id)
+    if salt is None:
+        return None, []
+    rows = await connection.fetch(SQL["heard"], agent_id, conversation_id, after)
+    return salt, [(row["number"], row["body"]) for row in rows]
+
+
 async def shared(connection: Connection, digest: str) -> bytes | None:
     found: bytes | None = await connection.fetchval(SQL["shared"], digest)
     return found
@@ -211,6 +250,15 @@ async def shared(connection: Connection, digest: str) -> bytes | None:
 
 async def end_session(connection: Connection, session_id: bytes, expires_ms: int) -> None:
     await connection.execute(SQL["end_session"], session_id, expires_ms)
+
+
+async def keep_sign_in(connection: Connection, session_id: bytes, body: bytes, expires_ms: int) -> None:
+    await connection.execute(SQL["keep_sign_in"], session_id, body, expires_ms)
+
+
+async def sign_in(connection: Connection, session_id: bytes) -> bytes | None:
+    body: bytes | None = await connection.fetchval(SQL["sign_in"], session_id)
+    return body
 
 
 async def is_session_ended(connection: Connection, session_id: bytes) -> bool:
@@ -252,6 +300,22 @@ async def trust_changes(
 
 async def is_unsettled(connection: Connection, agent_id: AgentId, fingerprint: bytes) -> bool:
     return await connection.fetchval(SQL["is_unsettled"], agent_id, fingerprint) is not None
+
+
+async def permit(connection: Connection, jti: str) -> IssuedPermit | None:
+    found = await bodies(connection, IssuedPermit, "permit", jti)
+    return found[0] if found else None
+
+
+async def count_findings(
+    connection: Connection,
+    principal_id: PrincipalId | None,
+    agent_id: AgentId | None,
+    from_ms: int,
+    to_ms: int,
+) -> dict[str, int]:
+    rows = await connection.fetch(SQL["count_findings"], principal_id, agent_id, from_ms, to_ms)
+    return {row[0]: row[1] for row in rows}
 
 
 async def outcomes(connection: Connection, agent_id: AgentId, limit: int) -> list[Outcome]:

@@ -7,15 +7,15 @@ import asyncpg
 import msgspec
 
 from qwed.domain.agents import AgentId
-from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute, count_refusal, oldest_minute
+from qwed.domain.refusal_counts import Counted, CountedRefusal, RefusedMinute, count_refusal, oldest_minute
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.bodies import decode, encode
-from qwed.stores.postgres.lanes import Item
+from qwed.stores.postgres.lanes import LaneJob
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.refusals import COUNTED_MEANWHILE
 
 Connection = Any
-Counting = Item[Refused, Counted]
+Counting = LaneJob[CountedRefusal, Counted]
 _Minutes = dict[AgentId, dict[int, RefusedMinute]]
 
 
@@ -23,7 +23,7 @@ class RefusalCounts:
     """The work of the lane that counts refusals: what waits is counted in one transaction."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
 
     async def work(self, connection: "asyncpg.Connection[Any]", batch: list[Counting]) -> None:
         async with connection.transaction():
@@ -31,12 +31,12 @@ class RefusalCounts:
         for item, counted in zip(batch, results, strict=True):
             item.bring(counted)
 
-    async def _count(self, connection: Connection, refused: list[Refused]) -> list[Counted]:
+    async def _count(self, connection: Connection, refused: list[CountedRefusal]) -> list[Counted]:
         known = await _read_minutes(connection, refused)
         changed: dict[tuple[AgentId, int], RefusedMinute] = {}
         results = []
         for each in refused:
-            row, counted = count_refusal(known[each.agent_id].values(), each, self._limit)
+            row, counted = count_refusal(known[each.agent_id].values(), each, self.limit)
             known[each.agent_id][row.minute] = changed[each.agent_id, row.minute] = row
             results.append(counted)
         rows = list(changed.values())
@@ -50,7 +50,7 @@ class RefusalCounts:
         return results
 
 
-async def _read_minutes(connection: Connection, refused: list[Refused]) -> _Minutes:
+async def _read_minutes(connection: Connection, refused: list[CountedRefusal]) -> _Minutes:
     agents = list({each.agent_id for each in refused})
     await connection.execute(SQL["lock_refusals"], agents)
     oldest = oldest_minute(min(each.at_ms for each in refused))

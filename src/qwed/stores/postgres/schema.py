@@ -2,8 +2,8 @@
 
 Several versions of the gateway run on one database while it is upgraded. So a file only adds what the
 version before can do without (its first line is `-- expands`), or it says from which file on code must
-know the schema to go on (`-- needs code that knows NNN`). A function is never replaced: a changed one gets
-a new name.
+know the schema to go on (`-- needs code that knows NNN`, or `this file`). A function is never replaced: a
+changed one gets a new name.
 """
 
 import re
@@ -18,8 +18,8 @@ from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.postgres.connections import LOST, connect
 
 MIGRATIONS: Final = "qwed.stores.migrations.postgres"
-_LOCK: Final = 7_932_001
-_NEEDS: Final = re.compile(r"-- needs code that knows (\d{3})\n")
+MIGRATION_LOCK: Final = 7_932_001
+_NEEDS: Final = re.compile(r"-- needs code that knows (\d{3}|this file)\n")
 _DAYS_AHEAD: Final = 3
 _WIDE_DAYS: Final = 28
 
@@ -32,7 +32,7 @@ class Migration:
         self.script = script
         needs = _NEEDS.match(script)
         #: The oldest schema that code must know to go on after this file.
-        self.needs = int(needs.group(1)) if needs else 1
+        self.needs = 1 if needs is None else number if needs.group(1) == "this file" else int(needs.group(1))
 
 
 def read_migrations(folder: Traversable | None = None) -> list[Migration]:
@@ -52,12 +52,20 @@ async def migrate(url: str, migrations: list[Migration] | None = None) -> None:
         raise DatabaseUnusable(f"the database can't be reached: {error or type(error).__name__}") from None
     try:
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK, timeout=60)
-            await _apply(connection, known)
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK, timeout=60)
+            await apply_migrations(connection, known)
     except (*LOST, asyncpg.PostgresError) as error:
         raise DatabaseUnusable(f"the database can't be used as a QWED store: {error}") from error
     finally:
         connection.terminate()
+
+
+async def require_whole(connection: Connection) -> None:
+    """Raises `DatabaseUnusable` where a move from a file has not come to its end."""
+    if await connection.fetchval("SELECT EXISTS (SELECT 1 FROM moving)"):
+        raise DatabaseUnusable(
+            "a move into this database was not finished: run the same `qwed migrate` again"
+        )
 
 
 async def schema_version(url: str) -> int:
@@ -74,7 +82,8 @@ async def schema_version(url: str) -> int:
         await connection.close()
 
 
-async def _apply(connection: Connection, known: list[Migration]) -> None:
+async def apply_migrations(connection: Connection, known: list[Migration]) -> None:
+    """Within the caller's transaction, which has the lock. Raises `DatabaseUnusable`."""
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_files"
         " (number integer PRIMARY KEY, needs integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"

@@ -10,11 +10,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+from qwed.ledger.record_keys import RecordKeys
 from qwed.ledger.states import KEYS, Waiting
 from qwed.stores.errors import DatabaseUnusable
-from qwed.stores.postgres.connections import FAILED, connect
+from qwed.stores.postgres.connections import FAILED, connect_for_long
+from qwed.stores.postgres.sealing import Seals
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import select_rows
+from qwed.stores.postgres.states import is_waiting_sealed, select_rows
 from qwed.stores.postgres.texts import shown, shown_or_none
 
 PAGE: Final = 2_000
@@ -28,25 +30,26 @@ _SCHEMA: Final = ("qwed.stores.migrations.sqlite", "001_start.sql")
 Connection = Any
 
 
-def snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
+def snapshot(url: str, path: Path, keys: RecordKeys | None = None) -> tuple[Waiting, ...]:
     """Write the ledger of the database at `url`, and the rows that decide, into a new file. Says which
-    entries about those rows still wait for their place. Raises `DatabaseUnusable`."""
+    entries about those rows still wait for their place: with `keys`, those that a gateway sealed. Raises
+    `DatabaseUnusable`."""
     try:
-        return asyncio.run(_snapshot(url, path))
+        return asyncio.run(_snapshot(url, path, keys))
     except FAILED as error:
         raise DatabaseUnusable(f"the database can't be read: {error or type(error).__name__}") from error
 
 
-async def _snapshot(url: str, path: Path) -> tuple[Waiting, ...]:
-    connection = await connect(url, statement_timeout="0", idle_in_transaction_session_timeout="0")
+async def _snapshot(url: str, path: Path, keys: RecordKeys | None) -> tuple[Waiting, ...]:
+    connection = await connect_for_long(url)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            return await copy_of(connection, path)
+            return await copy_of(connection, path, keys)
     finally:
         await connection.close()
 
 
-async def copy_of(connection: Connection, path: Path) -> tuple[Waiting, ...]:
+async def copy_of(connection: Connection, path: Path, keys: RecordKeys | None = None) -> tuple[Waiting, ...]:
     """As `snapshot`, within the caller's transaction."""
     file = sqlite3.connect(path, isolation_level=None)
     try:
@@ -56,10 +59,15 @@ async def copy_of(connection: Connection, path: Path) -> tuple[Waiting, ...]:
         for table in KEYS:
             await _copy_rows(connection, file, table)
         await _copy_counters(connection, file)
+        await _copy_orphans(connection, file)
         file.execute("COMMIT")
     finally:
         file.close()
-    return tuple(Waiting(*row) for row in await connection.fetch(SQL["all_waiting_states"]))
+    waiting = await connection.fetch(SQL["all_waiting_states"])
+    if keys is not None:
+        seals = Seals(keys, await connection.fetchval(SQL["ledger_name"]))
+        waiting = [row for row in waiting if is_waiting_sealed(seals, row)]
+    return tuple(Waiting(row["subject"], row["at_ms"], row["commitment"]) for row in waiting)
 
 
 async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
@@ -72,12 +80,12 @@ async def _copy(connection: Connection, file: sqlite3.Connection) -> None:
     while rows := await connection.fetch(SQL["ledger_page"], after, size, PAGE):
         _write_page(file, rows)
         after = rows[-1]["seq"]
-    for row in await connection.fetch(SQL["all_tiles"]):
+    async for row in connection.cursor(SQL["all_tiles"], prefetch=PAGE):
         if (row["idx"] + 1) << row["level"] <= size:
             file.execute("INSERT INTO tiles VALUES (?, ?, ?)", tuple(row))
     file.execute("CREATE TABLE shared_facts (digest TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID")
-    shared = await connection.fetch(SQL["all_shared"])
-    file.executemany("INSERT INTO shared_facts VALUES (?, ?)", map(tuple, shared))
+    async for row in connection.cursor(SQL["all_shared"], prefetch=PAGE):
+        file.execute("INSERT INTO shared_facts VALUES (?, ?)", tuple(row))
 
 
 async def _copy_rows(connection: Connection, file: sqlite3.Connection, table: str) -> None:
@@ -86,30 +94,38 @@ async def _copy_rows(connection: Connection, file: sqlite3.Connection, table: st
     names = ", ".join(attribute.name for attribute in statement.get_attributes())
     file.execute(f"DROP TABLE IF EXISTS {table}")
     file.execute(f"CREATE TABLE {table} ({names})")
-    rows = [tuple(row) for row in await statement.fetch(timeout=None)]
     places = ", ".join("?" * len(statement.get_attributes()))
-    file.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
+    async for row in statement.cursor(prefetch=PAGE):
+        file.execute(f"INSERT INTO {table} VALUES ({places})", tuple(row))  # noqa: S608
 
 
 async def _copy_counters(connection: Connection, file: sqlite3.Connection) -> None:
     """What follows from activities, and the activities that have no place in the ledger yet."""
     file.execute("CREATE TABLE hours (principal_id, hour, decision, error_code, entries, cost_nano)")
     file.execute(f"CREATE TABLE late_activities ({_LATE})")
-    steps = [(row[0], shown(row[1]), *tuple(row)[2:]) for row in await connection.fetch(SQL["all_steps"])]
-    late = [
-        tuple(shown_or_none(value) if place == _CONVERSATION else value for place, value in enumerate(row))
-        for row in await connection.fetch(SQL["late_activities"])
-    ]
-    for table, rows in (
-        ("days", [tuple(row) for row in await connection.fetch(SQL["all_days"])]),
-        ("hours", [tuple(row) for row in await connection.fetch(SQL["all_hours"])]),
-        ("seconds", [tuple(row) for row in await connection.fetch(SQL["all_seconds"])]),
-        ("steps", steps),
-        ("late_activities", late),
+    for table, conversation in (
+        ("days", None),
+        ("hours", None),
+        ("seconds", None),
+        ("steps", 1),
+        ("late_activities", _CONVERSATION),
     ):
-        if rows:
-            places = ", ".join("?" * len(rows[0]))
-            file.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
+        name = table if table == "late_activities" else f"all_{table}"
+        async for row in connection.cursor(SQL[name], prefetch=PAGE):
+            values = tuple(
+                shown_or_none(value) if place == conversation else value for place, value in enumerate(row)
+            )
+            places = ", ".join("?" * len(values))
+            file.execute(f"INSERT INTO {table} VALUES ({places})", values)  # noqa: S608
+
+
+async def _copy_orphans(connection: Connection, file: sqlite3.Connection) -> None:
+    """Activities and tokens that no entry has, and none that waits: under numbers of no entry."""
+    number = 0
+    async for row in connection.cursor(SQL["orphans"], prefetch=PAGE):
+        number -= 1
+        columns = (number, row[0], "", "", 0, "", "", None, None, 0, 0, b"", None, None, None, None)
+        file.execute(f"INSERT INTO activities VALUES ({', '.join('?' * 16)})", columns)  # noqa: S608
 
 
 def _write_page(file: sqlite3.Connection, rows: list[Any]) -> None:

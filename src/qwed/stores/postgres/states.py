@@ -10,14 +10,16 @@ from typing import Any, Final
 import msgspec
 
 from qwed.gateway.kernel.ports import StateDiffers
+from qwed.ledger.audit import AuditKind
 from qwed.ledger.entries import SALT_BYTES
 from qwed.ledger.states import (
     ADOPTED,
     KEYS,
+    MAC,
     SALT,
     STATE,
-    Difference,
     Row,
+    StateDifference,
     States,
     adopted_subject,
     commit_row,
@@ -29,6 +31,7 @@ from qwed.ledger.states import (
     tombstone,
 )
 from qwed.stores.bodies import decode
+from qwed.stores.postgres.sealing import RecordSealer, SealedWrite, Seals
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.randomness import POOL
 
@@ -39,6 +42,9 @@ MAX_DROPPED: Final = 1_000
 ADOPT_LOCK: Final = 7_932_006
 #: Where a committed table is part of another: its name there, its columns, and which of its rows are meant.
 _STANDINGS: Final = "standings"
+#: Rows that carry a seal of their own: who may act, and who may ask.
+SEALED: Final = ("agents", "keys")
+_ENTRY: Final = ("seq", "commitment", "subject", "at_ms", "source", "number", "mac")
 
 
 def stored_table(table: str) -> str:
@@ -55,18 +61,21 @@ def _returned(table: str) -> str:
     return "agent_id, conduct, salt" if table == "conduct" else "*"
 
 
-class StateRows:
+class PostgresStateRows:
     """Writes of one transaction on this connection."""
 
-    def __init__(self, connection: Connection, at_ms: int) -> None:
+    def __init__(self, connection: Connection, at_ms: int, seals: SealedWrite) -> None:
         self._connection = connection
         self._at_ms = at_ms
+        self._seals = seals
 
     async def put(self, table: str, columns: Mapping[str, object]) -> None:
         """The row, in the place of the one that has its key. Raises `StateDiffers` where that is not as the
         ledger says: what somebody else wrote would become the gateway's own."""
         await self._require_sound(table, columns[KEYS[table][0]])
         given = {**columns, SALT: POOL.take(SALT_BYTES)}
+        if table in SEALED:
+            given[MAC] = self._seals.sealer.seals.row(subject_of(table, given), committed(table, given))
         await self._write(table, given, _replacing(table, given))
 
     async def add(self, table: str, columns: Mapping[str, object]) -> None:
@@ -103,7 +112,7 @@ class StateRows:
         # Locked first: what is read after that, row and entry, is of one moment.
         sql = f"SELECT 1 FROM {stored_table(table)} WHERE {name} = $1 FOR UPDATE"  # noqa: S608
         if await self._connection.fetchval(sql, key) is not None:
-            await checked_row(self._connection, Stated(table, name), key)
+            await checked_row(self._connection, StatedRow(table, name), key, self._seals.sealer)
 
     async def drop(self, table: str, where: str, *values: object) -> int:
         """How many rows went. `where` is a text of ours."""
@@ -121,7 +130,7 @@ class StateRows:
         )
         await self._connection.execute(f"DELETE FROM {table} WHERE {is_one}", keys)  # noqa: S608
         gone = [subject_of(table, dict(row)) for row in rows if row[SALT] is not None]
-        await self._enter((subject, tombstone(subject)) for subject in gone)
+        await self._enter(table, ((subject, tombstone(subject)) for subject in gone))
         return len(rows)
 
     async def adopt(self) -> int:
@@ -132,13 +141,26 @@ class StateRows:
     async def _adopt(self, table: str) -> int:
         rows = [dict(row) for row in await self._connection.fetch(select_rows(table))]
         salted = [{**row, SALT: POOL.take(SALT_BYTES)} for row in rows if needs_entry(table, row)]
-        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(KEYS[table], start=2))
-        await self._connection.executemany(
-            f"UPDATE {stored_table(table)} SET salt = $1 WHERE {where}",  # noqa: S608
-            [(row[SALT], *(row[name] for name in KEYS[table])) for row in salted],
-        )
-        await self._enter((adopted_subject(subject_of(table, row)), committed(table, row)) for row in salted)
+        seals = self._seals.sealer.seals
+        given: list[dict[str, object]] = [
+            {SALT: row[SALT], MAC: seals.row(subject_of(table, row), committed(table, row))}
+            if table in SEALED
+            else {SALT: row[SALT]}
+            for row in salted
+        ]
+        for row, columns in zip(salted, given, strict=True):
+            await self._set(table, row, columns)
+        entries = ((adopted_subject(subject_of(table, row)), committed(table, row)) for row in salted)
+        await self._enter(table, entries)
         return len(salted)
+
+    async def _set(self, table: str, row: Row, columns: Mapping[str, object]) -> None:
+        changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, start=1))
+        keys = enumerate(KEYS[table], start=len(columns) + 1)
+        where = " AND ".join(f"{name} = ${number}" for number, name in keys)
+        values = (*columns.values(), *(row[name] for name in KEYS[table]))
+        sql = f"UPDATE {stored_table(table)} SET {changes} WHERE {where}"  # noqa: S608
+        await self._connection.execute(sql, *values)
 
     async def _write(self, table: str, columns: Mapping[str, object], conflict: str) -> None:
         statement = f"{_insertion(table, columns)} {conflict} RETURNING {_returned(table)}"
@@ -147,10 +169,12 @@ class StateRows:
             await self._commit(table, dict(row))
 
     async def _commit(self, table: str, row: Row) -> None:
-        await self._enter([(subject_of(table, row), committed(table, row))])
+        await self._enter(table, [(subject_of(table, row), committed(table, row))])
 
-    async def _enter(self, entries: Iterable[tuple[str, bytes]]) -> None:
-        rows = [(self._at_ms, subject, commitment) for subject, commitment in entries]
+    async def _enter(self, table: str, entries: Iterable[tuple[str, bytes]]) -> None:
+        rows = [
+            self._seals.waiting(table, subject, self._at_ms, commitment) for subject, commitment in entries
+        ]
         if len(rows) == 1:
             await self._connection.execute(SQL["wait_for_ledger"], *rows[0])
         elif rows:
@@ -180,35 +204,49 @@ def _replacing(table: str, columns: Iterable[str]) -> str:
 # --- looking -----------------------------------------------------------------------------------------
 
 
-async def adopt_once(connection: Connection, at_ms: int) -> None:
+async def adopt_once(connection: Connection, at_ms: int, sealer: RecordSealer) -> None:
     """A database from before rows were committed: what is there is taken over by the first who comes."""
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", ADOPT_LOCK)
-        if not await connection.fetchval(SQL["has_states"]):
-            await StateRows(connection, at_ms).adopt()
+    with sealer.write() as seals:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", ADOPT_LOCK)
+            if not await connection.fetchval(SQL["has_states"]):
+                await PostgresStateRows(connection, at_ms, seals).adopt()
 
 
-async def states_of(connection: Connection, tables: Iterable[str]) -> States:
+async def states_of(connection: Connection, tables: Iterable[str], seals: Seals) -> States:
     """The last entries about these tables, by index; of those that still wait, the newest last."""
     states = States()
     for prefix in (ADOPTED, STATE):
-        for name in ("last_states", "waiting_states"):
-            for table in tables:
-                start, end = f"{prefix}{table}:", f"{prefix}{table};"
-                for row in await connection.fetch(SQL[name], start, end):
-                    states.note(*row)
+        for table in tables:
+            for row in await connection.fetch(SQL["last_states"], f"{prefix}{table}:", f"{prefix}{table};"):
+                states.note(*row)
+        for table in tables:
+            waiting = await connection.fetch(SQL["waiting_states"], f"{prefix}{table}:", f"{prefix}{table};")
+            for row in waiting:
+                if is_waiting_sealed(seals, row):
+                    states.note(row["subject"], 0, row["at_ms"], row["commitment"])
     return states
 
 
-async def differences(connection: Connection, tables: Sequence[str]) -> list[Difference]:
+def is_waiting_sealed(seals: Seals, row: Mapping[str, Any]) -> bool:
+    """Whether a gateway wrote an entry that has no place in the ledger yet."""
+    facts = [row[name] for name in ("place", "source", "number", "subject", "at_ms", "commitment")]
+    return seals.is_record(row["mac"], *facts)
+
+
+async def differences(
+    connection: Connection, tables: Sequence[str], sealer: RecordSealer
+) -> list[StateDifference]:
     """What of these tables is not as the ledger says, in one snapshot."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        return await compare(connection, tables)
+        return await compare(connection, tables, sealer)
 
 
-async def compare(connection: Connection, tables: Sequence[str]) -> list[Difference]:
+async def compare(
+    connection: Connection, tables: Sequence[str], sealer: RecordSealer
+) -> list[StateDifference]:
     """As `differences`, within the caller's transaction."""
-    states = await states_of(connection, tables)
+    states = await states_of(connection, tables, sealer.seals)
     rows = {table: [dict(row) for row in await connection.fetch(select_rows(table))] for table in tables}
     found = list(find_differences(tables, rows.__getitem__, states, lambda _: ()))
     wrong = {(one.table, one.key) for one in found}
@@ -218,10 +256,35 @@ async def compare(connection: Connection, tables: Sequence[str]) -> list[Differe
         for row in (rows[table] if found else ())
         if (table, key_of(table, row)) in wrong
     }
-    return [await _named(connection, one, named.get((one.table, one.key)), states) for one in found]
+    unsealed = [
+        seal
+        for table in SEALED
+        for row in rows.get(table, ())
+        if (table, key_of(table, row)) not in wrong
+        and (last := states.last(subject_of(table, row))) is not None
+        and (seal := wrong_seal(sealer, table, row, last)) is not None
+    ]
+    return [
+        *[await _named(connection, one, named.get((one.table, one.key)), states) for one in found],
+        *unsealed,
+    ]
 
 
-async def _named(connection: Connection, found: Difference, row: Row | None, states: States) -> Difference:
+def wrong_seal(sealer: RecordSealer, table: str, row: Row, last: tuple[int, bytes]) -> StateDifference | None:
+    """A row that fits its last entry, and that no gateway wrote: then the entry is not a gateway's either."""
+    seq, commitment = last
+    mac, subject = row[MAC], subject_of(table, row)
+    # One from before rows were sealed has none; one whose entry still waits has a sealed entry.
+    if seq <= sealer.since if mac is None else sealer.seals.is_row(mac, subject, commitment):
+        return None
+    key = key_of(table, row)
+    says = f"{table} {key} was edited: it is what entry {seq} has, and no gateway sealed it"
+    return StateDifference(AuditKind.EDITED, table, key, seq, says)
+
+
+async def _named(
+    connection: Connection, found: StateDifference, row: Row | None, states: States
+) -> StateDifference:
     """Whether the row is merely as it was once."""
     if row is None:
         return found
@@ -236,7 +299,7 @@ async def _earlier(connection: Connection, subject: str) -> Callable[[str], list
     return lambda _: entries
 
 
-class Stated(msgspec.Struct, frozen=True):
+class StatedRow(msgspec.Struct, frozen=True):
     """How a row that decides is looked up with the entry about it, in one statement."""
 
     table: str
@@ -245,30 +308,60 @@ class Stated(msgspec.Struct, frozen=True):
     @property
     def sql(self) -> str:
         (key,) = KEYS[self.table]
+        names = ", ".join(f"s.{name} AS state_{name}" for name in _ENTRY)
         return (
-            "SELECT t.*, s.seq AS state_seq, s.commitment AS state_commitment"  # noqa: S608
+            f"SELECT t.*, {names}"  # noqa: S608
             f" FROM ({select_rows(self.table)}) AS t"
-            f" LEFT JOIN LATERAL last_state('{self.table}:' || t.{key}) AS s ON true"
+            f" LEFT JOIN LATERAL last_sealed_state('{self.table}:' || t.{key}) AS s ON true"
             f" WHERE t.{self.column} = $1"
         )
 
 
-async def checked_body(connection: Connection, kind: type[Any], stated: Stated, value: object) -> Any:
+async def checked_body(
+    connection: Connection, kind: type[Any], stated: StatedRow, value: object, sealer: RecordSealer
+) -> Any:
     """The value of a row that is as the ledger says; None where there is none. Raises `StateDiffers`."""
-    row = await checked_row(connection, stated, value)
+    row = await checked_row(connection, stated, value, sealer)
     return None if row is None else decode(kind, row["body"])
 
 
-async def checked_row(connection: Connection, stated: Stated, value: object) -> dict[str, Any] | None:
+async def checked_row(
+    connection: Connection, stated: StatedRow, value: object, sealer: RecordSealer
+) -> dict[str, Any] | None:
     found = await connection.fetchrow(stated.sql, value)
     if found is None:
         return None
     row = dict(found)
-    seq, commitment = row.pop("state_seq"), row.pop("state_commitment")
-    last = None if commitment is None else (seq, commitment)
-    wrong = difference(stated.table, row, last, lambda _: ())
+    entry = {name: row.pop(f"state_{name}") for name in _ENTRY}
+    table, subject = stated.table, subject_of(stated.table, row)
+    last = None if entry["commitment"] is None else (entry["seq"], entry["commitment"])
+    if (
+        last is not None
+        and entry["seq"] == 0
+        and not is_waiting_sealed(sealer.seals, {**entry, "place": table})
+    ):
+        # Somebody else wrote the newest: it is as if it were not there.
+        last = (await states_of_one(connection, subject, sealer.seals)).last(subject)
+    wrong = difference(table, row, last, lambda _: ())
     if wrong is not None:
-        subject = subject_of(stated.table, row)
-        wrong = difference(stated.table, row, last, await _earlier(connection, subject)) or wrong
-        raise StateDiffers(wrong)
+        raise StateDiffers(difference(table, row, last, await _earlier(connection, subject)) or wrong)
+    if (
+        table in SEALED
+        and last is not None
+        and (unsealed := wrong_seal(sealer, table, row, last)) is not None
+    ):
+        raise StateDiffers(unsealed)
     return row
+
+
+async def states_of_one(connection: Connection, subject: str, seals: Seals) -> States:
+    """The last entry about one row, without what no gateway sealed."""
+    states = States()
+    about = [adopted_subject(subject), subject]
+    for name in about:
+        for row in await connection.fetch(SQL["ledger_about"], name):
+            states.note(*row)
+        for row in await connection.fetch(SQL["waiting_about"], name):
+            if is_waiting_sealed(seals, row):
+                states.note(name, 0, row["at_ms"], row["commitment"])
+    return states

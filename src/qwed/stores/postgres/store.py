@@ -20,21 +20,28 @@ from qwed.domain.budgets import HOUR_SECONDS, Charge, Spending
 from qwed.domain.codes import Refusal
 from qwed.domain.conduct import Standing
 from qwed.domain.credentials import ApiKey
-from qwed.domain.deliveries import Claim, Delivery
+from qwed.domain.deliveries import Delivery, DeliveryClaim
 from qwed.domain.outcomes import Outcome
+from qwed.domain.permits import IssuedPermit, PermitFinding
 from qwed.domain.policy import Policy
-from qwed.domain.refusal_counts import Counted, Refused, RefusedMinute
+from qwed.domain.policy_changes import PolicyChange
+from qwed.domain.refusal_counts import Counted, CountedRefusal, RefusedMinute
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.integrity import Integrity
+from qwed.gateway.kernel.ledger_watch import LedgerLag, LedgerWatch
 from qwed.gateway.kernel.ports import (
     Admission,
     AgentChanged,
     Clock,
+    KeyClaim,
+    KeyInFlight,
+    KeyTaken,
     LeaseLost,
+    LedgerBehind,
     StateDiffers,
     StoreUnavailable,
 )
@@ -53,23 +60,34 @@ from qwed.gateway.kernel.records import (
     Survey,
 )
 from qwed.gateway.kernel.waiting import SingleFlight, run
-from qwed.ledger.states import Difference
+from qwed.ledger.record_keys import RecordKeys, follow_ring
+from qwed.ledger.states import StateDifference
 from qwed.stores.background import BackgroundLoop
 from qwed.stores.postgres import reading
 from qwed.stores.postgres.admission import Admissions
 from qwed.stores.postgres.clock import DatabaseClock
-from qwed.stores.postgres.committing import Commits, Entry, entry_of, is_ordinary
-from qwed.stores.postgres.connections import FAILED, Readers, connect, is_lost, unavailable
+from qwed.stores.postgres.committing import Commits, PendingEntry, entry_of, is_ordinary
+from qwed.stores.postgres.connections import (
+    FAILED,
+    PASSING,
+    READERS,
+    Readers,
+    connect,
+    connect_for_long,
+    is_lost,
+    unavailable,
+)
 from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.evidence import PostgresEvidence
-from qwed.stores.postgres.lanes import Item, Lane
+from qwed.stores.postgres.lanes import Lane, LaneJob
 from qwed.stores.postgres.refusal_counts import RefusalCounts
-from qwed.stores.postgres.requests import Asked, Held
+from qwed.stores.postgres.requests import AdmissionRequest, Held, new_token
 from qwed.stores.postgres.rows import spending_of
-from qwed.stores.postgres.schema import make_parts, migrate
+from qwed.stores.postgres.schema import make_parts, migrate, require_whole
+from qwed.stores.postgres.sealing import open_sealer
 from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verified_end
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import Stated, adopt_once, checked_body, differences
+from qwed.stores.postgres.states import StatedRow, adopt_once, checked_body, differences
 from qwed.stores.postgres.texts import stored
 
 T = TypeVar("T")
@@ -90,15 +108,17 @@ class _Home:
         self.loop = asyncio.get_running_loop()
         self.readers = Readers(url)
         self.turnkeeper = Readers(url, 1)
+        self.claims = Readers(url, READERS, **PASSING)
         admissions, commits = store.admissions, store.commits
-        self.admit: Lane[Asked, Held | Refusal] = Lane(
-            url, admissions.work, max_batch=MAX_ADMITTED, max_waiting=max_waiting
+        self.admit: Lane[AdmissionRequest, Held | Refusal] = Lane(
+            url, admissions.work, max_batch=MAX_ADMITTED, max_waiting=max_waiting, **PASSING
         )
-        self.commit: Lane[Entry, Refusal | None] = Lane(
+        self.commit: Lane[PendingEntry, Refusal | None] = Lane(
             url, commits.work, max_batch=MAX_GROUP, max_waiting=max_waiting
         )
+        self.commit.tell_of_failures(store.not_written)
         self.release: Lane[Held, None] = Lane(url, _release, max_batch=MAX_GROUP, max_waiting=4096)
-        self.count: Lane[Refused, Counted] = Lane(
+        self.count: Lane[CountedRefusal, Counted] = Lane(
             url, store.refusal_counts.work, max_batch=MAX_GROUP, max_waiting=max_waiting
         )
 
@@ -111,15 +131,23 @@ class _Home:
             await lane.close()
         await self.readers.close()
         await self.turnkeeper.close()
+        await self.claims.close()
 
     def drop(self) -> None:
         for lane in self._lanes:
             lane.drop()
         self.readers.drop()
         self.turnkeeper.drop()
+        self.claims.drop()
 
 
-async def _release(connection: "asyncpg.Connection[Any]", batch: list[Item[Held, None]]) -> None:
+async def _read_with(readers: Readers, call: Callable[..., Coroutine[Any, Any, T]], *values: Any) -> T:
+    with unavailable():
+        async with readers.one() as connection:
+            return await call(connection, *values)
+
+
+async def _release(connection: "asyncpg.Connection[Any]", batch: list[LaneJob[Held, None]]) -> None:
     keys = sorted({key for item in batch for key in item.what.keys})
     await connection.execute(SQL["release_holds"], keys, [item.what.serial for item in batch])
     for item in batch:
@@ -127,8 +155,11 @@ async def _release(connection: "asyncpg.Connection[Any]", batch: list[Item[Held,
 
 
 class PostgresStore:
-    def __init__(self, url: str, policy: Policy, clock: Clock, ring: KeyRing) -> None:
+    def __init__(
+        self, url: str, policy: Policy, clock: Clock, ring: KeyRing, keys: RecordKeys | None = None
+    ) -> None:
         self._url = url
+        self._record_keys = keys or follow_ring(ring)
         self._policy = policy
         self._clock = clock
         self._ring = ring
@@ -148,6 +179,7 @@ class PostgresStore:
         self._live: set[int] = set()
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self.integrity = Integrity()
+        self.ledger_watch = LedgerWatch()
         self._closed = False
         self._background = BackgroundLoop("qwed-postgres")
         self._tasks: list[asyncio.Task[None]] = []
@@ -161,15 +193,22 @@ class PostgresStore:
         await migrate(self._url)
         connection = await connect(self._url)
         try:
+            await require_whole(connection)
             await self._ask_time(connection)
             has_retention = self._policy.retention.activity_days is not None
             await make_parts(connection, self._clock.now_ms(), has_retention=has_retention)
             await connection.execute(SQL["name_ledger"], f"urn:uuid:{uuid.uuid4()}")
             await verified_end(connection, self._ring)
-            await adopt_once(connection, self._clock.now_ms())
+            self._sealer = await open_sealer(connection, self._record_keys, self._owner)
+            self.commits.use_sealer(self._sealer)
+            self.admissions.sealer = self._sealer
+            await adopt_once(connection, self._clock.now_ms(), self._sealer)
+            await self._sealer.say_void(connection, self._clock.now_ms())
         finally:
             connection.terminate()
-        self._sequencer = Sequencer(self._url, self._clock, self._ring, self._policy.retention)
+        self._sequencer = Sequencer(
+            self._url, self._clock, self._ring, self._policy, self.ledger_watch, self._sealer
+        )
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._sequencer.run()), loop.create_task(self._listen())]
 
@@ -189,12 +228,7 @@ class PostgresStore:
         return home
 
     async def _read(self, call: Callable[..., Coroutine[Any, Any, T]], *values: Any) -> T:
-        async def work(home: _Home) -> T:
-            with unavailable():
-                async with home.readers.one() as connection:
-                    return await call(connection, *values)
-
-        return await self._do(work)
+        return await self._do(lambda home: _read_with(home.readers, call, *values))
 
     async def on_turns(self, name: str, number: int) -> bool:
         """On the connection that holds this process's locks between processes; what is not had is asked
@@ -224,7 +258,7 @@ class PostgresStore:
 
     async def _read_agent(self, agent_id: AgentId) -> Agent | None:
         moment = self._agents.moment
-        agent: Agent | None = await self._sound(Agent, Stated("agents", "agent_id"), agent_id)
+        agent: Agent | None = await self._sound(Agent, StatedRow("agents", "agent_id"), agent_id)
         if agent is not None:
             self._agents.put(agent_id, agent, moment)
         return agent
@@ -242,7 +276,7 @@ class PostgresStore:
 
     async def _read_by_token(self, token_hash: bytes) -> Agent | None:
         moments = self._tokens.moment, self._agents.moment
-        found: Agent | None = await self._sound(Agent, Stated("agents", "token_hash"), token_hash)
+        found: Agent | None = await self._sound(Agent, StatedRow("agents", "token_hash"), token_hash)
         if found is not None:
             self._tokens.put(token_hash.hex(), found.agent_id, moments[0])
             self._agents.put(found.agent_id, found, moments[1])
@@ -253,27 +287,27 @@ class PostgresStore:
         key = self._keys.get(name)
         if key is None:
             moment = self._keys.moment
-            key = await self._sound(ApiKey, Stated("keys", "key_hash"), key_hash)
+            key = await self._sound(ApiKey, StatedRow("keys", "key_hash"), key_hash)
             if key is not None:
                 self._keys.put(name, key, moment)
         if key is None or key.revoked_ms is not None or self.integrity.refuses("keys", key.key_id):
             return None
         return key
 
-    async def _sound(self, kind: type[T], stated: Stated, value: object) -> T | None:
+    async def _sound(self, kind: type[T], stated: StatedRow, value: object) -> T | None:
         """What is read, unless it is not what the ledger says: then it is as if it were not there."""
         try:
-            return await self._read(checked_body, kind, stated, value)
+            return await self._read(checked_body, kind, stated, value, self._sealer)
         except StateDiffers as error:
             self.integrity.add(error.difference)
             return None
 
-    async def differences(self, tables: Sequence[str]) -> list[Difference]:
-        async def work(home: _Home) -> list[Difference]:
+    async def differences(self, tables: Sequence[str]) -> list[StateDifference]:
+        async def work(home: _Home) -> list[StateDifference]:
             with unavailable():
-                connection = await connect(self._url, statement_timeout=str(COMPARE_MS))
+                connection = await connect_for_long(self._url, COMPARE_MS)
                 try:
-                    return await differences(connection, tables)
+                    return await differences(connection, tables, self._sealer)
                 finally:
                     connection.terminate()
 
@@ -291,6 +325,8 @@ class PostgresStore:
                 while not self._closed:
                     await asyncio.sleep(FOLLOW_SECONDS)
                     await self._ask_time(connection)
+                    await self._look_at_ledger(connection)
+                    await self._sealer.say_void(connection, self._clock.now_ms())
             # Whatever it was: until it hears again, nothing is kept.
             except Exception:  # noqa: BLE001
                 await asyncio.sleep(FOLLOW_SECONDS)
@@ -304,6 +340,13 @@ class PostgresStore:
             await self._clock.ask(connection)
         else:
             await connection.fetchval("SELECT 1")
+
+    async def _look_at_ledger(self, connection: "asyncpg.Connection[Any]") -> None:
+        row = await connection.fetchrow(SQL["ledger_lag"])
+        assert row is not None
+        oldest_ms, entries = row
+        behind = 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
+        self.ledger_watch.lag = LedgerLag(behind / 1000, entries, self._sequencer.is_leader)
 
     def _set_listening(self, is_listening: bool) -> None:
         for kept in (self._agents, self._tokens, self._keys, self._destinations, self._standings):
@@ -322,13 +365,33 @@ class PostgresStore:
 
     # --- admission -----------------------------------------------------------------------------
 
-    async def admit(self, agent: Agent, attempt: Attempt, now_ms: int) -> Admission | Refusal:
-        return await self._ask(Asked(agent, attempt.charge, now_ms, attempt))
+    async def claim_key(
+        self, agent_id: AgentId, key_hash: bytes, now_ms: int
+    ) -> Remembered | KeyClaim | KeyInFlight:
+        claim = KeyClaim(agent_id, key_hash, new_token())
+        lease_ms = int(self._policy.limits.lease_seconds * 1000)
+        values = (claim, self._owner, now_ms, now_ms + lease_ms)
+        found = await self._do(lambda home: _read_with(home.claims, reading.claim_key, *values))
+        return claim if found is None else found
 
-    async def hold(self, agent: Agent, charge: Charge, now_ms: int) -> Admission | Refusal:
-        return await self._ask(Asked(agent, charge, now_ms))
+    async def give_up_key(self, claim: KeyClaim) -> None:
+        # Where it can't be given up, its lease ends it.
+        with contextlib.suppress(StoreUnavailable):
+            await self._do(lambda home: _read_with(home.claims, reading.give_up_key, claim))
 
-    async def _ask(self, asked: Asked) -> Admission | Refusal:
+    async def admit(
+        self, agent: Agent, attempt: Attempt, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
+        return await self._ask(AdmissionRequest(agent, attempt.charge, now_ms, attempt, claim))
+
+    async def hold(
+        self, agent: Agent, charge: Charge, now_ms: int, claim: KeyClaim | None = None
+    ) -> Admission | Refusal:
+        return await self._ask(AdmissionRequest(agent, charge, now_ms, claim=claim))
+
+    async def _ask(self, asked: AdmissionRequest) -> Admission | Refusal:
+        if self._policy.limits.stop_when_ledger_lags and (problem := self.ledger_watch.problem()) is not None:
+            raise LedgerBehind(problem)
         answer = await self._do(lambda home: home.admit.put(asked))
         if isinstance(answer, Held):
             self._live.add(answer.serial)
@@ -343,7 +406,7 @@ class PostgresStore:
             with contextlib.suppress(StoreUnavailable):
                 await self._do(lambda home: home.release.put(admission))
 
-    async def count_refusal(self, refused: Refused) -> Counted:
+    async def count_refusal(self, refused: CountedRefusal) -> Counted:
         return await self._do(lambda home: home.count.put(refused))
 
     async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
@@ -391,15 +454,27 @@ class PostgresStore:
         if isinstance(error, asyncio.CancelledError):
             return
         self._live.add(held.serial)
-        if not isinstance(error, LeaseLost | AgentChanged):
+        if not isinstance(error, LeaseLost | AgentChanged | KeyTaken):
             await self.release(held)
 
     async def _write(self, record: Record, held: Held | None) -> Refusal | None:
         activity = record.activity
         keys = held.keys if held else self.admissions.keys_of(activity.agent_id, activity.principal_id)
-        entry = entry_of(record, held, keys)
+        entry = entry_of(record, held, keys, self._sealer)
         if is_ordinary(record):
             return await self._do(lambda home: home.commit.put(entry))
+        try:
+            refusal = await self._write_special(entry)
+        except BaseException:
+            self.not_written(entry)
+            raise
+        finally:
+            self._forget(record)
+        if refusal is not None:
+            self.not_written(entry)
+        return refusal
+
+    async def _write_special(self, entry: PendingEntry) -> Refusal | None:
         try:
             return await self._read(self.commits.write_special, entry)
         except StoreUnavailable as error:
@@ -409,8 +484,9 @@ class PostgresStore:
             if not written[0]:
                 raise
             return None
-        finally:
-            self._forget(record)
+
+    def not_written(self, entry: PendingEntry) -> None:
+        self._sealer.void(entry.seal.number)
 
     def _forget(self, record: Record) -> None:
         """This process need not hear of its own changes first."""
@@ -425,9 +501,6 @@ class PostgresStore:
             self._destinations.clear()
 
     # --- reading -------------------------------------------------------------------------------
-
-    async def recall(self, agent_id: AgentId, key_hash: bytes, now_ms: int) -> Remembered | None:
-        return await self._read(reading.remembered, agent_id, key_hash, now_ms)
 
     async def trust_changes(
         self, agent_id: AgentId, before: int | None, limit: int
@@ -452,11 +525,54 @@ class PostgresStore:
     async def shared(self, digest: str) -> bytes | None:
         return await self._read(reading.shared, digest)
 
+    async def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
+        return await self._read(reading.keep_salt, agent_id, stored(conversation_id), fresh, now_ms)
+
+    async def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
+        await self._read(reading.keep_heard, agent_id, stored(conversation_id), report_id, body)
+
+    async def heard(
+        self, agent_id: AgentId, conversation_id: str, after: int
+    ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        return await self._read(reading.heard, agent_id, stored(conversation_id), after)
+
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         await self._read(reading.end_session, session_id, expires_ms)
 
     async def is_session_ended(self, session_id: bytes) -> bool:
         return await self._read(reading.is_session_ended, session_id)
+
+    async def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
+        await self._read(reading.keep_sign_in, session_id, body, expires_ms)
+
+    async def sign_in(self, session_id: bytes) -> bytes | None:
+        return await self._read(reading.sign_in, session_id)
+
+    async def permit(self, jti: str) -> IssuedPermit | None:
+        return await self._read(reading.permit, jti)
+
+    async def permits_of(self, activity_id: str) -> list[IssuedPermit]:
+        return await self._read(reading.bodies, IssuedPermit, "permits_of", activity_id)
+
+    async def unused_permits(
+        self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
+    ) -> list[IssuedPermit]:
+        values = (agent_id, audience, action_hash, now_ms)
+        return await self._read(reading.bodies, IssuedPermit, "unused_permits", *values)
+
+    async def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
+        return await self._read(reading.bodies, IssuedPermit, "permits_due", before_ms, limit)
+
+    async def count_findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
+    ) -> dict[str, int]:
+        return await self._read(reading.count_findings, principal_id, agent_id, from_ms, to_ms)
+
+    async def findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
+    ) -> list[PermitFinding]:
+        values = (principal_id, agent_id, before, limit)
+        return await self._read(reading.bodies, PermitFinding, "findings", *values)
 
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return await self._read(reading.outcomes, agent_id, limit)
@@ -475,7 +591,9 @@ class PostgresStore:
 
     async def approval(self, approval_id: str) -> Approval | None:
         try:
-            return await self._read(checked_body, Approval, Stated("approvals", "approval_id"), approval_id)
+            return await self._read(
+                checked_body, Approval, StatedRow("approvals", "approval_id"), approval_id, self._sealer
+            )
         except StateDiffers as error:
             self.integrity.add(error.difference)
             raise
@@ -513,9 +631,28 @@ class PostgresStore:
 
     async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
         due = await self._read(reading.approvals_due, now_ms, limit)
-        stated = Stated("approvals", "approval_id")
+        stated = StatedRow("approvals", "approval_id")
         found = [await self._sound(Approval, stated, approval.approval_id) for approval in due]
         return [approval for approval in found if approval is not None]
+
+    async def policy_change(self, number: int | None = None) -> PolicyChange | None:
+        if number is None:
+            number = await self._read(reading.value, "newest_policy_change")
+        stated = StatedRow("policy_changes", "number")
+        found: PolicyChange | None = await self._read(
+            checked_body, PolicyChange, stated, number, self._sealer
+        )
+        return found
+
+    async def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
+        return await self._read(reading.bodies, PolicyChange, "policy_changes", before or 2**62, limit)
+
+    def use_policy(self, policy: Policy) -> None:
+        self._policy = policy
+        self.admissions.use_policy(policy)
+        self.commits.use_policy(policy)
+        self.refusal_counts.limit = policy.limits.refusals_per_hour
+        self._sequencer.use_policy(policy)
 
     async def workflow(self, workflow_id: str) -> Workflow | None:
         return await self._read(reading.body, Workflow, "workflow", stored(workflow_id))
@@ -543,7 +680,7 @@ class PostgresStore:
     async def next_delivery_ms(self) -> int | None:
         return await self._read(reading.next_delivery_ms)
 
-    async def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+    async def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
         return await self._read(reading.claim_deliveries, claim)
 
     async def settle_delivery(self, delivery: Delivery) -> None:
@@ -592,6 +729,8 @@ class PostgresStore:
             connection = await connect(self._url)
             try:
                 await connection.execute(SQL["release_own"], self._owner)
+                await connection.execute(SQL["drop_claims_of"], [self._owner])
+                await self._sealer.say_void(connection, self._clock.now_ms())
             finally:
                 await connection.close()
         await self._sequencer.stop()

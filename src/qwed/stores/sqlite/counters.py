@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 Key = tuple[Any, ...]
 
 
-class Counted(msgspec.Struct, frozen=True):
+class CounterAudit(msgspec.Struct, frozen=True):
     """How many counters follow from the activities, how many could not be checked, and what differs."""
 
     checked: int
@@ -59,7 +59,7 @@ class _Step(msgspec.Struct, frozen=True):
 _payloads: Final = msgspec.json.Decoder(_Payload)
 
 
-def verify_counters(path: Path, now_ms: int, *, is_copy: bool = False) -> Counted:
+def verify_counters(path: Path, now_ms: int, *, is_copy: bool = False) -> CounterAudit:
     """Recompute what a store's file counts. A copy of a database server has some counters in another form,
     counts requests that ended without a record, and has activities that still wait for their entries.
     Raises `sqlite3.Error`."""
@@ -95,13 +95,13 @@ class _Recount:
         #: Activities that have an entry, by their names.
         self._entered: frozenset[str] = frozenset()
 
-    def result(self) -> Counted:
+    def result(self) -> CounterAudit:
         for table in ("activities", "late_activities") if self._is_copy else ("activities",):
             for row in self._rows(f"SELECT {_COLUMNS} FROM {table}"):  # noqa: S608
                 self._count(*row)
         for check in (self._check_hours, self._check_days, self._check_seconds, self._check_steps):
             check()
-        return Counted(self._checked, self._unchecked, tuple(self._told))
+        return CounterAudit(self._checked, self._unchecked, tuple(self._told))
 
     # --- what the activities say ---------------------------------------------------------------
 

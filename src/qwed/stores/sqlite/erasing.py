@@ -16,7 +16,8 @@ from qwed.gateway.kernel.records import (
 from qwed.stores.bodies import decode, encode
 from qwed.stores.randomness import nobodys_fingerprint
 from qwed.stores.sqlite.refusal_counts import forget_refused_minutes
-from qwed.stores.sqlite.states import MAX_DROPPED, StateRows
+from qwed.stores.sqlite.rule_windows import forget_windows
+from qwed.stores.sqlite.states import MAX_DROPPED, SqliteStateRows
 
 Run = Callable[..., sqlite3.Cursor]
 
@@ -28,7 +29,7 @@ class Removed(msgspec.Struct, frozen=True):
     approvals: bool
 
 
-def redact(run: Run, states: StateRows, redaction: Redaction) -> None:
+def redact(run: Run, states: SqliteStateRows, redaction: Redaction) -> None:
     agent_id = redaction.agent_id
     for stone in redaction.tombstones:
         _forget_fingerprint(run, stone.activity_id)
@@ -41,6 +42,8 @@ def redact(run: Run, states: StateRows, redaction: Redaction) -> None:
             "DELETE FROM remembered WHERE agent_id = ? AND instr(body, CAST(? AS BLOB)) > 0",
             (agent_id, stone.activity_id),
         )
+        # The hash of an action has no salt: it could be guessed.
+        run("DELETE FROM permits WHERE activity_id = ?", (stone.activity_id,))
         run("DELETE FROM deliveries WHERE instr(body, CAST(? AS BLOB)) > 0", (stone.activity_id,))
     _redact_trust_changes(run, states, agent_id, {stone.activity_id for stone in redaction.tombstones})
     for approval in redaction.approvals:
@@ -51,11 +54,13 @@ def redact(run: Run, states: StateRows, redaction: Redaction) -> None:
     for conversation in redaction.conversations:
         run("DELETE FROM steps WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
         run("DELETE FROM crossings WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
+        run("DELETE FROM heard_keys WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
+        run("DELETE FROM heard WHERE agent_id = ? AND conversation_id = ?", (agent_id, conversation))
     for jti in redaction.tokens:
         run("UPDATE ects SET token = NULL, salt = NULL WHERE jti = ?", (jti,))
 
 
-def _redact_trust_changes(run: Run, states: StateRows, agent_id: AgentId, erased: set[str]) -> None:
+def _redact_trust_changes(run: Run, states: SqliteStateRows, agent_id: AgentId, erased: set[str]) -> None:
     rows = run("SELECT number, body FROM trust_changes WHERE agent_id = ?", (agent_id,)).fetchall()
     for number, body in rows:
         change = decode(TrustChange, body)
@@ -78,16 +83,19 @@ def _forget_fingerprint(run: Run, activity_id: str) -> None:
     run("DELETE FROM crossings WHERE agent_id = ? AND fingerprint = ?", (row[0], row[2]))
 
 
-def keep_house(run: Run, states: StateRows, now_ms: int, retention: Retention) -> Removed:
+def keep_house(run: Run, states: SqliteStateRows, now_ms: int, retention: Retention) -> Removed:
     """Drop what no window can see any more, a little at a time, on the writer's own transaction."""
     run("DELETE FROM remembered WHERE expires_ms < ?", (now_ms,))
     run("DELETE FROM ended_sessions WHERE expires_ms < ?", (now_ms,))
+    run("DELETE FROM sign_ins WHERE expires_ms < ?", (now_ms,))
     run("DELETE FROM seconds WHERE second < ?", (now_ms // 1000 - 7200,))
     run("DELETE FROM crossings WHERE at_ms < ?", (now_ms - DAY_MS,))
     forget_refused_minutes(run, now_ms)
+    forget_windows(run, now_ms)
     activities = approvals = False
     if retention.activity_days is not None:
         activities = _forget_activities(run, states, now_ms - retention.activity_days * DAY_MS)
+        _forget_heard(run, now_ms - retention.activity_days * DAY_MS)
     if retention.approval_days is not None:
         # Ids begin with their time, so the old ones are the first of the key.
         oldest = now_ms - retention.approval_days * DAY_MS
@@ -102,7 +110,17 @@ def keep_house(run: Run, states: StateRows, now_ms: int, retention: Retention) -
     return Removed(activities, approvals)
 
 
-def _forget_activities(run: Run, states: StateRows, before_ms: int) -> bool:
+def _forget_heard(run: Run, before_ms: int) -> None:
+    """With its key, what a conversation has heard can't be read any more."""
+    old = run(
+        "SELECT agent_id, conversation_id FROM heard_keys WHERE at_ms < ? LIMIT 100", (before_ms,)
+    ).fetchall()
+    for place in old:
+        run("DELETE FROM heard_keys WHERE agent_id = ? AND conversation_id = ?", place)
+        run("DELETE FROM heard WHERE agent_id = ? AND conversation_id = ?", place)
+
+
+def _forget_activities(run: Run, states: SqliteStateRows, before_ms: int) -> bool:
     """From the oldest on, and no further than the first that is young enough: never a scan."""
     rows = run("SELECT seq, at_ms FROM activities ORDER BY seq LIMIT 1000").fetchall()
     old = [seq for seq, at_ms in itertools.takewhile(lambda row: row[1] < before_ms, rows)]
@@ -110,5 +128,10 @@ def _forget_activities(run: Run, states: StateRows, before_ms: int) -> bool:
         # What was said of an outcome goes too, but one that is still unknown blocks a retry.
         said = "result != 'unknown' AND activity_id IN (SELECT activity_id FROM activities WHERE seq <= ?)"
         states.drop("outcomes", said, old[-1])
+        run(
+            "DELETE FROM permits WHERE activity_id IN (SELECT activity_id FROM activities WHERE seq <= ?)",
+            (old[-1],),
+        )
+        run("DELETE FROM permit_findings WHERE at_ms < ?", (before_ms,))
         run("DELETE FROM activities WHERE seq <= ?", (old[-1],))
     return bool(old)

@@ -4,8 +4,8 @@ import fcntl
 import os
 import sqlite3
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,8 @@ from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.stores.errors import DatabaseInUse, DatabaseUnusable
 
 _MIGRATIONS: Final = "qwed.stores.migrations.sqlite"
+#: With less room than this a group of records may not fit.
+MIN_FREE_BYTES: Final = 4 * 1024 * 1024
 
 
 @contextmanager
@@ -32,16 +34,82 @@ def own_file(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(owner)
+        owner.end()
 
 
 def schema_files() -> int:
     """How many there are: the version of an up-to-date file."""
-    return sum(entry.name.endswith(".sql") for entry in resources.files(_MIGRATIONS).iterdir())
+    return len(read_scripts())
 
 
-def own(path: Path) -> int:
-    """Lock the file next to the database: it stays locked while this process lives."""
+class Ownership:
+    """The database belongs to this process, whatever becomes of the names of its files."""
+
+    def __init__(self, path: Path, note: int, database: int) -> None:
+        self._path, self._note, self._database = path, note, database
+
+    def check(self) -> None:
+        """Whether the file that is open is still the one under its name. Raises `StoreUnavailable`."""
+        ours = os.fstat(self._database)
+        try:
+            there = self._path.stat()
+        except OSError:
+            raise StoreUnavailable(f"{self._path} was removed while it is in use: stop the gateway") from None
+        if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+            raise StoreUnavailable(f"{self._path} was replaced while it is in use: stop the gateway")
+
+    def check_room(self) -> None:
+        """Raises `StoreUnavailable` where nothing more can be written."""
+        disk = os.statvfs(self._path)
+        if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+            raise StoreUnavailable(f"the disk of {self._path} is full")
+
+    def end(self) -> None:
+        """After every connection is closed: closing a file ends the locks that SQLite has on it, too."""
+        _owned.discard(_identity(self._database))
+        os.close(self._database)
+        os.close(self._note)
+
+
+#: What this process owns. A second look at such a file must not even open it: closing it would end the locks
+#: that SQLite has on it.
+_owned: set[tuple[int, int]] = set()
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def own(path: Path) -> Ownership:
+    """Lock the database itself, and the file next to it, which says who has it."""
+    note = _lock_note(path)
+    try:
+        return Ownership(path, note, _lock_database(path))
+    except BaseException:
+        os.close(note)
+        raise
+
+
+def _lock_database(path: Path) -> int:
+    if path.exists() and (path.stat().st_dev, path.stat().st_ino) in _owned:
+        raise DatabaseInUse(f"{path} is in use by this process")
+    try:
+        database = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise DatabaseUnusable(f"{path} cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.flock(database, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(database)
+        raise DatabaseInUse(
+            f"{path} is in use by another process; stop it, or use another --database"
+        ) from None
+    _owned.add(_identity(database))
+    return database
+
+
+def _lock_note(path: Path) -> int:
     if path.exists() and path.stat().st_nlink > 1:
         raise DatabaseUnusable(f"{path} has a second name (a hard link), under which another could open it")
     lock = path.with_name(path.name + ".lock")
@@ -99,20 +167,76 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the numbered files that this database has not seen, each in its own transaction."""
-    have = connection.execute("PRAGMA user_version").fetchone()[0]
+def read_scripts() -> list[str]:
+    """What brings a file from each version to the next, in order."""
     folder = resources.files(_MIGRATIONS)
-    files = [
-        folder / name for name in sorted(entry.name for entry in folder.iterdir()) if name.endswith(".sql")
-    ]
-    if have > len(files):
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(folder / name).read_text(encoding="utf-8") for name in names]
+
+
+def migrate(connection: sqlite3.Connection, path: Path, scripts: Sequence[str] | None = None) -> None:
+    """Apply the numbered files that this database has not seen, all in one transaction, after a copy.
+    A file that can't be brought up to date stays as it was."""
+    scripts = read_scripts() if scripts is None else scripts
+    have = connection.execute("PRAGMA user_version").fetchone()[0]
+    if have > len(scripts):
         raise DatabaseUnusable(
-            f"the database has schema version {have}; this QWED knows {len(files)}: upgrade QWED"
+            f"the database has schema version {have}; this QWED knows {len(scripts)}: upgrade QWED"
         )
-    for number, entry in enumerate(files[have:], start=have + 1):
-        script = entry.read_text(encoding="utf-8")
-        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    if have == len(scripts):
+        return
+    if have:
+        _refuse_unknown_schema(connection, scripts[:have], path)
+        _keep_copy(connection, path, have)
+    text = "\n".join(scripts[have:])
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {len(scripts)};\nCOMMIT;")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _refuse_unknown_schema(connection: sqlite3.Connection, scripts: Sequence[str], path: Path) -> None:
+    """A file of a development version may have the number of a schema and not its tables."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
+        for script in scripts:
+            expected.executescript(script)
+        wanted = _columns(expected)
+    if (found := _columns(connection)) != wanted:
+        table = sorted({name for name, *_ in found ^ wanted})[0]
+        raise DatabaseUnusable(
+            f"{path} says that it has schema version {len(scripts)}, but its table {table!r} is another:"
+            " a development version made it. Nothing was changed; open it with the QWED that made it, or use"
+            " another --database"
+        )
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Every column of every table, by name and type."""
+    return set(
+        connection.execute(
+            "SELECT t.name, c.name, c.type FROM sqlite_schema AS t, pragma_table_info(t.name) AS c"
+            " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"
+        )
+    )
+
+
+def _keep_copy(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    """The file as it was, beside it: whoever has to go back opens it with the QWED from before."""
+    copy = path.with_name(f"{path.name}.schema-{version}")
+    part = copy.with_name(copy.name + ".part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        with closing(sqlite3.connect(part)) as other:
+            connection.backup(other)
+    except sqlite3.Error as error:
+        part.unlink(missing_ok=True)
+        raise DatabaseUnusable(
+            f"{path} has to be brought up to date, and no copy can be made: {error}. Make room beside it"
+        ) from error
+    part.rename(copy)
 
 
 def ledger_name(connection: sqlite3.Connection) -> str:

@@ -16,9 +16,9 @@ from qwed.gateway.evidence.redact_activity import REDACT, erasures_in
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger import export
-from qwed.ledger.audit import Audited, Kind, Tampering, audit
+from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint
-from qwed.ledger.entries import Entry
+from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import leaf_hash, prove_consistency, prove_inclusion, root_of
 from qwed.ledger.states import KEYS, States, Waiting, is_state
 from qwed.stores.chaining import (
@@ -76,9 +76,9 @@ class SqliteLedger:
             rows = self._rows(f"{select} WHERE size = ?", size)
         return _signed(rows[0]) if rows else None
 
-    def entries(self, after: int, limit: int) -> list[Entry]:
+    def entries(self, after: int, limit: int) -> list[LedgerEntry]:
         sql = f"SELECT {_ENTRY} FROM ledger l WHERE l.seq > ? ORDER BY l.seq LIMIT ?"  # noqa: S608
-        return [Entry(*row) for row in self._rows(sql, after, limit)]
+        return [LedgerEntry(*row) for row in self._rows(sql, after, limit)]
 
     def owners(self, after: int, limit: int) -> list[PrincipalId | None]:
         rows = self._rows(
@@ -256,7 +256,7 @@ class _Following:
         first, more = found[0], f" (and {len(found) - 1} more rows)" if len(found) > 1 else ""
         return Tampering(first.kind, first.seq, first.seq, first.says + more)
 
-    def _items(self) -> Iterator[Entry | Checkpoint]:
+    def _items(self) -> Iterator[LedgerEntry | Checkpoint]:
         """Entries in order, each checkpoint right after the last entry it covers."""
         checkpoints = self._checkpoints()
         waiting = next(checkpoints, None)
@@ -271,18 +271,18 @@ class _Following:
             yield waiting
             waiting = next(checkpoints, None)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[LedgerEntry]:
         rows = self._connection.execute(
             f"SELECT {_ENTRY}, {_ACTIVITY}, a.salt, e.jti, e.token, e.salt FROM ledger l"  # noqa: S608
             " LEFT JOIN activities a USING (seq) LEFT JOIN ects e ON e.seq = l.seq ORDER BY l.seq"
         )
         for row in rows:
-            entry = Entry(*row[:6])
+            entry = LedgerEntry(*row[:6])
             self._compare(entry, row[6:20], row[20], row[21], row[22], row[23])
             yield entry
 
     def _compare(
-        self, entry: Entry, columns: tuple[Any, ...], salt: Any, jti: Any, token: Any, token_salt: Any
+        self, entry: LedgerEntry, columns: tuple[Any, ...], salt: Any, jti: Any, token: Any, token_salt: Any
     ) -> None:
         subjects = {name for name in (columns[0], jti) if name is not None}
         if not subjects and isinstance(entry.subject, str) and is_state(entry.subject):
@@ -309,15 +309,15 @@ class _Following:
 
         self._is_past_retention |= columns[0] is not None
 
-    def _check_retention(self, entry: Entry) -> None:
+    def _check_retention(self, entry: LedgerEntry) -> None:
         """Retention takes whole activities from the oldest on, and no tokens: what else is gone was taken by
         somebody else."""
         if self._is_past_retention or not is_activity_id(entry.subject):
             self._left[entry.subject] = (entry.seq, "")
 
-    def _changed(self, entry: Entry) -> None:
+    def _changed(self, entry: LedgerEntry) -> None:
         self.problem = self.problem or Tampering(
-            Kind.EDITED,
+            AuditKind.EDITED,
             entry.seq,
             entry.seq,
             f"what entry {entry.seq} ({entry.subject}) stands for was changed",
@@ -338,7 +338,10 @@ class _Following:
         if checkpoint is not None and checkpoint.size == size and checkpoint.ledger == self._ledger.name():
             return checkpoint
         self.problem = self.problem or Tampering(
-            Kind.REWRITTEN, size, size, f"the checkpoint of entry {size} is not signed by this deployment"
+            AuditKind.REWRITTEN,
+            size,
+            size,
+            f"the checkpoint of entry {size} is not signed by this deployment",
         )
         return None
 
@@ -348,7 +351,7 @@ class _Following:
             return None
         first = audited.signed + 1
         return Tampering(
-            Kind.INSERTED,
+            AuditKind.INSERTED,
             first,
             audited.head.seq,
             f"entry {first} is under no signature: the gateway signs every one",
@@ -359,7 +362,7 @@ class _Following:
         for subject, (seq, left) in self._left.items():
             if self._noted.get(subject) != left:
                 return Tampering(
-                    Kind.EDITED,
+                    AuditKind.EDITED,
                     seq,
                     seq,
                     f"what entry {seq} ({subject}) stands for is gone, and no erasure says so",
@@ -374,7 +377,7 @@ class _Following:
                 " WHERE l.seq IS NULL LIMIT 1"
             ).fetchone()
             if row is not None:
-                return Tampering(Kind.INSERTED, row[0], row[0], f"{row[1]} has no entry in the ledger")
+                return Tampering(AuditKind.INSERTED, row[0], row[0], f"{row[1]} has no entry in the ledger")
         return None
 
     def put(self, level: int, index: int, digest: bytes) -> None:
@@ -389,7 +392,10 @@ class _Following:
         if next(stored, None) != (index, digest):
             last = (index + 1) << level
             self.problem = Tampering(
-                Kind.EDITED, (index << level) + 1, last, f"the tree over the entries up to {last} was changed"
+                AuditKind.EDITED,
+                (index << level) + 1,
+                last,
+                f"the tree over the entries up to {last} was changed",
             )
 
 
@@ -405,12 +411,12 @@ def export_ledger(path: Path, *, payloads: bool = True) -> Iterator[bytes]:
 
 def _exported(
     connection: sqlite3.Connection, payloads: bool
-) -> tuple[str, Iterator[export.Line | export.Signed]]:
+) -> tuple[str, Iterator[export.ExportLine | export.Signed]]:
     ledger = SqliteLedger(lambda sql, *values: connection.execute(sql, values).fetchall())
     return ledger.name(), _lines(connection, payloads)
 
 
-def _lines(connection: sqlite3.Connection, payloads: bool) -> Iterator[export.Line | export.Signed]:
+def _lines(connection: sqlite3.Connection, payloads: bool) -> Iterator[export.ExportLine | export.Signed]:
     signed = {
         size: export.Signed(token, msgspec.json.decode(more, type=tuple[str, ...]) if more else ())
         for size, token, more in connection.execute("SELECT size, token, cosignatures FROM checkpoints")
@@ -425,6 +431,6 @@ def _lines(connection: sqlite3.Connection, payloads: bool) -> Iterator[export.Li
         content, salt = (row[21], row[22]) if row[6] is None else (content_in(row[6:20]), row[20])
         if not payloads or content is None or salt is None:
             content = salt = None
-        yield export.Line(row[0], row[1], row[2], row[3], row[4], row[5], salt, content)
+        yield export.ExportLine(row[0], row[1], row[2], row[3], row[4], row[5], salt, content)
         if row[0] in signed:
             yield signed[row[0]]

@@ -12,7 +12,10 @@ from qwed.domain.conversations import Step
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Delivery
 from qwed.domain.outcomes import Outcome
+from qwed.domain.permits import IssuedPermit, PermitFinding
+from qwed.domain.policy_changes import PolicyChange
 from qwed.domain.refusal_counts import RefusedMinute
+from qwed.domain.rule_windows import WindowEntry
 from qwed.domain.times import day_of
 from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
@@ -26,14 +29,15 @@ from qwed.gateway.kernel.records import (
 from qwed.ledger.chain import Head
 from qwed.stores.bodies import decode
 from qwed.stores.sqlite.deliveries import DELIVERY, delivery_of
-from qwed.stores.sqlite.rows import Rows
+from qwed.stores.sqlite.rows import FileRows
+from qwed.stores.sqlite.rule_windows import LAST_TIME, WAITING, WINDOW
 from qwed.stores.sqlite.states import ADOPTIONS
 from qwed.stores.tables import AccountRows, Counters
 
 SCORE: Final = "peer, number, event, evidence, score_before, score_after, at, revokes, seq"
 
 
-class Reading(Rows):
+class FileReader(FileRows):
     def agent(self, agent_id: AgentId) -> Agent | None:
         return self._stated(Agent, "agents", "agent_id", agent_id)
 
@@ -171,12 +175,96 @@ class Reading(Rows):
         )
         return [row[0] for row in rows]
 
+    def window(self, key: bytes, since_ms: int) -> list[WindowEntry]:
+        return [
+            WindowEntry(number, at_ms, value, bool(is_merged))
+            for number, at_ms, value, is_merged in self._rows(WINDOW, key, since_ms)
+        ]
+
+    def last_time(self, key: bytes) -> int | None:
+        row = self._row(LAST_TIME, key)
+        return None if row is None else int(row[0])
+
+    def waiting_marks(self, activity_id: str, proof: int) -> list[tuple[bytes, int]]:
+        return [(key, at_ms) for key, at_ms in self._rows(WAITING, activity_id, proof)]
+
     def shared(self, digest: str) -> bytes | None:
         row = self._row("SELECT body FROM shared_facts WHERE digest = ?", digest)
         return None if row is None else row[0]
 
+    def heard(
+        self, agent_id: AgentId, conversation_id: str, after: int
+    ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        place = (agent_id, conversation_id)
+        salt = self._row("SELECT salt FROM heard_keys WHERE agent_id = ? AND conversation_id = ?", *place)
+        if salt is None:
+            return None, []
+        rows = self._rows(
+            "SELECT number, body FROM heard WHERE agent_id = ? AND conversation_id = ? AND number > ?"
+            " ORDER BY number",
+            *place,
+            after,
+        )
+        return salt[0], [(number, body) for number, body in rows]
+
     def is_session_ended(self, session_id: bytes) -> bool:
         return self._row("SELECT 1 FROM ended_sessions WHERE session_id = ?", session_id) is not None
+
+    def sign_in(self, session_id: bytes) -> bytes | None:
+        row = self._row("SELECT body FROM sign_ins WHERE session_id = ?", session_id)
+        return None if row is None else bytes(row[0])
+
+    def permit(self, jti: str) -> IssuedPermit | None:
+        found = self._bodies(IssuedPermit, "SELECT body FROM permits WHERE jti = ?", jti)
+        return found[0] if found else None
+
+    def permits_of(self, activity_id: str) -> list[IssuedPermit]:
+        return self._bodies(IssuedPermit, "SELECT body FROM permits WHERE activity_id = ?", activity_id)
+
+    def unused_permits(
+        self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
+    ) -> list[IssuedPermit]:
+        return self._bodies(
+            IssuedPermit,
+            "SELECT body FROM permits WHERE agent_id = ? AND action_hash = ? AND audience = ?"
+            " AND state = 'issued' AND expires_ms > ? LIMIT 2",
+            agent_id,
+            action_hash,
+            audience,
+            now_ms,
+        )
+
+    def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
+        return self._bodies(
+            IssuedPermit,
+            "SELECT body FROM permits WHERE state = 'issued' AND expires_ms < ? ORDER BY expires_ms LIMIT ?",
+            before_ms,
+            limit,
+        )
+
+    def count_findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
+    ) -> dict[str, int]:
+        where, values = _whose(principal_id, agent_id)
+        rows = self._rows(
+            f"SELECT kind, count(*) FROM permit_findings WHERE at_ms >= ? AND at_ms < ?{where} GROUP BY kind",  # noqa: S608
+            from_ms,
+            to_ms,
+            *values,
+        )
+        return dict(rows)
+
+    def findings(
+        self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
+    ) -> list[PermitFinding]:
+        where, values = _whose(principal_id, agent_id)
+        return self._bodies(
+            PermitFinding,
+            f"SELECT body FROM permit_findings WHERE finding_id < ?{where} ORDER BY finding_id DESC LIMIT ?",  # noqa: S608
+            before or "~",
+            *values,
+            limit,
+        )
 
     def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
         return self._bodies(
@@ -294,6 +382,19 @@ class Reading(Rows):
         row = self._row("SELECT min(due_ms) FROM deliveries WHERE state = 'pending'")
         return row[0] if row else None
 
+    def policy_change(self, number: int | None) -> PolicyChange | None:
+        if number is None:
+            number = self._rows("SELECT max(number) FROM policy_changes")[0][0]
+        return self._stated(PolicyChange, "policy_changes", "number", number)
+
+    def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
+        rows = self._rows(
+            "SELECT body FROM policy_changes WHERE number < ? ORDER BY number DESC LIMIT ?",
+            before or 2**62,
+            limit,
+        )
+        return [decode(PolicyChange, row[0]) for row in rows]
+
     def workflow(self, workflow_id: str) -> Workflow | None:
         return self._body(Workflow, "SELECT body FROM workflows WHERE workflow_id = ?", workflow_id)
 
@@ -311,3 +412,9 @@ class Reading(Rows):
 
     def ping(self) -> None:
         self._row("SELECT 1 FROM ledger LIMIT 1")
+
+
+def _whose(principal_id: PrincipalId | None, agent_id: AgentId | None) -> tuple[str, tuple[str, ...]]:
+    given = (("principal_id", principal_id), ("agent_id", agent_id))
+    asked = [(name, value) for name, value in given if value is not None]
+    return "".join(f" AND {name} = ?" for name, _ in asked), tuple(value for _, value in asked)

@@ -10,7 +10,7 @@ from qwed.domain.refusal_counts import (
     HOUR_MINUTES,
     MINUTE_MS,
     Counted,
-    Refused,
+    CountedRefusal,
     RefusedMinute,
     count_refusal,
     oldest_minute,
@@ -22,7 +22,7 @@ from qwed.stores.refusals import COUNTED_MEANWHILE
 Run = Callable[..., sqlite3.Cursor]
 
 
-def count_refusals(run: Run, refused: Sequence[Refused], limit: int) -> list[Counted]:
+def count_refusals(run: Run, refused: Sequence[CountedRefusal], limit: int) -> list[Counted]:
     """Each sees those before it; a row that several of them change is written once."""
     known: dict[AgentId, dict[int, RefusedMinute]] = {}
     changed: dict[tuple[AgentId, int], RefusedMinute] = {}
@@ -41,7 +41,7 @@ def count_refusals(run: Run, refused: Sequence[Refused], limit: int) -> list[Cou
     return results
 
 
-def _read_minutes(run: Run, refused: Refused) -> dict[int, RefusedMinute]:
+def _read_minutes(run: Run, refused: CountedRefusal) -> dict[int, RefusedMinute]:
     rows = run(
         "SELECT body FROM refused_minutes WHERE agent_id = ? AND minute >= ?",
         (refused.agent_id, oldest_minute(refused.at_ms)),

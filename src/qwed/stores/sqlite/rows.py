@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from qwed.gateway.kernel.ports import StateDiffers
-from qwed.ledger.states import Difference
+from qwed.ledger.states import StateDifference
 from qwed.stores.bodies import decode
 from qwed.stores.sqlite.file import connect_reader, unavailable
 from qwed.stores.sqlite.states import difference_of, differences, row_where
@@ -17,7 +17,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 
-class Rows:
+class FileRows:
     """What the other readers of the file are built on."""
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class Rows:
             raise StateDiffers(wrong)
         return None if row is None else decode(kind, row["body"])
 
-    def differences(self, tables: Sequence[str]) -> list[Difference]:
+    def differences(self, tables: Sequence[str]) -> list[StateDifference]:
         with self._snapshot() as reader:
             return differences(reader.execute, tables)
 

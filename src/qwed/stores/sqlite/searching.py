@@ -17,7 +17,7 @@ from qwed.gateway.kernel.records import (
     Survey,
 )
 from qwed.stores.bodies import decode
-from qwed.stores.sqlite.reading import Reading
+from qwed.stores.sqlite.reading import FileReader
 from qwed.stores.sqlite.rows import Row
 from qwed.stores.sqlite.survey import CHANGES, REMOVED, TALLIES, survey_filter, tally
 from qwed.stores.summaries import Summaries
@@ -30,7 +30,7 @@ MAX_SEQ: Final = 2**62
 CLOCK_SLACK_MS: Final = 300_000
 
 
-class Searching(Reading):
+class Searching(FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._summaries = Summaries()

@@ -1,7 +1,7 @@
 """Rows that decide, in SQLite: written here and nowhere else, each with its entry; looked up by index.
 
-Whatever writes to a table of `KEYS` goes through `StateRows`. It reads back the whole row as it stands and
-commits to that, so a column that is added later is covered too.
+Whatever writes to a table of `KEYS` goes through `SqliteStateRows`. It reads back the whole row as it stands
+and commits to that, so a column that is added later is covered too.
 """
 
 import os
@@ -16,8 +16,8 @@ from qwed.ledger.states import (
     KEYS,
     SALT,
     STATE,
-    Difference,
     Row,
+    StateDifference,
     States,
     adopted_subject,
     commit_row,
@@ -41,7 +41,7 @@ _LAST: Final = "SELECT seq, commitment FROM ledger WHERE {which} AND subject = ?
 MAX_DROPPED: Final = 1_000
 
 
-class StateRows:
+class SqliteStateRows:
     """Writes of one transaction; `growth` becomes part of the ledger with it."""
 
     def __init__(self, run: Run, growth: Growth, at_ms: int) -> None:
@@ -203,13 +203,13 @@ def earlier_of(run: Run) -> Callable[[str], list[tuple[int, bytes]]]:
     return earlier
 
 
-def differences(run: Run, tables: Iterable[str], states: States | None = None) -> list[Difference]:
+def differences(run: Run, tables: Iterable[str], states: States | None = None) -> list[StateDifference]:
     """What of these tables is not as the ledger says; called within one snapshot."""
     known = states_of(run, tables) if states is None else states
     return list(find_differences(tables, lambda table: all_rows(run, table), known, earlier_of(run)))
 
 
-def difference_of(run: Run, table: str, row: Row) -> Difference | None:
+def difference_of(run: Run, table: str, row: Row) -> StateDifference | None:
     """What is wrong with one row; called within one snapshot."""
     return difference(table, row, last_of(run, subject_of(table, row)), earlier_of(run))
 

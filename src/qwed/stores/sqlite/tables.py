@@ -1,11 +1,11 @@
 """SQLite behind the `Tables` port."""
 
-import os
 import sqlite3
 from pathlib import Path
 
 from qwed.domain.policy import DEFAULT_POLICY, Retention
 from qwed.ect.keys import KeyRing
+from qwed.gateway.kernel.records import Record
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.sqlite.file import connect_writer, migrate, own
 from qwed.stores.sqlite.ledger import SqliteLedger
@@ -20,19 +20,28 @@ class SqliteTables(Searching, Writing):
         self._owner = own(path)
         try:
             writer = connect_writer(path)
-            migrate(writer)
+            migrate(writer, path)
             Searching.__init__(self, path)
             Writing.__init__(self, writer, ring, retention, self._summaries.forget)
         except sqlite3.Error as error:
-            os.close(self._owner)
+            self._owner.end()
             raise DatabaseUnusable(f"{path} cannot be opened as a QWED store: {error}") from error
         except BaseException:
-            os.close(self._owner)
+            self._owner.end()
             raise
         #: What answers questions about the ledger, on the reader of whoever asks.
         self.ledger = SqliteLedger(self._rows)
 
+    def write(self, records: list[Record]) -> None:
+        self._owner.check()
+        super().write(records)
+
+    def ping(self) -> None:
+        self._owner.check()
+        self._owner.check_room()
+        super().ping()
+
     def close(self) -> None:
         self.close_readers()
         self._writer.close()
-        os.close(self._owner)
+        self._owner.end()

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from qwed.domain.deliveries import Claim, Delivery, claimed
+from qwed.domain.deliveries import Delivery, DeliveryClaim, claimed
 from qwed.domain.policy import Retention
-from qwed.domain.refusal_counts import Counted, Refused
+from qwed.domain.refusal_counts import Counted, CountedRefusal
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.commitments import committed
@@ -24,9 +24,9 @@ from qwed.gateway.kernel.records import (
     Record,
     ScoreChange,
 )
-from qwed.ledger.chain import BrokenChain, Entry, Head, verify
+from qwed.ledger.chain import BrokenChain, Head, LedgerEntry, verify
 from qwed.ledger.checkpoints import read_checkpoint
-from qwed.ledger.merkle import Edge, edge_of
+from qwed.ledger.merkle import TreeEdge, edge_of
 from qwed.stores.bodies import encode
 from qwed.stores.chaining import Growth, sealed
 from qwed.stores.sqlite.deliveries import (
@@ -46,12 +46,16 @@ from qwed.stores.sqlite.ledger import SqliteLedger
 from qwed.stores.sqlite.reading import SCORE
 from qwed.stores.sqlite.refusal_counts import count_refusals, state_minute
 from qwed.stores.sqlite.rows import Row
-from qwed.stores.sqlite.states import StateRows, has_states
+from qwed.stores.sqlite.rule_windows import prove, write_windows
+from qwed.stores.sqlite.states import SqliteStateRows, has_states
 from qwed.stores.state_columns import (
     agent_columns,
     approval_columns,
+    finding_columns,
     key_columns,
     outcome_columns,
+    permit_columns,
+    policy_change_columns,
     trust_change_columns,
     webhook_columns,
     workflow_columns,
@@ -101,12 +105,15 @@ class Writing:
         if not has_states(writer.execute):
             self._adopt()
 
+    def use_retention(self, retention: Retention) -> None:
+        self._retention = retention
+
     def _adopt(self) -> None:
         """A file from before rows were committed: what is there is taken over, once."""
         before = self._end or self._stored_end()
         growth, at_ms = Growth(before.head, before.edge), time.time_ns() // 1_000_000
         with self._transaction() as run:
-            if StateRows(run, growth, at_ms).adopt():
+            if SqliteStateRows(run, growth, at_ms).adopt():
                 self._end = self._chain(before, growth, at_ms)
 
     def write(self, records: list[Record]) -> None:
@@ -135,7 +142,7 @@ class Writing:
             raise
         return end
 
-    def claim_deliveries(self, claim: Claim) -> list[Delivery]:
+    def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
         full = sorted(claim.full)
         with unavailable(), self._transaction() as run:
             candidates = run(
@@ -168,7 +175,7 @@ class Writing:
                 ),
             )
 
-    def count_refusals(self, refused: Sequence[Refused], limit: int) -> list[Counted]:
+    def count_refusals(self, refused: Sequence[CountedRefusal], limit: int) -> list[Counted]:
         with unavailable(), self._transaction() as run:
             return count_refusals(run, refused, limit)
 
@@ -188,11 +195,38 @@ class Writing:
         with unavailable(), self._transaction() as run:
             run("INSERT INTO shared_facts VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, body))
 
+    def keep_salt(self, agent_id: str, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
+        place = (agent_id, conversation_id)
+        with unavailable(), self._transaction() as run:
+            run("INSERT INTO heard_keys VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*place, fresh, now_ms))
+            row = run("SELECT salt FROM heard_keys WHERE agent_id = ? AND conversation_id = ?", place)
+            salt: bytes = row.fetchone()[0]
+            return salt
+
+    def keep_heard(self, agent_id: str, conversation_id: str, report_id: str, body: bytes) -> None:
+        place = (agent_id, conversation_id)
+        with unavailable(), self._transaction() as run:
+            run(
+                "INSERT INTO heard VALUES (?, ?, ?, (SELECT coalesce(max(number), 0) + 1 FROM heard"
+                " WHERE agent_id = ? AND conversation_id = ?), ?) ON CONFLICT DO NOTHING",
+                (*place, report_id, *place, body),
+            )
+
     def end_session(self, session_id: bytes, expires_ms: int) -> None:
         with unavailable(), self._transaction() as run:
             run(
                 "INSERT INTO ended_sessions VALUES (?, ?) ON CONFLICT DO NOTHING",
                 (session_id, expires_ms),
+            )
+            run("DELETE FROM sign_ins WHERE session_id = ?", (session_id,))
+
+    def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
+        with unavailable(), self._transaction() as run:
+            run(
+                "INSERT INTO sign_ins SELECT ?1, ?2, ?3"
+                " WHERE NOT EXISTS (SELECT 1 FROM ended_sessions WHERE session_id = ?1)"
+                " ON CONFLICT (session_id) DO UPDATE SET body = excluded.body",
+                (session_id, body, expires_ms),
             )
 
     @contextmanager
@@ -228,7 +262,7 @@ class Writing:
         self._book([record.booking for record in records if record.booking is not None])
         self._count_hours([record.activity for record in records])
         for record in records:
-            if not _is_plain(record):
+            if not record.is_plain:
                 self._insert_rare(record, growth)
         self._groups += 1
         if self._groups % _KEEP_EVERY == 0:
@@ -322,7 +356,7 @@ class Writing:
     def _insert_rare(self, record: Record, growth: Growth) -> None:
         """What most decisions do not have."""
         run = self._writer.execute
-        states = StateRows(run, growth, record.activity.at_ms)
+        states = SqliteStateRows(run, growth, record.activity.at_ms)
         self._put_states(record, states)
         if (r := record.remembered) is not None:
             run(
@@ -336,6 +370,13 @@ class Writing:
             )
         if record.stated is not None:
             state_minute(run, record.stated)
+        if record.permit is not None:
+            states.put_uncommitted("permits", permit_columns(record.permit))
+        if record.finding is not None:
+            states.put_uncommitted("permit_findings", finding_columns(record.finding))
+        write_windows(run, record)
+        if record.outcome is not None and record.outcome.proves:
+            prove(run, record.outcome.activity_id, record.outcome.proves)
         if record.dropped_webhook is not None:
             states.drop("webhooks", "webhook_id = ?", record.dropped_webhook)
             run("DELETE FROM deliveries WHERE webhook_id = ?", (record.dropped_webhook,))
@@ -352,7 +393,7 @@ class Writing:
                 (signed.size, signed.at_ms, signed.checkpoint, encode([*others, signed.token])),
             )
 
-    def _put_states(self, record: Record, states: StateRows) -> None:
+    def _put_states(self, record: Record, states: SqliteStateRows) -> None:
         """The parts of a record that decide from now on."""
         if record.agent is not None:
             states.put("agents", agent_columns(record.agent))
@@ -372,11 +413,13 @@ class Writing:
             states.put("webhooks", webhook_columns(record.webhook))
         if record.workflow is not None:
             states.add("workflows", workflow_columns(record.workflow))
+        if record.policy_change is not None:
+            states.add("policy_changes", policy_change_columns(record.policy_change))
         for done in record.completions:
             states.keep("workflow_nodes", msgspec.structs.asdict(done))
 
     def _tidy(self, now_ms: int, growth: Growth) -> None:
-        states = StateRows(self._writer.execute, growth, now_ms)
+        states = SqliteStateRows(self._writer.execute, growth, now_ms)
         removed = keep_house(self._writer.execute, states, now_ms, self._retention)
         self._has_removed = self._has_removed or removed.activities
         self._must_scrub = self._must_scrub or removed.activities or removed.approvals
@@ -422,7 +465,7 @@ class Writing:
         ).fetchall()
         if not rows:
             return Head()
-        tail = [Entry(*row) for row in reversed(rows)]
+        tail = [LedgerEntry(*row) for row in reversed(rows)]
         return verify(tail, Head(tail[0].seq - 1, tail[0].previous))
 
 
@@ -430,7 +473,7 @@ class _End(msgspec.Struct, frozen=True):
     """Where the ledger ends, and since when its last checkpoint may be replaced by the next."""
 
     head: Head
-    edge: Edge
+    edge: TreeEdge
     replaceable_ms: int | None = None
 
 
@@ -473,26 +516,4 @@ def _step_row(committed: CommittedStep) -> Row:
         step.approved,
         step.activity_id,
         step.wid,
-    )
-
-
-def _is_plain(record: Record) -> bool:
-    """An ordinary decision: nothing beside its activity, step and booking."""
-    return (
-        record.agent is None
-        and record.approval is None
-        and record.key is None
-        and record.outcome is None
-        and record.remembered is None
-        and record.crossing is None
-        and record.conduct is None
-        and not record.trust_changes
-        and record.stated is None
-        and record.webhook is None
-        and record.dropped_webhook is None
-        and record.redaction is None
-        and not record.deliveries
-        and record.cosignature is None
-        and record.workflow is None
-        and not record.completions
     )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from qwed.cli.mcp import mcp
-from qwed_sdk.mcp.client_files import Entry, Unreadable, open_file, proxied
+from qwed_sdk.mcp.client_files import ServerEntry, UnreadableConfig, open_file, proxied
 
 URL = "https://mcp.example.com/mcp"
 CLAUDE = {
@@ -105,19 +105,19 @@ def test_one_of_codex_keeps_everything_else(tmp_path: Path):
     ],
 )
 def test_what_is_no_configuration_is_refused(tmp_path: Path, name: str, text: str):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableConfig):
         open_file(written(tmp_path, name, text)).entries()
 
 
 def test_toml_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path):
     odd = 'mcp_servers = { shop = { command = "python" } }\n'
 
-    with pytest.raises(Unreadable, match="by hand"):
+    with pytest.raises(UnreadableConfig, match="by hand"):
         taken_over(written(tmp_path, "config.toml", odd))
 
 
 def test_what_is_behind_the_proxy_already_stays(tmp_path: Path):
-    assert proxied(Entry("x", ("qwed", "mcp", "proxy", "--", "y")), ("qwed",), (), {}) is None
+    assert proxied(ServerEntry("x", ("qwed", "mcp", "proxy", "--", "y")), ("qwed",), (), {}) is None
 
 
 def test_the_difference_is_shown_first_then_written_then_given_back(tmp_path: Path):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from qwed_sdk.mcp.channels import CHUNK_BYTES, LineChannel, TooLarge
-from qwed_sdk.mcp.messages import Malformed
+from qwed_sdk.mcp.channels import CHUNK_BYTES, LineChannel, MessageTooLarge
+from qwed_sdk.mcp.messages import MalformedMessage
 
 MOST = 3 * CHUNK_BYTES
 
@@ -29,10 +29,10 @@ async def heard(*lines: bytes, step: int = 100_000) -> list[Any]:
     while True:
         try:
             message = await channel.receive()
-        except TooLarge as skipped:
+        except MessageTooLarge as skipped:
             found.append(("skipped", skipped.id))
             continue
-        except Malformed:
+        except MalformedMessage:
             found.append("malformed")
             continue
         if message is None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from qwed_sdk.mcp.messages import Malformed, encode, params_of, raw, read_call_result, read_message
+from qwed_sdk.mcp.messages import MalformedMessage, encode, params_of, raw, read_call_result, read_message
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from qwed_sdk.mcp.messages import Malformed, encode, params_of, raw, read_call_r
     ids=range(14),
 )
 def test_what_is_no_message_is_malformed(line: bytes):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedMessage):
         read_message(line)
 
 
@@ -71,7 +71,7 @@ def test_what_a_message_carries_passes_as_it_came():
 def test_what_could_be_read_in_two_ways_is_not_judged(params: bytes):
     line = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
 
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedMessage):
         params_of(read_message(line))
 
 
@@ -89,5 +89,5 @@ def test_a_number_without_a_json_value_is_never_written():
 
 @pytest.mark.parametrize("result", [b"[]", b"7", b'{"isError":"no"}'], ids=["list", "number", "text"])
 def test_a_result_that_is_none_is_malformed(result: bytes):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedMessage):
         read_call_result(msgspec.Raw(result))

@@ -11,10 +11,10 @@ import pytest
 from qwed_sdk.conversations import Permit
 from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import ChannelBroken
-from qwed_sdk.mcp.gate import Refused
-from qwed_sdk.mcp.messages import Message, MessageId, encode, read_message
+from qwed_sdk.mcp.gate import RefusedCall
+from qwed_sdk.mcp.messages import McpMessage, MessageId, encode, read_message
 from qwed_sdk.mcp.pins import Pins
-from qwed_sdk.mcp.proxy import Proxy, Rules
+from qwed_sdk.mcp.proxy import Proxy, ProxyRules
 from qwed_sdk.results import Decision
 
 TOOLS = [{"name": "add", "inputSchema": {"type": "object"}}]
@@ -32,11 +32,11 @@ class End:
     def says(self, **message: Any) -> None:
         self.incoming.put_nowait(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> McpMessage | None:
         line = await self.incoming.get()
         return None if line is None else read_message(line)
 
-    async def send(self, message: Message, related: MessageId | None = None) -> None:
+    async def send(self, message: McpMessage, related: MessageId | None = None) -> None:
         if self.is_broken:
             raise ChannelBroken("gone")
         said = json.loads(encode(message))
@@ -58,16 +58,24 @@ class FakeGate:
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.reports: list[tuple[str, str]] = []
-        self.refusal: Refused | None = None
+        self.refusal: RefusedCall | None = None
 
     wait_seconds = 300.0
 
-    async def decide(self, action: Any, tick: Any, wait_seconds: float) -> Permit | Refused:
+    async def decide(self, action: Any, tick: Any, wait_seconds: float) -> Permit | RefusedCall:
         self.asked.append(action)
         decision = Decision({"decision": "APPROVED", "activity_id": f"act_{len(self.asked)}"})
         return self.refusal or Permit(decision, action)
 
-    def report(self, permit: Permit, outcome: str, error: Any = None, result_hash: Any = None) -> Any:
+    def report(
+        self,
+        permit: Permit,
+        outcome: str,
+        error: Any = None,
+        *,
+        result_hash: Any = None,
+        result: Any = None,
+    ) -> Any:
         self.reports.append((str(permit.decision.activity_id), outcome))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
@@ -82,7 +90,7 @@ class Stand:
         self.logged: list[str] = []
         catalogue = Catalogue("server", Pins(folder / "pins.json"))
         self.proxy = Proxy(
-            self.client, self.server, self.gate, catalogue, Rules(**rules), self.logged.append  # type: ignore[arg-type]
+            self.client, self.server, self.gate, catalogue, ProxyRules(**rules), self.logged.append  # type: ignore[arg-type]
         )  # fmt: skip
         self.results: dict[str, Any] = {"tools/list": {"tools": TOOLS}, "tools/call": {"content": []}}
         self.server.on_message = self._serve
@@ -122,7 +130,7 @@ def call(request_id: Any = 1, **arguments: Any) -> dict[str, Any]:
 
 def test_the_server_hears_of_a_call_only_after_it_was_decided(stand: Stand):
     async def scenario() -> None:
-        stand.gate.refusal = Refused("no", {"code": "X"})
+        stand.gate.refusal = RefusedCall("no", {"code": "X"})
         stand.client.says(**call(1, x=1))
         await heard(stand.client, 1)
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qwed_open_responses.tool_results import look
-from qwed_sdk.mcp.results import Do, Policy, Withheld, screened, screened_error
+from qwed_sdk.mcp.results import Do, ResultPolicy, Withheld, screened, screened_error
 
 CARD = "5500 0055 5555 5559"
 MAIL = "ada.lovelace@gmail.com"
@@ -23,7 +23,7 @@ def text(*parts: str, **more: Any) -> dict[str, Any]:
 
 
 def seen(result: dict[str, Any], method: str = "tools/call", tool: str = "t", **rules: str) -> Any:
-    policy = Policy(look, {name.replace("__", ":"): Do(do) for name, do in rules.items()})
+    policy = ResultPolicy(look, {name.replace("__", ":"): Do(do) for name, do in rules.items()})
     answer = asyncio.run(screened(policy, tool, method, msgspec.Raw(json.dumps(result).encode())))
     return answer if isinstance(answer, Withheld) else json.loads(bytes(answer))
 
@@ -126,7 +126,7 @@ def test_resources_and_prompts_are_marked_in_their_own_texts():
     ("do", "expected"), [("mark", "it holds"), ("mask", "[masked"), ("block", "withholds")]
 )
 def test_the_words_of_an_error_are_looked_at_too(do: str, expected: str):
-    policy = Policy(look, {"orders": Do(do)})
+    policy = ResultPolicy(look, {"orders": Do(do)})
     error = msgspec.Raw(json.dumps({"code": -1, "message": ORDER}).encode())
 
     answer = json.loads(bytes(asyncio.run(screened_error(policy, "t", error))))

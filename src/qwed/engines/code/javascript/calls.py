@@ -7,7 +7,7 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.javascript import effects, settings
-from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, Origin, Value
+from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, ScriptOrigin, ScriptValue
 from qwed.engines.code.javascript.files import (
     copy_file,
     delete_file,
@@ -19,17 +19,17 @@ from qwed.engines.code.javascript.files import (
 )
 from qwed.engines.code.javascript.globals import is_known_module
 
-Rule = Callable[[Evaluator, list[Value], int], Value | None]
+Rule = Callable[[Evaluator, list[ScriptValue], int], ScriptValue | None]
 _SQL: Final = re.compile(r"\s*(?:select|insert|update|delete|replace|create|drop|alter|with|call)\b", re.I)
 _FIXED_HOST: Final = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s\ufffc]+[/?#]", re.I)
 _UNSAFE_MODULES: Final = frozenset({"vm2", "node-serialize", "serialize-to-js"})
 
 
-def _known(args: list[Value], index: int = 0) -> str | None:
+def _known(args: list[ScriptValue], index: int = 0) -> str | None:
     return args[index].text if index < len(args) else None
 
 
-def evaluate(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def evaluate(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """Text run as code: known text is inspected, anything else is harm or doubt."""
     run.report.effects.add("dynamic-execution")
     source = args[-1] if args else UNKNOWN
@@ -39,16 +39,16 @@ def evaluate(run: Evaluator, args: list[Value], line: int) -> Value | None:
         run.harm("code-injection", line, source.taint)
     elif args:
         run.doubt("dynamic-execution", line)
-    return Value(path="function ")
+    return ScriptValue(path="function ")
 
 
-def timer(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def timer(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`setTimeout("text")` runs the text; with a function it is a timer."""
     first = args[0] if args else UNKNOWN
     return evaluate(run, args[:1], line) if first.text is not None or first.prefix else None
 
 
-def shell_command(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def shell_command(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.report.effects.add("process")
     command = args[0] if args else UNKNOWN
     if command.text is not None:
@@ -60,7 +60,7 @@ def shell_command(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def program(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def program(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`spawn(program, [args])`: no shell reads it."""
     run.report.effects.add("process")
     name = args[0] if args else UNKNOWN
@@ -78,7 +78,7 @@ def program(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def require(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def require(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     name = _known(args)
     if name is None:
         taint = args[0].taint if args else ()
@@ -88,7 +88,7 @@ def require(run: Evaluator, args: list[Value], line: int) -> Value | None:
             run.doubt("dynamic-import", line, taint)
         return UNKNOWN
     loaded(run, name.removeprefix("node:"), line)
-    return Value(path=name.removeprefix("node:"))
+    return ScriptValue(path=name.removeprefix("node:"))
 
 
 def loaded(run: Evaluator, module: str, line: int) -> None:
@@ -98,7 +98,7 @@ def loaded(run: Evaluator, module: str, line: int) -> None:
         run.doubt("unsafe-deserialisation", line)
 
 
-def request(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def request(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.report.effects.add("network")
     url = args[0] if args else UNKNOWN
     known = url.text if url.text is not None else url.prefix
@@ -112,26 +112,26 @@ def request(run: Evaluator, args: list[Value], line: int) -> Value | None:
         run.harm("exfiltration", line, private)
     if not effects.stays_here(url):
         effects.send(run, args, line)
-    return Value(taint=(Origin("network", line, "a response"),))
+    return ScriptValue(taint=(ScriptOrigin("network", line, "a response"),))
 
 
-def stringify(run: Evaluator, args: list[Value], line: int) -> Value | None:
-    return Value(path="JSON.stringify()", taint=args[0].taint) if args else None
+def stringify(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
+    return ScriptValue(path="JSON.stringify()", taint=args[0].taint) if args else None
 
 
-def weak_hash(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def weak_hash(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     if (_known(args) or "").lower() in ("md5", "sha1", "md4", "ripemd160"):
         run.harm("weak-hash", line)
     return None
 
 
-def weak_cipher(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def weak_cipher(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     if re.search(r"des|rc4|ecb|bf-", _known(args) or "", re.I) or len(args) == 2:
         run.harm("weak-cipher", line)
     return None
 
 
-def page_text(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def page_text(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """Text written into a page or sent as one."""
     for arg in args:
         taint = kinds(arg, "remote")
@@ -140,7 +140,7 @@ def page_text(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def redirect(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def redirect(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     target = args[-1] if args else UNKNOWN
     taint = kinds(target, "remote")
     if taint and not (target.prefix.startswith(("/", "http")) and len(target.prefix.split("\ufffc")[0]) > 1):
@@ -148,7 +148,7 @@ def redirect(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def query(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def query(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     text = args[0] if args else UNKNOWN
     if text.prefix and _SQL.match(text.prefix):
         run.report.effects.add("database")
@@ -165,17 +165,17 @@ def query(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def deserialize(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def deserialize(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.harm("unsafe-deserialisation", line, args[0].taint if args else ())
     return None
 
 
-def native(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def native(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.harm("native-code", line)
     return None
 
 
-def pattern(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def pattern(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     taint = kinds(args[0], "remote") if args else ()
     if taint:
         run.harm("regex-injection", line, taint)
@@ -185,7 +185,7 @@ def pattern(run: Evaluator, args: list[Value], line: int) -> Value | None:
 def inject(rule_name: str) -> Rule:
     """A query of another language that a client's text is spelled into."""
 
-    def rule(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    def rule(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
         taint = kinds(args[0], "remote") if args else ()
         if taint:
             run.harm(rule_name, line, taint)
@@ -194,7 +194,7 @@ def inject(rule_name: str) -> Rule:
     return rule
 
 
-def share_with_origins(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def share_with_origins(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     text = run.line_text(line)
     everyone = re.search(r"origin['\"]?\s*:\s*(?:['\"]\*['\"]|true)", text)
     if everyone and re.search(r"credentials['\"]?\s*:\s*true", text):
@@ -202,38 +202,38 @@ def share_with_origins(run: Evaluator, args: list[Value], line: int) -> Value | 
     return None
 
 
-def sign_token(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def sign_token(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     if len(args) > 1 and args[1].text:
         run.harm("hard-coded-secret", line)
     return None
 
 
-def verify_token(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def verify_token(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     if re.search(r"algorithms?['\"]?\s*:\s*\[?[^\]]*['\"]none['\"]", run.line_text(line), re.I):
         run.harm("unverified-token", line)
     return None
 
 
-def merge_objects(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def merge_objects(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     taint = kinds(args[-1], "remote") if len(args) > 1 else ()
     if taint:
         run.doubt("prototype-pollution", line, taint)
     return None
 
 
-def leave_page(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def leave_page(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     effects.navigate(run, args, line)
     return redirect(run, args, line)
 
 
-def run_array(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def run_array(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`Bun.spawn(["ls", "-l"])`."""
     words = args[0].items if args and args[0].items else []
-    given = [*words[:1], Value(items=words[1:])] if words else args
+    given = [*words[:1], ScriptValue(items=words[1:])] if words else args
     return program(run, given, line)
 
 
-def start_itself(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def start_itself(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`fork(__filename)` in a loop or timer that never ends starts as many as the machine holds."""
     text = run.line_text(line)
     if run.bare_loops or ("setInterval" in text and "__filename" in text):
@@ -244,9 +244,9 @@ def start_itself(run: Evaluator, args: list[Value], line: int) -> Value | None:
 def _open_connection(path: str) -> Rule:
     """What is sent later goes through what this returns."""
 
-    def rule(run: Evaluator, args: list[Value], line: int) -> Value | None:
+    def rule(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
         request(run, args, line)
-        return Value(path=f"{path}()", taint=(Origin("network", line, "a response"),))
+        return ScriptValue(path=f"{path}()", taint=(ScriptOrigin("network", line, "a response"),))
 
     return rule
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from qwed.engines.code.bounds import Variable
+from qwed.engines.code.bounds import BoundedVariable
 from qwed.engines.code.javascript.scopes import FUNCTIONS
 
 # What runs at another time than the text around it.
@@ -30,7 +30,7 @@ class Region:
 
 
 class Writes:
-    def __init__(self, root: Any, variables: dict[int, Variable]) -> None:
+    def __init__(self, root: Any, variables: dict[int, BoundedVariable]) -> None:
         self._variables = variables
         self._places: dict[int, list[Region | None]] = {}
         self._around: dict[int, Region | None] = {}
@@ -52,7 +52,7 @@ class Writes:
             if variable is not None:
                 self._places.setdefault(id(variable), []).append(region)
 
-    def may_happen_during(self, loop: Any, variable: Variable, step: Callable[[], None]) -> bool:
+    def may_happen_during(self, loop: Any, variable: BoundedVariable, step: Callable[[], None]) -> bool:
         """Whether the loop's own rounds, or any function that they may call, set the variable."""
         parts, around = parts_of_loop(loop), set()
         region = self._around[loop.id]

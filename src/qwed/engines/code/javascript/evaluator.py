@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from qwed.engines.code import places
 from qwed.engines.code.parsing import parse_all
-from qwed.engines.code.verdict import CodeVerdict, Report, excerpt
+from qwed.engines.code.verdict import CodeReport, CodeVerdict, excerpt
 
 Nested = Callable[[str, str, int], CodeVerdict]
 
@@ -24,17 +24,17 @@ MAX_TEXT: Final = 64 * 1024
 MAX_PATH: Final = 160
 
 
-class OutOfSteps(Exception):
+class ScriptTooLong(Exception):
     """The program is larger than what one inspection follows."""
 
 
-class Origin(NamedTuple):
+class ScriptOrigin(NamedTuple):
     kind: str
     line: int
     text: str
 
 
-class Value:
+class ScriptValue:
     """`text` is a known string or number spelled out; `path` a reference; `items` known members."""
 
     __slots__ = ("items", "number", "path", "prefix", "taint", "text")
@@ -43,8 +43,8 @@ class Value:
         self,
         text: str | None = None,
         path: str = "",
-        taint: tuple[Origin, ...] = (),
-        items: "list[Value] | None" = None,
+        taint: tuple[ScriptOrigin, ...] = (),
+        items: "list[ScriptValue] | None" = None,
         prefix: str = "",
         *,
         number: bool = False,
@@ -57,7 +57,7 @@ class Value:
         self.number = number
 
 
-UNKNOWN: Final = Value()
+UNKNOWN: Final = ScriptValue()
 
 # What a client, the caller's command line or the page's address decides.
 _REMOTE: Final = re.compile(
@@ -105,14 +105,14 @@ _CLEANERS: Final = frozenset(
 class Evaluator:
     """Walks one program. What calls, constructions and assignments do is judged by the rules passed in."""
 
-    def __init__(self, source: bytes, report: Report, depth: int, nested: Nested, rules: Any) -> None:
+    def __init__(self, source: bytes, report: CodeReport, depth: int, nested: Nested, rules: Any) -> None:
         self.source = source
         self.lines = source.split(b"\n")
         self.report = report
         self.depth = depth
         self.nested = nested
         self.rules = rules
-        self.names: dict[str, Value] = {}
+        self.names: dict[str, ScriptValue] = {}
         self.steps = 0
         self.level = 0
         self.functions: list[str] = []
@@ -131,13 +131,13 @@ class Evaluator:
     def line_text(self, line: int) -> str:
         return self.lines[line - 1].decode("utf-8", "replace").strip() if 0 < line <= len(self.lines) else ""
 
-    def harm(self, rule: str, line: int, taint: tuple[Origin, ...] = ()) -> None:
+    def harm(self, rule: str, line: int, taint: tuple[ScriptOrigin, ...] = ()) -> None:
         self.report.harm(rule, line, self.line_text(line), self._flow(line, taint))
 
-    def doubt(self, rule: str, line: int, taint: tuple[Origin, ...] = ()) -> None:
+    def doubt(self, rule: str, line: int, taint: tuple[ScriptOrigin, ...] = ()) -> None:
         self.report.doubt(rule, line, self.line_text(line), self._flow(line, taint))
 
-    def _flow(self, line: int, taint: tuple[Origin, ...]) -> tuple[str, ...]:
+    def _flow(self, line: int, taint: tuple[ScriptOrigin, ...]) -> tuple[str, ...]:
         if not taint:
             return ()
         origin = taint[0]
@@ -148,51 +148,51 @@ class Evaluator:
 
     # -- evaluation ------------------------------------------------------------------------------------
 
-    def eval(self, node: Any) -> Value:
+    def eval(self, node: Any) -> ScriptValue:
         self.steps += 1
         self.level += 1
         if self.steps > MAX_STEPS or self.level > MAX_DEPTH:
-            raise OutOfSteps
+            raise ScriptTooLong
         try:
             handler = _NODES.get(node.type)
             return self._children(node) if handler is None else handler(self, node)
         finally:
             self.level -= 1
 
-    def _children(self, node: Any) -> Value:
-        taint: tuple[Origin, ...] = ()
+    def _children(self, node: Any) -> ScriptValue:
+        taint: tuple[ScriptOrigin, ...] = ()
         for child in node.named_children:
             taint = merged(taint, self.eval(child).taint)
-        return Value(taint=taint)
+        return ScriptValue(taint=taint)
 
-    def _nothing(self, node: Any) -> Value:
+    def _nothing(self, node: Any) -> ScriptValue:
         return UNKNOWN
 
-    def _string(self, node: Any) -> Value:
+    def _string(self, node: Any) -> ScriptValue:
         text = unescaped(self.text(node)[1:-1])
         if places.is_mining_pool(text):
             self.harm("mines-currency", self.line(node))
-        return Value(text)
+        return ScriptValue(text)
 
-    def _number(self, node: Any) -> Value:
-        return Value(self.text(node), number=True)
+    def _number(self, node: Any) -> ScriptValue:
+        return ScriptValue(self.text(node), number=True)
 
-    def _template(self, node: Any) -> Value:
-        parts: list[Value] = []
+    def _template(self, node: Any) -> ScriptValue:
+        parts: list[ScriptValue] = []
         position = node.start_byte + 1
         for child in node.named_children:
             if child.type != "template_substitution":
                 continue
-            parts.append(Value(unescaped(self._between(position, child.start_byte))))
+            parts.append(ScriptValue(unescaped(self._between(position, child.start_byte))))
             parts.append(self.eval(child.named_children[0]) if child.named_children else UNKNOWN)
             position = child.end_byte
-        parts.append(Value(unescaped(self._between(position, node.end_byte - 1))))
+        parts.append(ScriptValue(unescaped(self._between(position, node.end_byte - 1))))
         return concatenated(parts)
 
     def _between(self, start: int, end: int) -> str:
         return self.source[start:end].decode("utf-8", "replace")
 
-    def _identifier(self, node: Any) -> Value:
+    def _identifier(self, node: Any) -> ScriptValue:
         name = self.text(node)
         known = self.names.get(name)
         if known is not None:
@@ -202,31 +202,31 @@ class Evaluator:
         )
 
     def reference(
-        self, path: str, line: int, taint: tuple[Origin, ...] = (), *, globals_root: bool = False
-    ) -> Value:
+        self, path: str, line: int, taint: tuple[ScriptOrigin, ...] = (), *, globals_root: bool = False
+    ) -> ScriptValue:
         if globals_root:
-            return Value(path="globalThis")
+            return ScriptValue(path="globalThis")
         path = path.removeprefix("globalThis.").removeprefix("process.mainModule.").removeprefix("module.")
         if len(path) > MAX_PATH:
-            return Value(taint=taint)
+            return ScriptValue(taint=taint)
         if path in ("process.env.HOME", "process.env.USERPROFILE"):
-            return Value("~", path=path)
+            return ScriptValue("~", path=path)
         if path.startswith("process.env.") and _PRIVATE_VARIABLE.search(path):
-            return Value(path=path, taint=(Origin("private", line, path),))
+            return ScriptValue(path=path, taint=(ScriptOrigin("private", line, path),))
         if path.startswith("process.env."):
             # One variable is for the program to use; the whole environment is nobody else's.
-            return Value(path=path)
+            return ScriptValue(path=path)
         for kind, pattern in _SOURCES:
             if pattern.search(path):
-                return Value(path=path, taint=merged(taint, (Origin(kind, line, path),)))
+                return ScriptValue(path=path, taint=merged(taint, (ScriptOrigin(kind, line, path),)))
         self.rules.mention(self, path, line)
-        return Value(path=path, taint=taint)
+        return ScriptValue(path=path, taint=taint)
 
-    def _member(self, node: Any) -> Value:
+    def _member(self, node: Any) -> ScriptValue:
         owner = self.eval(node.child_by_field_name("object"))
         return self.attribute(owner, self.text(node.child_by_field_name("property")), self.line(node))
 
-    def _subscript(self, node: Any) -> Value:
+    def _subscript(self, node: Any) -> ScriptValue:
         owner = self.eval(node.child_by_field_name("object"))
         index = self.eval(node.child_by_field_name("index"))
         if owner.items is not None and index.number and index.text is not None and index.text.isdigit():
@@ -236,25 +236,25 @@ class Evaluator:
             return self.attribute(owner, index.text, self.line(node))
         if owner.path in ("globalThis", "process", "child_process", "fs", "require"):
             self.doubt("dynamic-attribute", self.line(node), index.taint)
-        return Value(taint=merged(owner.taint, index.taint))
+        return ScriptValue(taint=merged(owner.taint, index.taint))
 
-    def attribute(self, owner: Value, name: str, line: int) -> Value:
+    def attribute(self, owner: ScriptValue, name: str, line: int) -> ScriptValue:
         # The constructor of a constructor, or of a method of a literal, makes functions from text.
         of_a_method = owner.path.startswith(".") and owner.path.count(".") == 1
         if name == "constructor" and (owner.path.endswith("constructor") or of_a_method):
             self.harm("sandbox-escape", line)
-            return Value(path="Function")
+            return ScriptValue(path="Function")
         if name == "length":
-            return Value(number=True)
+            return ScriptValue(number=True)
         if owner.path:
             return self.reference(f"{owner.path}.{name}", line, owner.taint)
         if name in ("constructor", "__proto__"):
-            return Value(path=name, taint=owner.taint)
-        return Value(
+            return ScriptValue(path=name, taint=owner.taint)
+        return ScriptValue(
             path="." + name if owner.text is not None or owner.items is not None else "", taint=owner.taint
         )
 
-    def _binary(self, node: Any) -> Value:
+    def _binary(self, node: Any) -> ScriptValue:
         left = self.eval(node.child_by_field_name("left"))
         right = self.eval(node.child_by_field_name("right"))
         operator = self.text(node.child_by_field_name("operator"))
@@ -262,22 +262,22 @@ class Evaluator:
             return concatenated([left, right])
         if operator in ("||", "&&", "??"):
             return left if left.path or left.text is not None else right
-        return Value(
+        return ScriptValue(
             number=True, taint=() if operator in ("-", "*", "/", "%") else merged(left.taint, right.taint)
         )
 
-    def _ternary(self, node: Any) -> Value:
+    def _ternary(self, node: Any) -> ScriptValue:
         self.eval(node.child_by_field_name("condition"))
         first = self.eval(node.child_by_field_name("consequence"))
         second = self.eval(node.child_by_field_name("alternative"))
-        return Value(taint=merged(first.taint, second.taint)) if first.text != second.text else first
+        return ScriptValue(taint=merged(first.taint, second.taint)) if first.text != second.text else first
 
-    def _array(self, node: Any) -> Value:
+    def _array(self, node: Any) -> ScriptValue:
         items = [self.eval(child) for child in node.named_children if child.type != "comment"]
-        return Value(items=items, taint=merge_all(items))
+        return ScriptValue(items=items, taint=merge_all(items))
 
-    def _object(self, node: Any) -> Value:
-        taint: tuple[Origin, ...] = ()
+    def _object(self, node: Any) -> ScriptValue:
+        taint: tuple[ScriptOrigin, ...] = ()
         for child in node.named_children:
             if child.type == "pair":
                 key = child.child_by_field_name("key")
@@ -287,19 +287,19 @@ class Evaluator:
                 self.rules.assigned(self, self.text(key).strip("'\""), value, self.line(child))
                 if self.text(key).strip("'\"").lower() in ("authorization", "x-api-key"):
                     # What a client keeps to name itself by is sent in this header, and belongs there.
-                    value = Value(taint=tuple(o for o in value.taint if not _IS_KEPT.match(o.text)))
+                    value = ScriptValue(taint=tuple(o for o in value.taint if not _IS_KEPT.match(o.text)))
             else:
                 value = self.eval(child)
             taint = merged(taint, value.taint)
-        return Value(path="{}", taint=taint)
+        return ScriptValue(path="{}", taint=taint)
 
-    def _parenthesized(self, node: Any) -> Value:
+    def _parenthesized(self, node: Any) -> ScriptValue:
         value = UNKNOWN
         for child in node.named_children:
             value = self.eval(child)
         return value
 
-    def _declarator(self, node: Any) -> Value:
+    def _declarator(self, node: Any) -> ScriptValue:
         value_node = node.child_by_field_name("value")
         value = self.eval(value_node) if value_node is not None else UNKNOWN
         self.bind(node.child_by_field_name("name"), value)
@@ -310,14 +310,16 @@ class Evaluator:
         for child in _descendants(pattern, ("assignment_pattern", "object_assignment_pattern")):
             self.eval(child.child_by_field_name("right"))
 
-    def bind(self, target: Any, value: Value) -> None:
+    def bind(self, target: Any, value: ScriptValue) -> None:
         if target.type in ("object_pattern", "array_pattern"):
             self._default_values(target)
         match target.type:
             case "identifier" | "shorthand_property_identifier_pattern":
                 name = self.text(target)
                 if name == "location" and name in self.free:
-                    self.rules.stored(self, Value(path="globalThis"), name, UNKNOWN, value, self.line(target))
+                    self.rules.stored(
+                        self, ScriptValue(path="globalThis"), name, UNKNOWN, value, self.line(target)
+                    )
                 self.names[name] = value
                 self.rules.assigned(self, name, value, self.line(target))
             case "object_pattern":
@@ -327,14 +329,14 @@ class Evaluator:
                 for index, child in enumerate(target.named_children):
                     known = value.items is not None and index < len(value.items)
                     self.bind(
-                        child, value.items[index] if known and value.items else Value(taint=value.taint)
+                        child, value.items[index] if known and value.items else ScriptValue(taint=value.taint)
                     )
             case "rest_pattern" | "assignment_pattern" if target.named_children:
-                self.bind(target.named_children[0], Value(taint=value.taint))
+                self.bind(target.named_children[0], ScriptValue(taint=value.taint))
             case "member_expression" | "subscript_expression":
                 self._bind_member(target, value)
 
-    def _bind_property(self, child: Any, value: Value) -> None:
+    def _bind_property(self, child: Any, value: ScriptValue) -> None:
         line = self.line(child)
         match child.type:
             case "shorthand_property_identifier_pattern":
@@ -343,9 +345,9 @@ class Evaluator:
                 key = self.text(child.child_by_field_name("key"))
                 self.bind(child.child_by_field_name("value"), self.attribute(value, key, line))
             case _ if child.named_children:
-                self.bind(child.named_children[0], Value(taint=value.taint))
+                self.bind(child.named_children[0], ScriptValue(taint=value.taint))
 
-    def _bind_member(self, target: Any, value: Value) -> None:
+    def _bind_member(self, target: Any, value: ScriptValue) -> None:
         owner = self.eval(target.child_by_field_name("object"))
         field = target.child_by_field_name("property")
         line = self.line(target)
@@ -357,18 +359,18 @@ class Evaluator:
             name = index.text
         self.rules.stored(self, owner, name, index, value, line)
 
-    def _assignment(self, node: Any) -> Value:
+    def _assignment(self, node: Any) -> ScriptValue:
         value = self.eval(node.child_by_field_name("right"))
         self.bind(node.child_by_field_name("left"), value)
         return value
 
-    def _augmented(self, node: Any) -> Value:
+    def _augmented(self, node: Any) -> ScriptValue:
         left = node.child_by_field_name("left")
         value = concatenated([self.eval(left), self.eval(node.child_by_field_name("right"))])
         self.bind(left, value)
         return value
 
-    def _function(self, node: Any) -> Value:
+    def _function(self, node: Any) -> ScriptValue:
         """The body runs in place; its parameters hide outer names while it does."""
         name_node = node.child_by_field_name("name")
         name = self.text(name_node) if name_node is not None else ""
@@ -377,10 +379,10 @@ class Evaluator:
         for identifier in _parameter_names(parameters):
             text = self.text(identifier)
             if text in _HANDLER_PARAMETERS:
-                self.names[text] = Value(path=_HANDLER_PARAMETERS[text])
+                self.names[text] = ScriptValue(path=_HANDLER_PARAMETERS[text])
             else:
-                self.names[text] = Value(
-                    taint=(Origin("parameter", self.line(identifier), f"parameter {text}"),)
+                self.names[text] = ScriptValue(
+                    taint=(ScriptOrigin("parameter", self.line(identifier), f"parameter {text}"),)
                 )
         if parameters is not None:
             self._default_values(parameters)
@@ -391,10 +393,10 @@ class Evaluator:
         self.functions.pop()
         self.names = outer
         if node.type in ("function_declaration", "generator_function_declaration"):
-            self.names[name] = Value(path=f"function {name}")
-        return Value(path=f"function {name}")
+            self.names[name] = ScriptValue(path=f"function {name}")
+        return ScriptValue(path=f"function {name}")
 
-    def _endless(self, node: Any) -> Value:
+    def _endless(self, node: Any) -> ScriptValue:
         """A loop that neither ends nor waits, while its body runs."""
         bare = int(_is_bare(node, self.text(node)))
         self.bare_loops += bare
@@ -402,15 +404,15 @@ class Evaluator:
         self.bare_loops -= bare
         return value
 
-    def _for_in(self, node: Any) -> Value:
+    def _for_in(self, node: Any) -> ScriptValue:
         left = node.child_by_field_name("left")
         right = self.eval(node.child_by_field_name("right"))
         if left is not None:
-            self.bind(left, Value(taint=right.taint))
+            self.bind(left, ScriptValue(taint=right.taint))
         body = node.child_by_field_name("body")
         return self.eval(body) if body is not None else UNKNOWN
 
-    def _import(self, node: Any) -> Value:
+    def _import(self, node: Any) -> ScriptValue:
         source = node.child_by_field_name("source")
         module = self.text(source).strip("'\"") if source is not None else ""
         path = module.removeprefix("node:")
@@ -418,19 +420,19 @@ class Evaluator:
             if child.type == "import_specifier":
                 name = child.child_by_field_name("name")
                 alias = child.child_by_field_name("alias") or name
-                self.names[self.text(alias)] = Value(path=f"{path}.{self.text(name)}")
+                self.names[self.text(alias)] = ScriptValue(path=f"{path}.{self.text(name)}")
             elif child.type == "namespace_import":
-                self.names[self.text(child.named_children[0])] = Value(path=path)
+                self.names[self.text(child.named_children[0])] = ScriptValue(path=path)
             else:
-                self.names[self.text(child)] = Value(path=path)
+                self.names[self.text(child)] = ScriptValue(path=path)
         self.rules.loaded(self, path, self.line(node))
         return UNKNOWN
 
-    def _call(self, node: Any) -> Value:
+    def _call(self, node: Any) -> ScriptValue:
         function = node.child_by_field_name("function")
         arguments = node.child_by_field_name("arguments")
         if function.type == "import":
-            target = Value(path="import")
+            target = ScriptValue(path="import")
         else:
             target = self.eval(function)
         if arguments is None or arguments.type == "template_string":
@@ -439,12 +441,14 @@ class Evaluator:
             args = [self.eval(child) for child in arguments.named_children if child.type != "comment"]
         return self.call(target, args, self._receiver(function), node)
 
-    def _receiver(self, function: Any) -> Value:
+    def _receiver(self, function: Any) -> ScriptValue:
         if function.type == "member_expression":
             return self.eval(function.child_by_field_name("object"))
         return UNKNOWN
 
-    def call(self, target: Value, args: list[Value], receiver: Value, node: Any) -> Value:
+    def call(
+        self, target: ScriptValue, args: list[ScriptValue], receiver: ScriptValue, node: Any
+    ) -> ScriptValue:
         name = target.path.rpartition(".")[2]
         if target.path in ("eval.call", "eval.apply") or name in ("call", "apply", "bind"):
             inner = target.path.rpartition(".")[0]
@@ -452,20 +456,20 @@ class Evaluator:
                 rest = (
                     args[1].items or [] if name == "apply" and len(args) > 1 and args[1].items else args[1:]
                 )
-                return self.call(Value(path=inner, taint=target.taint), rest, UNKNOWN, node)
+                return self.call(ScriptValue(path=inner, taint=target.taint), rest, UNKNOWN, node)
         folded = folded_call(target.path, receiver, args)
         if folded is not None:
             return folded
-        judged: Value | None = self.rules.called(self, target, args, receiver, node)
+        judged: ScriptValue | None = self.rules.called(self, target, args, receiver, node)
         if judged is not None:
             return judged
         path = f"{target.path}()" if target.path else ""
         if path in _CLEANERS:
-            return Value(number=path in ("parseInt()", "parseFloat()", "Number()"))
+            return ScriptValue(number=path in ("parseInt()", "parseFloat()", "Number()"))
         taint = merged(target.taint, merge_all(args))
-        return self.reference(path, self.line(node), taint) if path else Value(taint=taint)
+        return self.reference(path, self.line(node), taint) if path else ScriptValue(taint=taint)
 
-    def _new(self, node: Any) -> Value:
+    def _new(self, node: Any) -> ScriptValue:
         target = self.eval(node.child_by_field_name("constructor"))
         arguments = node.child_by_field_name("arguments")
         children = arguments.named_children if arguments is not None else []
@@ -510,28 +514,28 @@ def _is_bare(node: Any, text: str) -> bool:
     return _FOREVER.search(text) is not None and _WAITS.search(text) is None
 
 
-def merged(first: tuple[Origin, ...], second: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def merged(first: tuple[ScriptOrigin, ...], second: tuple[ScriptOrigin, ...]) -> tuple[ScriptOrigin, ...]:
     if not first or first is second:
         return second
     return first if not second or len(first) > 2 else (*first, *(o for o in second if o not in first))[:3]
 
 
-def merge_all(values: list[Value]) -> tuple[Origin, ...]:
-    taint: tuple[Origin, ...] = ()
+def merge_all(values: list[ScriptValue]) -> tuple[ScriptOrigin, ...]:
+    taint: tuple[ScriptOrigin, ...] = ()
     for value in values:
         taint = merged(taint, value.taint)
     return taint
 
 
-def concatenated(parts: list[Value]) -> Value:
+def concatenated(parts: list[ScriptValue]) -> ScriptValue:
     taint = merge_all(parts)
     if all(part.text is not None for part in parts):
         text = "".join(part.text or "" for part in parts)
-        return Value(text, taint=taint) if len(text) <= MAX_TEXT else Value(taint=taint)
+        return ScriptValue(text, taint=taint) if len(text) <= MAX_TEXT else ScriptValue(taint=taint)
     known = ""
     for part in parts:
         known += part.text if part.text is not None else part.prefix or "\ufffc"
-    return Value(taint=taint, prefix=known[:MAX_TEXT])
+    return ScriptValue(taint=taint, prefix=known[:MAX_TEXT])
 
 
 _ESCAPE: Final = re.compile(
@@ -554,17 +558,17 @@ def _character(found: re.Match[str]) -> str:
     return _SIMPLE.get(found[5], found[5])
 
 
-def folded_call(path: str, receiver: Value, args: list[Value]) -> Value | None:
+def folded_call(path: str, receiver: ScriptValue, args: list[ScriptValue]) -> ScriptValue | None:
     """String methods and decoders on known text."""
     name = path.rpartition(".")[2]
     if path == "String.fromCharCode" and all(arg.number and arg.text is not None for arg in args):
         codes = [_integer(arg.text or "") for arg in args]
-        return Value("".join(chr(code) for code in codes if 0 <= code < 0xD800))
+        return ScriptValue("".join(chr(code) for code in codes if 0 <= code < 0xD800))
     if path in ("atob", "Buffer.from") and args and args[0].text is not None:
         encoding = args[1].text if len(args) > 1 else "base64" if path == "atob" else "utf8"
         return _decoded(args[0].text, encoding or "utf8")
     if path in ("unescape", "decodeURIComponent", "decodeURI") and args and args[0].text is not None:
-        return Value(urllib.parse.unquote(args[0].text))
+        return ScriptValue(urllib.parse.unquote(args[0].text))
     if receiver.text is not None:
         return _string_method(receiver.text, name, args)
     if receiver.items is not None:
@@ -579,58 +583,58 @@ def _integer(text: str) -> int:
         return -1
 
 
-def _decoded(text: str, encoding: str) -> Value | None:
+def _decoded(text: str, encoding: str) -> ScriptValue | None:
     try:
         if encoding in ("base64", "base64url"):
             padded = text + "=" * (-len(text) % 4)
-            return Value(
+            return ScriptValue(
                 base64.b64decode(padded, altchars=b"-_" if "-" in text or "_" in text else None).decode(
                     "latin-1"
                 )
             )
         if encoding == "hex":
-            return Value(bytes.fromhex(text).decode("latin-1"))
+            return ScriptValue(bytes.fromhex(text).decode("latin-1"))
     except (ValueError, binascii.Error):
         return None
-    return Value(text)
+    return ScriptValue(text)
 
 
-def _string_method(text: str, name: str, args: list[Value]) -> Value | None:
+def _string_method(text: str, name: str, args: list[ScriptValue]) -> ScriptValue | None:
     known = [arg.text for arg in args if arg.text is not None]
     if len(known) != len(args):
         return None
     match name, known:
         case "toString" | "trim" | "valueOf", _:
-            return Value(text)
+            return ScriptValue(text)
         case "toLowerCase", _:
-            return Value(text.lower())
+            return ScriptValue(text.lower())
         case "toUpperCase", _:
-            return Value(text.upper())
+            return ScriptValue(text.upper())
         case "split", [separator]:
             pieces = list(text) if separator == "" else text.split(separator)
-            return Value(items=[Value(piece) for piece in pieces[:4096]])
+            return ScriptValue(items=[ScriptValue(piece) for piece in pieces[:4096]])
         case "concat", _:
-            return Value((text + "".join(known))[:MAX_TEXT])
+            return ScriptValue((text + "".join(known))[:MAX_TEXT])
         case "replace" | "replaceAll", [old, new] if len(text) * (len(new) + 1) < MAX_TEXT * 16:
-            return Value(text.replace(old, new, 1 if name == "replace" else -1))
+            return ScriptValue(text.replace(old, new, 1 if name == "replace" else -1))
         case "slice" | "substring", _ if all(re.fullmatch(r"-?\d{1,6}", each) for each in known):
-            return Value(text[slice(*(int(each) for each in known))]) if known else Value(text)
+            return ScriptValue(text[slice(*(int(each) for each in known))]) if known else ScriptValue(text)
         case "charAt", [index] if index.isdigit():
-            return Value(text[int(index[:6]) : int(index[:6]) + 1])
+            return ScriptValue(text[int(index[:6]) : int(index[:6]) + 1])
     return None
 
 
-def _array_method(items: list[Value], name: str, args: list[Value]) -> Value | None:
+def _array_method(items: list[ScriptValue], name: str, args: list[ScriptValue]) -> ScriptValue | None:
     match name:
         case "reverse":
-            return Value(items=list(reversed(items)))
+            return ScriptValue(items=list(reversed(items)))
         case "join":
             separator = args[0].text if args else ","
             if separator is None or any(item.text is None for item in items):
                 return None
-            return Value(separator.join(item.text or "" for item in items)[:MAX_TEXT])
+            return ScriptValue(separator.join(item.text or "" for item in items)[:MAX_TEXT])
         case "concat" if all(arg.items is not None for arg in args):
-            return Value(items=items + [item for arg in args for item in arg.items or []])
+            return ScriptValue(items=items + [item for arg in args for item in arg.items or []])
     return None
 
 
@@ -653,7 +657,7 @@ _SOURCES: Final = (
     ("environment", _ENVIRONMENT),
     ("secret", _SECRET),
 )
-_NODES: Final[dict[str, Callable[[Evaluator, Any], Value]]] = {
+_NODES: Final[dict[str, Callable[[Evaluator, Any], ScriptValue]]] = {
     "string": Evaluator._string,
     "number": Evaluator._number,
     "template_string": Evaluator._template,

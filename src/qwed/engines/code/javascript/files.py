@@ -1,14 +1,14 @@
 """Files that a JavaScript program reads, writes and deletes."""
 
 from qwed.engines.code import places
-from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, Origin, Value
+from qwed.engines.code.javascript.evaluator import UNKNOWN, Evaluator, ScriptOrigin, ScriptValue
 
 
-def kinds(value: Value, *kinds: str) -> tuple[Origin, ...]:
+def kinds(value: ScriptValue, *kinds: str) -> tuple[ScriptOrigin, ...]:
     return tuple(origin for origin in value.taint if origin.kind in kinds)
 
 
-def read_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def read_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.report.effects.add("file-read")
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
@@ -18,10 +18,10 @@ def read_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     kind = "secret" if places.is_sensitive(name) or places.is_local_secret(name) else "file"
     if kind == "file" and name and places.leaves_working_tree(name):
         kind = "outside"
-    return Value(taint=(Origin(kind, line, "a file"),))
+    return ScriptValue(taint=(ScriptOrigin(kind, line, "a file"),))
 
 
-def write_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def write_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.report.effects.add("file-write")
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
@@ -39,7 +39,7 @@ def write_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def copy_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def copy_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`copyFile(from, to)`, `rename`, `symlink`."""
     if len(args) > 1:
         read_file(run, args[:1], line)
@@ -47,7 +47,7 @@ def copy_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def delete_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def delete_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     run.report.effects.add("file-delete")
     path = args[0] if args else UNKNOWN
     _judge_path(run, path, line)
@@ -59,20 +59,20 @@ def delete_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
     return None
 
 
-def delete_tree(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def delete_tree(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     path = args[0] if args else UNKNOWN
     if path.text is None and not path.prefix:
         run.doubt("deletes-unknown-tree", line, path.taint)
     return delete_file(run, args, line)
 
 
-def _judge_path(run: Evaluator, path: Value, line: int) -> None:
+def _judge_path(run: Evaluator, path: ScriptValue, line: int) -> None:
     taint = kinds(path, "remote")
     if taint:
         run.harm("path-traversal", line, taint)
 
 
-def serve_file(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def serve_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`res.sendFile(path)`; with a root given, the framework keeps the path below it."""
     run.report.effects.add("file-read")
     if args and "root" not in run.line_text(line):

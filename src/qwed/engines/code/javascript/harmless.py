@@ -6,7 +6,7 @@ What is not in these tables is not harmless.
 from collections.abc import Iterator
 from typing import Final
 
-from qwed.engines.code.bounds import NOTHING, Value, real
+from qwed.engines.code.bounds import NOTHING, BoundedValue, real
 from qwed.engines.code.javascript.harmless_calls import Handler
 from qwed.engines.code.javascript.harmless_containers import (
     bound_array_from,
@@ -124,7 +124,7 @@ METHOD_NAMES: Final = frozenset(name for _, name in METHODS)
 _KINDS_OF_ANYTHING: Final = ("text", "array", "map", "set", "float")
 
 
-def method_kinds(value: Value) -> Iterator[str]:
+def method_kinds(value: BoundedValue) -> Iterator[str]:
     for kind in ("text", "float", "regex"):
         if value.has(kind):
             yield kind
@@ -136,7 +136,7 @@ def method_kinds(value: Value) -> Iterator[str]:
 
 _MATH_SMALL: Final = "sin cos tan asin acos atan atan2 sign clz32 tanh fround"
 _MATH_ANY: Final = "pow sqrt cbrt exp expm1 log log2 log10 log1p hypot sinh cosh imul acosh asinh atanh"
-VALUES: Final[dict[str, Value]] = {
+VALUES: Final[dict[str, BoundedValue]] = {
     "undefined": NOTHING,
     "NaN": real(),
     "Infinity": real(),

@@ -3,20 +3,30 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from qwed.engines.code.bounds import NOTHING, Bound, Value, Variable, held, join, join_all, real, string
+from qwed.engines.code.bounds import (
+    NOTHING,
+    Bound,
+    BoundedValue,
+    BoundedVariable,
+    held,
+    join,
+    join_all,
+    real,
+    string,
+)
 from qwed.engines.code.javascript.harmless_calls import FLAG_NUMBER, Handler, count_of, length_of
 from qwed.engines.code.javascript.readers import walked_place
 
 if TYPE_CHECKING:
-    from qwed.engines.code.javascript.proof_calls import Calls
-    from qwed.engines.code.javascript.proof_values import Call
+    from qwed.engines.code.javascript.proof_calls import ScriptProofCalls
+    from qwed.engines.code.javascript.proof_values import ScriptProofCall
 
 
-def bound_members(proof: "Calls", call: "Call") -> Value:
+def bound_members(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return proof.members(call.receiver)[1]
 
 
-def run_on_each(proof: "Calls", call: "Call", index: int = 0) -> Value:
+def run_on_each(proof: "ScriptProofCalls", call: "ScriptProofCall", index: int = 0) -> BoundedValue:
     """Runs the callback once for each member; the answer is what it may return."""
     given = [bound_members(proof, call), real(length_of(call)), call.receiver]
     # An array's methods ask for its length once; a map or set is walked for as long as it has members.
@@ -27,45 +37,45 @@ def run_on_each(proof: "Calls", call: "Call", index: int = 0) -> Value:
     return proof.run_callback(call, call.arg(index), given, length_of(call), walked | places)
 
 
-def bound_map(proof: "Calls", call: "Call") -> Value:
+def bound_map(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return proof.listed(call.node, length_of(call), run_on_each(proof, call))
 
 
-def bound_filter(proof: "Calls", call: "Call") -> Value:
+def bound_filter(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     run_on_each(proof, call)
     return proof.listed(call.node, length_of(call), bound_members(proof, call))
 
 
-def bound_for_each(proof: "Calls", call: "Call") -> Value:
+def bound_for_each(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     run_on_each(proof, call)
     return NOTHING
 
 
-def bound_find(proof: "Calls", call: "Call") -> Value:
+def bound_find(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     run_on_each(proof, call)
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_find_index(proof: "Calls", call: "Call") -> Value:
+def bound_find_index(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     run_on_each(proof, call)
     return real(max(length_of(call), 1))
 
 
-def bound_flat_map(proof: "Calls", call: "Call") -> Value:
+def bound_flat_map(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     made = run_on_each(proof, call)
     inner, member = proof.members(made)
     return proof.listed(call.node, length_of(call) * max(inner, 1), join(member, made))
 
 
-def bound_flat(proof: "Calls", call: "Call") -> Value:
+def bound_flat(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     if call.args:
         raise proof.refuse("flat to a depth that is not known")
     inner, member = proof.members(bound_members(proof, call))
     return proof.listed(call.node, length_of(call) * max(inner, 1), join(member, bound_members(proof, call)))
 
 
-def bound_reduce(proof: "Calls", call: "Call") -> Value:
-    total = Variable()
+def bound_reduce(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
+    total = BoundedVariable()
     proof.put(total, call.arg(1) if len(call.args) > 1 else bound_members(proof, call))
 
     def once() -> None:
@@ -76,7 +86,7 @@ def bound_reduce(proof: "Calls", call: "Call") -> Value:
     return total.value
 
 
-def bound_sort(proof: "Calls", call: "Call") -> Value:
+def bound_sort(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     length = length_of(call)
     work = length * max(1, math.ceil(math.log2(length + 1))) * 2
     if call.args:
@@ -86,69 +96,69 @@ def bound_sort(proof: "Calls", call: "Call") -> Value:
     return call.receiver
 
 
-def bound_push(proof: "Calls", call: "Call") -> Value:
+def bound_push(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args))
         proof.grow(cell, call.count, call.node.id)
     return real(length_of(call))
 
 
-def bound_splice(proof: "Calls", call: "Call") -> Value:
+def bound_splice(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args[2:]))
         proof.grow(cell, max(call.count - 2, 0), call.node.id)
     return bound_copy(proof, call)
 
 
-def bound_pop(proof: "Calls", call: "Call") -> Value:
+def bound_pop(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_shift(proof: "Calls", call: "Call") -> Value:
+def bound_shift(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     proof.spend(length_of(call))
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_copy(proof: "Calls", call: "Call") -> Value:
+def bound_copy(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return proof.listed(call.node, length_of(call), bound_members(proof, call))
 
 
-def bound_same(proof: "Calls", call: "Call") -> Value:
+def bound_same(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     proof.spend(length_of(call))
     return call.receiver
 
 
-def bound_concat(proof: "Calls", call: "Call") -> Value:
+def bound_concat(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     lengths, members = zip(*(proof.members(each) for each in (call.receiver, *call.args)), strict=True)
     return proof.listed(call.node, sum(lengths) + call.count, join(join_all(members), join_all(call.args)))
 
 
-def bound_join_text(proof: "Calls", call: "Call") -> Value:
+def bound_join_text(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     between = proof.spelled(call.arg(0)) if call.args else 1
     length = length_of(call) * (proof.spelled(bound_members(proof, call)) + between)
     proof.spend(length)
     return string(length)
 
 
-def bound_fill(proof: "Calls", call: "Call") -> Value:
+def bound_fill(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         proof.put_member(cell, call.arg(0))
     proof.spend(length_of(call))
     return call.receiver
 
 
-def bound_look(proof: "Calls", call: "Call") -> Value:
+def bound_look(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     proof.spend(length_of(call) + proof.spelled(call.arg(0)))
     return real(max(length_of(call), 1))
 
 
-def bound_walk(proof: "Calls", call: "Call") -> Value:
+def bound_walk(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     """`entries`, `keys`, `values`: walked over later, so what they yield is asked again then."""
     receiver = call.receiver
     cell = proof.cell(call.node.id, "iterator")
     pair = proof.cell((call.node.id, "pair"), "array")
 
-    def again() -> tuple[Bound, Value]:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(receiver)
         proof.put_member(pair, join(member, real(rounds)))
         proof.stretch(pair, 2)
@@ -160,22 +170,22 @@ def bound_walk(proof: "Calls", call: "Call") -> Value:
     return held(cell)
 
 
-def bound_put_entry(proof: "Calls", call: "Call") -> Value:
+def bound_put_entry(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args))
         proof.grow(cell, 1, call.node.id)
     return call.receiver
 
 
-def bound_get_entry(proof: "Calls", call: "Call") -> Value:
+def bound_get_entry(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return join(bound_members(proof, call), NOTHING)
 
 
-def bound_has_entry(proof: "Calls", call: "Call") -> Value:
+def bound_has_entry(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return FLAG_NUMBER
 
 
-def entries_of(proof: "Calls", value: Value) -> tuple[Bound, Value]:
+def entries_of(proof: "ScriptProofCalls", value: BoundedValue) -> tuple[Bound, BoundedValue]:
     """Every value and every name in an object."""
     rounds, made = proof.members(value)
     for cell in value.cells:
@@ -184,7 +194,7 @@ def entries_of(proof: "Calls", value: Value) -> tuple[Bound, Value]:
     return rounds, join(made, string(names))
 
 
-def bound_object_list(proof: "Calls", call: "Call") -> Value:
+def bound_object_list(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     rounds, member = entries_of(proof, call.arg(0))
     pair = proof.cell((call.node.id, "pair"), "array")
     proof.put_member(pair, member)
@@ -193,7 +203,7 @@ def bound_object_list(proof: "Calls", call: "Call") -> Value:
 
 
 def bounder_of_collection(kind: str) -> Handler:
-    def handler(proof: "Calls", call: "Call") -> Value:
+    def handler(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
         cell = proof.cell(call.node.id, kind)
         rounds, member = proof.members(call.arg(0))
         proof.put_member(cell, join(member, proof.members(member)[1]))
@@ -203,7 +213,7 @@ def bounder_of_collection(kind: str) -> Handler:
     return handler
 
 
-def bound_assign(proof: "Calls", call: "Call") -> Value:
+def bound_assign(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     target = call.arg(0)
     if target.calls:
         raise proof.refuse("changes a function or a global object")
@@ -217,13 +227,13 @@ def bound_assign(proof: "Calls", call: "Call") -> Value:
     return target
 
 
-def bound_given(proof: "Calls", call: "Call") -> Value:
+def bound_given(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     if call.arg(0).calls:
         raise proof.refuse("changes a function or a global object")
     return call.arg(0)
 
 
-def bound_array_from(proof: "Calls", call: "Call") -> Value:
+def bound_array_from(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     source = call.arg(0)
     rounds, member = proof.members(source)
     for cell in source.cells:
@@ -237,16 +247,16 @@ def bound_array_from(proof: "Calls", call: "Call") -> Value:
     return proof.listed(call.node, rounds, member)
 
 
-def first_argument(call: "Call") -> list[Any]:
+def first_argument(call: "ScriptProofCall") -> list[Any]:
     given = call.node.child_by_field_name("arguments")
     return [walked_place(each) for each in given.named_children[:1]] if given is not None else []
 
 
-def bound_new_array(proof: "Calls", call: "Call") -> Value:
+def bound_new_array(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     first = call.arg(0)
     length = max(call.count, count_of(proof, first) if first.has("float", "any") else 0)
     return proof.listed(call.node, length, join(join_all(call.args), NOTHING))
 
 
-def bound_array_of(proof: "Calls", call: "Call") -> Value:
+def bound_array_of(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:
     return proof.listed(call.node, call.count, join_all(call.args))

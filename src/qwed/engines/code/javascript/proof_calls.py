@@ -7,9 +7,9 @@ from qwed.engines.code.bounds import (
     EMPTY,
     NOTHING,
     Bound,
-    Cell,
-    Value,
-    Variable,
+    BoundedValue,
+    BoundedVariable,
+    ObjectCell,
     callables,
     held,
     join,
@@ -18,31 +18,31 @@ from qwed.engines.code.bounds import (
 )
 from qwed.engines.code.javascript import harmless
 from qwed.engines.code.javascript.proof_operations import Operations
-from qwed.engines.code.javascript.proof_values import Call, Function
+from qwed.engines.code.javascript.proof_values import ScriptProofCall, ScriptProofFunction
 from qwed.engines.code.javascript.readers import GROWING, root_and_path
 from qwed.engines.code.javascript.scopes import FUNCTIONS
 
 
-class Calls(Operations):
+class ScriptProofCalls(Operations):
     """Functions and classes of the program, and what calls them."""
 
-    def make(self, node: Any) -> Function:
+    def make(self, node: Any) -> ScriptProofFunction:
         known = self.functions.get(node.id)
         if known is None:
             if any(child.type in ("async", "*") for child in node.children):
                 raise self.refuse("asynchronous code or a generator")
-            known = self.functions[node.id] = Function(node, self.owner)
+            known = self.functions[node.id] = ScriptProofFunction(node, self.owner)
         return known
 
-    def _function(self, node: Any) -> Value:
+    def _function(self, node: Any) -> BoundedValue:
         value = callables(self.make(node))
         name = node.child_by_field_name("name")
         if name is not None:
             self.bind(name, value)
         return value
 
-    def arguments(self, node: Any) -> tuple[list[Value], Bound]:
-        values: list[Value] = []
+    def arguments(self, node: Any) -> tuple[list[BoundedValue], Bound]:
+        values: list[BoundedValue] = []
         count: Bound = 0
         for child in node.named_children:
             if child.type == "comment":
@@ -57,7 +57,7 @@ class Calls(Operations):
         self.spend(count)
         return values, count
 
-    def _call(self, node: Any) -> Value:
+    def _call(self, node: Any) -> BoundedValue:
         function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if given is None or given.type != "arguments":
             raise self.refuse("a tagged template")
@@ -72,7 +72,7 @@ class Calls(Operations):
         else:
             target = self.run(function)
             name = ""
-        call = Call(node, receiver, *self.arguments(given))
+        call = ScriptProofCall(node, receiver, *self.arguments(given))
         spread = any(child.type == "spread_element" for child in given.named_children)
         if spread:
             call.args = [join_all(call.args)] * max(len(call.args), 8)
@@ -90,7 +90,7 @@ class Calls(Operations):
             for place in self.places([function.child_by_field_name("object")], kind):
                 self.refuse_walked(place)
 
-    def call_method(self, name: str, call: Call) -> Value:
+    def call_method(self, name: str, call: ScriptProofCall) -> BoundedValue:
         receiver = call.receiver
         made, known = EMPTY, False
         for each in receiver.calls:
@@ -107,12 +107,12 @@ class Calls(Operations):
             raise self.refuse(f"calls {name}, of which nothing is known")
         return made
 
-    def call_value(self, target: Value, call: Call) -> Value:
+    def call_value(self, target: BoundedValue, call: ScriptProofCall) -> BoundedValue:
         made = EMPTY
         if not target.calls:
             raise self.refuse("calls something that is not known to be a harmless function")
         for each in target.calls:
-            if isinstance(each, Function):
+            if isinstance(each, ScriptProofFunction):
                 made = join(made, self.call_function(each, call))
             elif each in harmless.CALLS:
                 made = join(made, harmless.CALLS[each](self, call))
@@ -120,7 +120,7 @@ class Calls(Operations):
                 raise self.refuse(f"calls {each}")
         return made
 
-    def call_function(self, function: Function, call: Call) -> Value:
+    def call_function(self, function: ScriptProofFunction, call: ScriptProofCall) -> BoundedValue:
         if function.node.type not in FUNCTIONS:
             raise self.refuse("calls a class without new")
         function.called = True
@@ -130,7 +130,7 @@ class Calls(Operations):
             function.plain = True
         return self.enter(function, call.node.id, lambda: self._run_body(function, call))
 
-    def _run_body(self, function: Function, call: Call) -> Value:
+    def _run_body(self, function: ScriptProofFunction, call: ScriptProofCall) -> BoundedValue:
         node = function.node
         owner, current = self.owner, self.current
         self.owner, self.current = function.owner, function
@@ -145,7 +145,7 @@ class Calls(Operations):
         finally:
             self.owner, self.current = owner, current
 
-    def _bind_parameters(self, targets: list[Any], call: Call) -> None:
+    def _bind_parameters(self, targets: list[Any], call: ScriptProofCall) -> None:
         for index, target in enumerate(targets):
             if target.type == "rest_pattern":
                 rest = self.listed(target, call.count, join_all(call.args[index:]))
@@ -155,15 +155,15 @@ class Calls(Operations):
 
     def run_callback(
         self,
-        call: Call,
-        function: Value,
-        args: list[Value],
+        call: ScriptProofCall,
+        function: BoundedValue,
+        args: list[BoundedValue],
         rounds: Bound,
         walked: frozenset[Hashable] = frozenset(),
-    ) -> Value:
+    ) -> BoundedValue:
         """A function that a method calls once for each member."""
-        made = Variable()
-        inner = Call(call.node, EMPTY, args, len(args))
+        made = BoundedVariable()
+        inner = ScriptProofCall(call.node, EMPTY, args, len(args))
 
         def once() -> None:
             self.put(made, self.call_value(function, inner))
@@ -171,9 +171,9 @@ class Calls(Operations):
         self.walk_over(walked, lambda: self.repeat(rounds, once))
         return made.value
 
-    def _class(self, node: Any) -> Value:
+    def _class(self, node: Any) -> BoundedValue:
         known = self.functions.get(node.id)
-        cls = known or Function(node, self.owner)
+        cls = known or ScriptProofFunction(node, self.owner)
         self.functions[node.id] = cls
         cls.instance = self.cell(node.id, "object")
         if any(child.type == "decorator" for child in node.named_children):
@@ -188,10 +188,10 @@ class Calls(Operations):
             self.bind(name, callables(cls))
         return callables(cls)
 
-    def _inherit(self, cls: Function, parents: Value) -> None:
-        instance = cls.instance or Cell("object")
+    def _inherit(self, cls: ScriptProofFunction, parents: BoundedValue) -> None:
+        instance = cls.instance or ObjectCell("object")
         for parent in parents.calls:
-            if isinstance(parent, Function) and parent.instance is not None and parent is not cls:
+            if isinstance(parent, ScriptProofFunction) and parent.instance is not None and parent is not cls:
                 cls.parent = parent
                 for name, value in parent.instance.fields.items():
                     self.put_field(instance, name, value)
@@ -201,9 +201,9 @@ class Calls(Operations):
             else:
                 raise self.refuse("a parent class that is not known")
 
-    def _class_member(self, cls: Function, child: Any) -> None:
+    def _class_member(self, cls: ScriptProofFunction, child: Any) -> None:
         static = any(each.type == "static" for each in child.children)
-        cell = self.cell(cls.node.id, "static") if static else cls.instance or Cell("object")
+        cell = self.cell(cls.node.id, "static") if static else cls.instance or ObjectCell("object")
         match child.type:
             case "comment":
                 return
@@ -218,13 +218,13 @@ class Calls(Operations):
             case _:
                 raise self.refuse("a member of a class that is on no list of harmless things")
 
-    def _new(self, node: Any) -> Value:
+    def _new(self, node: Any) -> BoundedValue:
         target = self.field(node, "constructor")
         given = node.child_by_field_name("arguments")
-        call = Call(node, EMPTY, *(self.arguments(given) if given is not None else ([], 0)))
+        call = ScriptProofCall(node, EMPTY, *(self.arguments(given) if given is not None else ([], 0)))
         made = EMPTY
         for each in target.calls:
-            if isinstance(each, Function) and each.instance is not None:
+            if isinstance(each, ScriptProofFunction) and each.instance is not None:
                 made = join(made, self._construct(each, call))
             elif each in harmless.CONSTRUCTORS:
                 made = join(made, harmless.CALLS[each](self, call))
@@ -234,24 +234,24 @@ class Calls(Operations):
             raise self.refuse("makes an object of which nothing is known")
         return made
 
-    def _construct(self, cls: Function, call: Call) -> Value:
+    def _construct(self, cls: ScriptProofFunction, call: ScriptProofCall) -> BoundedValue:
         cls.called = True
-        instance = held(cls.instance or Cell("object"))
+        instance = held(cls.instance or ObjectCell("object"))
         constructor = self.cell(cls.node.id, "made").fields.get("constructor", EMPTY)
         if not constructor.calls and cls.parent is not None:
             constructor = self.cell(cls.parent.node.id, "made").fields.get("constructor", EMPTY)
         for each in constructor.calls:
-            self.call_function(each, Call(call.node, instance, call.args, call.count))
+            self.call_function(each, ScriptProofCall(call.node, instance, call.args, call.count))
         return instance
 
-    def _call_super(self, node: Any, given: Any) -> Value:
+    def _call_super(self, node: Any, given: Any) -> BoundedValue:
         this = self._this(node)
-        call = Call(node, this, *self.arguments(given))
+        call = ScriptProofCall(node, this, *self.arguments(given))
         for cls in list(self.functions.values()):
             parent = cls.parent
             if parent is not None and cls.instance in this.cells:
                 for each in self.cell(parent.node.id, "made").fields.get("constructor", EMPTY).calls:
                     self.call_function(each, call)
-                for name, value in (parent.instance or Cell("object")).fields.items():
-                    self.put_field(cls.instance or Cell("object"), name, value)
+                for name, value in (parent.instance or ObjectCell("object")).fields.items():
+                    self.put_field(cls.instance or ObjectCell("object"), name, value)
         return NOTHING

@@ -7,8 +7,8 @@ from qwed.engines.code.bounds import (
     INFINITE,
     NOTHING,
     Bound,
-    Cell,
-    Value,
+    BoundedValue,
+    ObjectCell,
     callables,
     held,
     join,
@@ -17,37 +17,37 @@ from qwed.engines.code.bounds import (
     string,
 )
 from qwed.engines.code.javascript import harmless_literals
-from qwed.engines.code.javascript.proof_targets import Targets
-from qwed.engines.code.javascript.proof_values import FLAG_REAL, Function
+from qwed.engines.code.javascript.proof_targets import ScriptProofTargets
+from qwed.engines.code.javascript.proof_values import FLAG_REAL, ScriptProofFunction
 
 _UNSIGNED: Final = 2**32
 
 
-def _plain(value: Value) -> bool:
+def _plain(value: BoundedValue) -> bool:
     """A number, or nothing that could be turned into a larger one."""
     return value.kinds <= {"float", "number", "none", "any"}
 
 
-class Operations(Targets):
+class Operations(ScriptProofTargets):
     """Literals, operators and assignments."""
 
-    def make(self, node: Any) -> Function:
+    def make(self, node: Any) -> ScriptProofFunction:
         raise NotImplementedError
 
-    def arguments(self, node: Any) -> tuple[list[Value], Bound]:
+    def arguments(self, node: Any) -> tuple[list[BoundedValue], Bound]:
         raise NotImplementedError
 
-    def _number(self, node: Any) -> Value:
+    def _number(self, node: Any) -> BoundedValue:
         spelled = self.text(node)
         if spelled.endswith("n") and not spelled.startswith(("0x", "0X")):
             raise self.refuse("a number of any size")
         return real(harmless_literals.literal_number(spelled))
 
-    def _string(self, node: Any) -> Value:
+    def _string(self, node: Any) -> BoundedValue:
         known = harmless_literals.unquoted(self.text(node))
         return string(len(known), known)
 
-    def _template(self, node: Any) -> Value:
+    def _template(self, node: Any) -> BoundedValue:
         length: Bound = node.end_byte - node.start_byte
         for child in node.named_children:
             if child.type == "template_substitution":
@@ -55,23 +55,23 @@ class Operations(Targets):
         self.spend(length)
         return string(length)
 
-    def _regex(self, node: Any) -> Value:
+    def _regex(self, node: Any) -> BoundedValue:
         weight = harmless_literals.weigh_pattern(self.text(node.child_by_field_name("pattern")))
         if weight is None:
             raise self.refuse("a pattern whose work is not known to be small")
-        return Value(frozenset({"regex"}), size=weight)
+        return BoundedValue(frozenset({"regex"}), size=weight)
 
-    def _array(self, node: Any) -> Value:
+    def _array(self, node: Any) -> BoundedValue:
         values, count = self.arguments(node)
         return self.listed(node, count, join_all(values))
 
-    def _object(self, node: Any) -> Value:
+    def _object(self, node: Any) -> BoundedValue:
         cell = self.cell(node.id, "object")
         for child in node.named_children:
             self._property(cell, child)
         return held(cell)
 
-    def _property(self, cell: Cell, child: Any) -> None:
+    def _property(self, cell: ObjectCell, child: Any) -> None:
         match child.type:
             case "comment":
                 return
@@ -92,18 +92,18 @@ class Operations(Targets):
             case _:
                 raise self.refuse("a member that is on no list of harmless things")
 
-    def _method(self, cell: Cell, node: Any) -> None:
+    def _method(self, cell: ObjectCell, node: Any) -> None:
         if any(child.type in ("get", "set", "async", "*", "decorator") for child in node.children):
             raise self.refuse("a member that runs when it is read, or later")
         function = self.make(node)
         self.put_field(cell, self.key(node.child_by_field_name("name")), callables(function))
         self.put(function.this, held(cell))
 
-    def _binary(self, node: Any) -> Value:
+    def _binary(self, node: Any) -> BoundedValue:
         left, right = self.field(node, "left"), self.field(node, "right")
         return self.operate(self.text(node.child_by_field_name("operator")), left, right)
 
-    def operate(self, operator: str, left: Value, right: Value) -> Value:
+    def operate(self, operator: str, left: BoundedValue, right: BoundedValue) -> BoundedValue:
         if operator == "+":
             return self.add(left, right)
         if operator in ("&&", "||", "??"):
@@ -121,7 +121,7 @@ class Operations(Targets):
             return FLAG_REAL
         raise self.refuse(f"{operator} is on no list of harmless things")
 
-    def add(self, left: Value, right: Value) -> Value:
+    def add(self, left: BoundedValue, right: BoundedValue) -> BoundedValue:
         made = EMPTY
         numeric = ("float", "none", "any", "number")
         if left.has(*numeric) and right.has(*numeric):
@@ -134,7 +134,7 @@ class Operations(Targets):
             made = join(made, string(exact, f"{left.text}{right.text}" if whole else None))
         return made
 
-    def _unary(self, node: Any) -> Value:
+    def _unary(self, node: Any) -> BoundedValue:
         operator = self.text(node.child_by_field_name("operator"))
         value = self.field(node, "argument")
         match operator:
@@ -148,17 +148,17 @@ class Operations(Targets):
                 return real(_UNSIGNED)
         return NOTHING
 
-    def _update(self, node: Any) -> Value:
+    def _update(self, node: Any) -> BoundedValue:
         target = node.child_by_field_name("argument")
         value = real(self.run(target).size + self.accumulate(node.id, 1))
         self.bind(target, value)
         return value
 
-    def _ternary(self, node: Any) -> Value:
+    def _ternary(self, node: Any) -> BoundedValue:
         self.field(node, "condition")
         return join(self.field(node, "consequence"), self.field(node, "alternative"))
 
-    def _assignment(self, node: Any) -> Value:
+    def _assignment(self, node: Any) -> BoundedValue:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if right.type == "binary_expression" and left.type == "identifier":
             first = right.child_by_field_name("left")
@@ -169,7 +169,7 @@ class Operations(Targets):
         self.bind(left, value)
         return value
 
-    def _augmented(self, node: Any) -> Value:
+    def _augmented(self, node: Any) -> BoundedValue:
         left = node.child_by_field_name("left")
         operator = self.text(node.child_by_field_name("operator"))
         right = self.field(node, "right")
@@ -179,7 +179,7 @@ class Operations(Targets):
         self.bind(left, value)
         return value
 
-    def _sum(self, node: Any, target: Any, right: Value) -> Value:
+    def _sum(self, node: Any, target: Any, right: BoundedValue) -> BoundedValue:
         """`total += n`, `line += 'x'`: what all rounds of the loops around it add, added once."""
         known = self.run(target)
         made = self.add(known, right)
@@ -190,7 +190,7 @@ class Operations(Targets):
                 (node.id, 1), self.spelled(right) if right.kinds != {"text"} else right.length
             )
             base = known.length if known.kinds <= {"text"} else self.spelled(known)
-            made = Value(made.kinds, made.size, base + more, made.text if not self.rounds else None)
+            made = BoundedValue(made.kinds, made.size, base + more, made.text if not self.rounds else None)
             self.spend(base + more)
         self.bind(target, made)
         return made

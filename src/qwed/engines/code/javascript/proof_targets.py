@@ -6,9 +6,9 @@ from qwed.engines.code.bounds import (
     EMPTY,
     NOTHING,
     Bound,
-    Cell,
-    Proof,
-    Value,
+    BoundedValue,
+    ObjectCell,
+    PurityProof,
     callables,
     held,
     join,
@@ -18,40 +18,40 @@ from qwed.engines.code.bounds import (
 )
 from qwed.engines.code.javascript import harmless, harmless_literals
 from qwed.engines.code.javascript.counters import Writes
-from qwed.engines.code.javascript.proof_values import RESERVED, Function
-from qwed.engines.code.javascript.scopes import Names
+from qwed.engines.code.javascript.proof_values import RESERVED, ScriptProofFunction
+from qwed.engines.code.javascript.scopes import ScriptNames
 
 _MAX_INDEX: Final = 1_000_000
 
 
-class Targets(Proof):
+class ScriptProofTargets(PurityProof):
     """Names and members, and putting a value into them."""
 
-    def __init__(self, source: bytes, names: Names) -> None:
+    def __init__(self, source: bytes, names: ScriptNames) -> None:
         super().__init__()
         self.source = source
         self.names = names
-        self.owner: Function | None = None
-        self.current: Function | None = None
-        self.functions: dict[int, Function] = {}
+        self.owner: ScriptProofFunction | None = None
+        self.current: ScriptProofFunction | None = None
+        self.functions: dict[int, ScriptProofFunction] = {}
         self.counters: set[tuple[int, int]] = set()
         self.root: Any = None
         self.writes: Writes | None = None
 
-    def run(self, node: Any) -> Value:
+    def run(self, node: Any) -> BoundedValue:
         raise NotImplementedError
 
-    def _function(self, node: Any) -> Value:
+    def _function(self, node: Any) -> BoundedValue:
         raise NotImplementedError
 
     def text(self, node: Any) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def field(self, node: Any, name: str) -> Value:
+    def field(self, node: Any, name: str) -> BoundedValue:
         child = node.child_by_field_name(name)
         return NOTHING if child is None else self.run(child)
 
-    def _children(self, node: Any) -> Value:
+    def _children(self, node: Any) -> BoundedValue:
         children = [child for child in node.named_children if child.type != "comment"]
         for child in children:
             if child.type == "function_declaration":
@@ -61,13 +61,13 @@ class Targets(Proof):
             value = self.run(child)
         return value
 
-    def error(self, node: Any) -> Cell:
+    def error(self, node: Any) -> ObjectCell:
         cell = self.cell(node.id, "object")
         for name in ("message", "name", "stack"):
             self.put_field(cell, name, string(10_000))
         return cell
 
-    def _identifier(self, node: Any) -> Value:
+    def _identifier(self, node: Any) -> BoundedValue:
         variable = self.names.variables.get(node.id)
         name = self.text(node)
         if name == "arguments":
@@ -80,13 +80,13 @@ class Targets(Proof):
             return callables(name)
         raise self.refuse(f"{name} is on no list of harmless things")
 
-    def _this(self, node: Any) -> Value:
+    def _this(self, node: Any) -> BoundedValue:
         owner = self.owner
         if owner is None or owner.plain or not owner.this.value.kinds:
             raise self.refuse("this, which may be the global object")
         return owner.this.value
 
-    def bind(self, target: Any, value: Value) -> None:
+    def bind(self, target: Any, value: BoundedValue) -> None:
         self.step()
         match target.type:
             case "identifier" | "shorthand_property_identifier_pattern":
@@ -107,7 +107,7 @@ class Targets(Proof):
             case _:
                 raise self.refuse("sets something that is not known")
 
-    def _bind_members(self, target: Any, value: Value) -> None:
+    def _bind_members(self, target: Any, value: BoundedValue) -> None:
         for child in target.named_children:
             if child.type == "comment":
                 continue
@@ -138,7 +138,7 @@ class Targets(Proof):
             raise self.refuse(f"{name}, which the language itself uses")
         return name
 
-    def _store(self, target: Any, value: Value) -> None:
+    def _store(self, target: Any, value: BoundedValue) -> None:
         owner = self.field(target, "object")
         field = target.child_by_field_name("property")
         if owner.calls:
@@ -161,7 +161,7 @@ class Targets(Proof):
             else:
                 self.grow(cell, 1, target.id)
 
-    def _store_field(self, owner: Value, name: str, value: Value) -> None:
+    def _store_field(self, owner: BoundedValue, name: str, value: BoundedValue) -> None:
         if name in RESERVED or name == "length" or (value.calls and name in harmless.METHOD_NAMES):
             raise self.refuse(f"sets {name}, which the language itself uses")
         if name.isdigit() and int(name[:9]) > _MAX_INDEX:
@@ -173,13 +173,13 @@ class Targets(Proof):
             else:
                 self.put_field(cell, name, value)
 
-    def _reach(self, cell: Cell, length: Bound) -> None:
+    def _reach(self, cell: ObjectCell, length: Bound) -> None:
         """Setting a member beyond the end of an array makes it longer."""
         if length > cell.length:
             self.refuse_walked(cell)
             self.stretch(cell, length)
 
-    def members(self, value: Value) -> tuple[Bound, Value]:
+    def members(self, value: BoundedValue) -> tuple[Bound, BoundedValue]:
         """How many members walking over a value yields, and what they are."""
         rounds: Bound = 0
         made = EMPTY
@@ -193,7 +193,7 @@ class Targets(Proof):
             made = join(made, member)
         return rounds, made
 
-    def member(self, owner: Value, name: str) -> Value:
+    def member(self, owner: BoundedValue, name: str) -> BoundedValue:
         if name in RESERVED:
             raise self.refuse(f"{name}, which leads to the language's own objects")
         made = NOTHING
@@ -211,8 +211,8 @@ class Targets(Proof):
             made = join(made, self._member_of_call(each, name))
         return made
 
-    def _member_of_call(self, owner: Any, name: str) -> Value:
-        if isinstance(owner, Function):
+    def _member_of_call(self, owner: Any, name: str) -> BoundedValue:
+        if isinstance(owner, ScriptProofFunction):
             static = owner.instance and self.cell(owner.node.id, "static").fields.get(name)
             if static:
                 return static
@@ -224,12 +224,12 @@ class Targets(Proof):
             return callables(path)
         raise self.refuse(f"{path} is on no list of harmless things")
 
-    def _member(self, node: Any) -> Value:
+    def _member(self, node: Any) -> BoundedValue:
         owner = self.field(node, "object")
         field = node.child_by_field_name("property")
         return self.member(owner, self.text(field))
 
-    def _subscript(self, node: Any) -> Value:
+    def _subscript(self, node: Any) -> BoundedValue:
         owner = self.field(node, "object")
         index = self.field(node, "index")
         if index.text is not None and index.kinds == {"text"}:
@@ -243,7 +243,7 @@ class Targets(Proof):
             raise self.refuse("a function that is picked by a name that is not known")
         return made
 
-    def listed(self, node: Any, length: Bound, member: Value) -> Value:
+    def listed(self, node: Any, length: Bound, member: BoundedValue) -> BoundedValue:
         cell = self.cell(node.id, "array")
         self.put_member(cell, member)
         self.stretch(cell, length)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from qwed.engines.code.bounds import EMPTY, FLAG, Bound, Cell, Value, Variable, real
+from qwed.engines.code.bounds import EMPTY, FLAG, Bound, BoundedValue, BoundedVariable, ObjectCell, real
 
 # Names that the language itself reads or calls, or that lead to constructors of code.
 RESERVED: Final = frozenset(
@@ -26,34 +26,34 @@ RESERVED: Final = frozenset(
 )
 
 
-class Function:
+class ScriptProofFunction:
     """One function or class of the program; `owner` is the function whose `this` its arrows share."""
 
     __slots__ = ("called", "instance", "node", "owner", "parent", "plain", "returned", "this")
 
-    def __init__(self, node: Any, owner: "Function | None") -> None:
+    def __init__(self, node: Any, owner: "ScriptProofFunction | None") -> None:
         self.node = node
         self.owner = self if node.type not in ("arrow_function",) else owner
-        self.this = Variable()
-        self.returned = Variable()
+        self.this = BoundedVariable()
+        self.returned = BoundedVariable()
         self.plain = False
         self.called = False
-        self.instance: Cell | None = None
-        self.parent: Function | None = None
+        self.instance: ObjectCell | None = None
+        self.parent: ScriptProofFunction | None = None
 
 
-class Call:
+class ScriptProofCall:
     """One call: `count` bounds the number of arguments, which a spread makes larger than the list."""
 
     __slots__ = ("args", "count", "node", "receiver")
 
-    def __init__(self, node: Any, receiver: Value, args: list[Value], count: Bound) -> None:
+    def __init__(self, node: Any, receiver: BoundedValue, args: list[BoundedValue], count: Bound) -> None:
         self.node = node
         self.receiver = receiver
         self.args = args
         self.count = count
 
-    def arg(self, index: int) -> Value:
+    def arg(self, index: int) -> BoundedValue:
         return self.args[index] if index < len(self.args) else EMPTY
 
 

@@ -7,9 +7,9 @@ from qwed.engines.code.bounds import (
     ANYTHING,
     NOTHING,
     Bound,
+    BoundedValue,
+    BoundedVariable,
     NotPure,
-    Value,
-    Variable,
     held,
     join,
     real,
@@ -17,17 +17,17 @@ from qwed.engines.code.bounds import (
 )
 from qwed.engines.code.javascript import harmless_literals
 from qwed.engines.code.javascript.counters import Writes
-from qwed.engines.code.javascript.proof_calls import Calls
-from qwed.engines.code.javascript.proof_values import FLAG_REAL, Call
+from qwed.engines.code.javascript.proof_calls import ScriptProofCalls
+from qwed.engines.code.javascript.proof_values import FLAG_REAL, ScriptProofCall
 from qwed.engines.code.javascript.readers import measured_places, walked_place
-from qwed.engines.code.javascript.scopes import FUNCTIONS, Names
+from qwed.engines.code.javascript.scopes import FUNCTIONS, ScriptNames
 
 _MAX_COUNT: Final = 10**9
 
 
-def judge_purity(root: Any, source: bytes, names: Names) -> tuple[bool, str]:
+def judge_purity(root: Any, source: bytes, names: ScriptNames) -> tuple[bool, str]:
     try:
-        Prover(source, names).prove(root)
+        ScriptPurity(source, names).prove(root)
     except NotPure as obstacle:
         return False, str(obstacle)
     except OverflowError:
@@ -35,7 +35,7 @@ def judge_purity(root: Any, source: bytes, names: Names) -> tuple[bool, str]:
     return True, "no input or output but the console, no dynamic execution, every loop bounded, no recursion"
 
 
-class Prover(Calls):
+class ScriptPurity(ScriptProofCalls):
     """Runs a program over bounds."""
 
     def prove(self, root: Any) -> None:
@@ -47,9 +47,9 @@ class Prover(Calls):
             done += 1
             if not function.called and function.node.type in FUNCTIONS:
                 self.put(function.this, ANYTHING)
-                self.call_function(function, Call(function.node, ANYTHING, [ANYTHING] * 8, 8))
+                self.call_function(function, ScriptProofCall(function.node, ANYTHING, [ANYTHING] * 8, 8))
 
-    def run(self, node: Any) -> Value:
+    def run(self, node: Any) -> BoundedValue:
         self.step()
         self.line = node.start_point[0] + 1
         handler = _NODES.get(node.type)
@@ -57,27 +57,27 @@ class Prover(Calls):
             raise self.refuse(f"{node.type.replace('_', ' ')} is on no list of harmless things")
         return handler(self, node)
 
-    def _nothing(self, node: Any) -> Value:
+    def _nothing(self, node: Any) -> BoundedValue:
         return NOTHING
 
-    def _export(self, node: Any) -> Value:
+    def _export(self, node: Any) -> BoundedValue:
         if node.child_by_field_name("source") is not None:
             raise self.refuse("loads another module")
         return self._children(node)
 
-    def _declaration(self, node: Any) -> Value:
+    def _declaration(self, node: Any) -> BoundedValue:
         for child in node.named_children:
             if child.type == "variable_declarator":
                 self.bind(child.child_by_field_name("name"), self.field(child, "value"))
         return NOTHING
 
-    def _return(self, node: Any) -> Value:
+    def _return(self, node: Any) -> BoundedValue:
         value = self._children(node)
         if self.current is not None:
             self.put(self.current.returned, value)
         return NOTHING
 
-    def _for(self, node: Any) -> Value:
+    def _for(self, node: Any) -> BoundedValue:
         start = node.child_by_field_name("initializer")
         if start is not None and start.type != "empty_statement":
             self.run(start)
@@ -133,7 +133,7 @@ class Prover(Calls):
         started = self.text(node.child_by_field_name("initializer"))
         return furthest if "-" not in started else 2 * furthest
 
-    def _stride(self, increment: Any, variable: Variable | None) -> float:
+    def _stride(self, increment: Any, variable: BoundedVariable | None) -> float:
         match increment.type:
             case "update_expression":
                 target, amount = increment.child_by_field_name("argument"), 1.0
@@ -152,14 +152,14 @@ class Prover(Calls):
         operator = self.text(increment.child_by_field_name("operator"))
         return amount if operator in ("++", "+=") else -amount if operator in ("--", "-=") else 0.0
 
-    def _refuse_other_writes(self, variable: Variable, loop: Any) -> None:
+    def _refuse_other_writes(self, variable: BoundedVariable, loop: Any) -> None:
         """Nothing but the loop's own step may set its counter."""
         if self.writes is None:
             self.writes = Writes(self.root, self.names.variables)
         if self.writes.may_happen_during(loop, variable, self.step):
             raise self.refuse("a loop that sets its own counter")
 
-    def _for_in(self, node: Any) -> Value:
+    def _for_in(self, node: Any) -> BoundedValue:
         if any(child.type == "await" for child in node.children):
             raise self.refuse("asynchronous code")
         walked = self.field(node, "right")
@@ -176,7 +176,7 @@ class Prover(Calls):
             raise self.refuse("a loop changes what it walks over")
         return NOTHING
 
-    def _catch(self, node: Any) -> Value:
+    def _catch(self, node: Any) -> BoundedValue:
         parameter = node.child_by_field_name("parameter")
         if parameter is not None:
             self.bind(parameter, held(self.error(node)))
@@ -184,7 +184,7 @@ class Prover(Calls):
 
 
 NOMINAL_NAME: Final = 24
-_NODES: Final[dict[str, Callable[[Prover, Any], Value]]] = {
+_NODES: Final[dict[str, Callable[[ScriptPurity, Any], BoundedValue]]] = {
     **dict.fromkeys(
         [
             "program",
@@ -204,7 +204,7 @@ _NODES: Final[dict[str, Callable[[Prover, Any], Value]]] = {
             "labeled_statement",
             "spread_element",
         ],
-        Prover._children,
+        ScriptPurity._children,
     ),
     **dict.fromkeys(
         [
@@ -216,37 +216,37 @@ _NODES: Final[dict[str, Callable[[Prover, Any], Value]]] = {
             "undefined",
             "statement_identifier",
         ],
-        Prover._nothing,
+        ScriptPurity._nothing,
     ),
     **dict.fromkeys(("true", "false"), lambda proof, node: FLAG_REAL),
-    "export_statement": Prover._export,
-    "lexical_declaration": Prover._declaration,
-    "variable_declaration": Prover._declaration,
-    "return_statement": Prover._return,
-    "for_statement": Prover._for,
-    "for_in_statement": Prover._for_in,
-    "catch_clause": Prover._catch,
-    "identifier": Prover._identifier,
-    "this": Prover._this,
-    "number": Prover._number,
-    "string": Prover._string,
-    "template_string": Prover._template,
-    "regex": Prover._regex,
-    "array": Prover._array,
-    "object": Prover._object,
-    "binary_expression": Prover._binary,
-    "unary_expression": Prover._unary,
-    "update_expression": Prover._update,
-    "ternary_expression": Prover._ternary,
-    "assignment_expression": Prover._assignment,
-    "augmented_assignment_expression": Prover._augmented,
-    "member_expression": Prover._member,
-    "subscript_expression": Prover._subscript,
-    "function_declaration": Prover._function,
-    "function_expression": Prover._function,
-    "arrow_function": Prover._function,
-    "class_declaration": Prover._class,
-    "class": Prover._class,
-    "call_expression": Prover._call,
-    "new_expression": Prover._new,
+    "export_statement": ScriptPurity._export,
+    "lexical_declaration": ScriptPurity._declaration,
+    "variable_declaration": ScriptPurity._declaration,
+    "return_statement": ScriptPurity._return,
+    "for_statement": ScriptPurity._for,
+    "for_in_statement": ScriptPurity._for_in,
+    "catch_clause": ScriptPurity._catch,
+    "identifier": ScriptPurity._identifier,
+    "this": ScriptPurity._this,
+    "number": ScriptPurity._number,
+    "string": ScriptPurity._string,
+    "template_string": ScriptPurity._template,
+    "regex": ScriptPurity._regex,
+    "array": ScriptPurity._array,
+    "object": ScriptPurity._object,
+    "binary_expression": ScriptPurity._binary,
+    "unary_expression": ScriptPurity._unary,
+    "update_expression": ScriptPurity._update,
+    "ternary_expression": ScriptPurity._ternary,
+    "assignment_expression": ScriptPurity._assignment,
+    "augmented_assignment_expression": ScriptPurity._augmented,
+    "member_expression": ScriptPurity._member,
+    "subscript_expression": ScriptPurity._subscript,
+    "function_declaration": ScriptPurity._function,
+    "function_expression": ScriptPurity._function,
+    "arrow_function": ScriptPurity._function,
+    "class_declaration": ScriptPurity._class,
+    "class": ScriptPurity._class,
+    "call_expression": ScriptPurity._call,
+    "new_expression": ScriptPurity._new,
 }

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.engines.code.javascript import effects, settings
 from qwed.engines.code.javascript.calls import CALLS, METHODS, loaded
-from qwed.engines.code.javascript.evaluator import Evaluator, Value
+from qwed.engines.code.javascript.evaluator import Evaluator, ScriptValue
 from qwed.engines.code.javascript.files import kinds
 
 _SECRET_NAME: Final = re.compile(
@@ -29,12 +29,12 @@ _KNOWN_POWERS: Final = re.compile(
 )
 
 
-class Rules:
+class ScriptRules:
     """The judgements an evaluator is given."""
 
     def called(
-        self, run: Evaluator, target: Value, args: list[Value], receiver: Value, node: Any
-    ) -> Value | None:
+        self, run: Evaluator, target: ScriptValue, args: list[ScriptValue], receiver: ScriptValue, node: Any
+    ) -> ScriptValue | None:
         line = run.line(node)
         if any(target.path.startswith(module) for module in run.unknown_modules):
             run.doubt("unknown-module", line)
@@ -57,7 +57,7 @@ class Rules:
     def loaded(self, run: Evaluator, module: str, line: int) -> None:
         loaded(run, module, line)
 
-    def assigned(self, run: Evaluator, name: str, value: Value, line: int) -> None:
+    def assigned(self, run: Evaluator, name: str, value: ScriptValue, line: int) -> None:
         spelled = value.text is not None and not value.number and len(value.text) > 3
         if spelled and _SECRET_NAME.search(name) and not _NOT_A_SECRET.search(value.text or ""):
             run.harm("hard-coded-secret", line)
@@ -71,7 +71,13 @@ class Rules:
         settings.judge(run, name, value, line)
 
     def stored(
-        self, run: Evaluator, owner: Value, name: str | None, index: Value, value: Value, line: int
+        self,
+        run: Evaluator,
+        owner: ScriptValue,
+        name: str | None,
+        index: ScriptValue,
+        value: ScriptValue,
+        line: int,
     ) -> None:
         if name in ("innerHTML", "outerHTML", "srcdoc") and kinds(value, "remote"):
             run.harm("cross-site-scripting", line, value.taint)

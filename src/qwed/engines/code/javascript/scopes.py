@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from qwed.engines.code.bounds import Variable
+from qwed.engines.code.bounds import BoundedVariable
 
 FUNCTIONS: Final = frozenset(
     {
@@ -21,19 +21,19 @@ _REFERENCES: Final = frozenset(
 )
 
 
-class Scope:
+class ScriptScope:
     __slots__ = ("function", "names", "parent")
 
-    def __init__(self, parent: "Scope | None" = None, *, function: bool = False) -> None:
+    def __init__(self, parent: "ScriptScope | None" = None, *, function: bool = False) -> None:
         self.parent = parent
-        self.names: dict[str, Variable] = {}
+        self.names: dict[str, BoundedVariable] = {}
         self.function = function or parent is None
 
     def declare(self, name: str) -> None:
-        self.names.setdefault(name, Variable())
+        self.names.setdefault(name, BoundedVariable())
 
-    def find(self, name: str) -> Variable | None:
-        scope: Scope | None = self
+    def find(self, name: str) -> BoundedVariable | None:
+        scope: ScriptScope | None = self
         while scope is not None:
             found = scope.names.get(name)
             if found is not None:
@@ -41,29 +41,29 @@ class Scope:
             scope = scope.parent
         return None
 
-    def of_function(self) -> "Scope":
+    def of_function(self) -> "ScriptScope":
         scope = self
         while not scope.function and scope.parent is not None:
             scope = scope.parent
         return scope
 
 
-class Names:
+class ScriptNames:
     """`variables`: node id → variable, for every name that is declared; `free`: the names that are not."""
 
     def __init__(self, root: Any, source: bytes) -> None:
         self._source = source
-        self._mentions: list[tuple[Any, Scope]] = []
-        self.variables: dict[int, Variable] = {}
+        self._mentions: list[tuple[Any, ScriptScope]] = []
+        self.variables: dict[int, BoundedVariable] = {}
         self.free: set[str] = set()
-        self._visit(root, Scope())
+        self._visit(root, ScriptScope())
         for node, scope in self._mentions:
             self._resolve(node, scope)
 
     def text(self, node: Any) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def _resolve(self, node: Any, scope: Scope) -> None:
+    def _resolve(self, node: Any, scope: ScriptScope) -> None:
         name = self.text(node)
         found = scope.find(name)
         if found is None:
@@ -71,24 +71,24 @@ class Names:
         else:
             self.variables[node.id] = found
 
-    def _visit(self, node: Any, scope: Scope) -> None:
+    def _visit(self, node: Any, scope: ScriptScope) -> None:
         kind = node.type
         if kind in _REFERENCES:
             self._mentions.append((node, scope))
         elif kind in FUNCTIONS:
             self._function(node, scope)
         else:
-            handler = _SPECIAL.get(kind, Names._children)
+            handler = _SPECIAL.get(kind, ScriptNames._children)
             handler(self, node, scope)
 
-    def _children(self, node: Any, scope: Scope) -> None:
+    def _children(self, node: Any, scope: ScriptScope) -> None:
         for child in node.named_children:
             self._visit(child, scope)
 
-    def _block(self, node: Any, scope: Scope) -> None:
-        self._children(node, Scope(scope))
+    def _block(self, node: Any, scope: ScriptScope) -> None:
+        self._children(node, ScriptScope(scope))
 
-    def _declarator(self, node: Any, scope: Scope) -> None:
+    def _declarator(self, node: Any, scope: ScriptScope) -> None:
         for child in node.named_children:
             if child.type == "variable_declarator":
                 target = scope.of_function() if node.type == "variable_declaration" else scope
@@ -97,7 +97,7 @@ class Names:
                 if value is not None:
                     self._visit(value, scope)
 
-    def _declare(self, pattern: Any, target: Scope, scope: Scope) -> None:
+    def _declare(self, pattern: Any, target: ScriptScope, scope: ScriptScope) -> None:
         kind = pattern.type
         if kind in ("identifier", "shorthand_property_identifier_pattern"):
             target.declare(self.text(pattern))
@@ -112,8 +112,8 @@ class Names:
             for child in pattern.named_children:
                 self._declare(child, target, scope)
 
-    def _function(self, node: Any, scope: Scope) -> None:
-        inner = Scope(scope, function=True)
+    def _function(self, node: Any, scope: ScriptScope) -> None:
+        inner = ScriptScope(scope, function=True)
         name = node.child_by_field_name("name")
         if name is not None and node.type in _DECLARATIONS:
             self._declare(name, scope, scope)
@@ -133,7 +133,7 @@ class Names:
         elif body is not None:
             self._visit(body, inner)
 
-    def _class(self, node: Any, scope: Scope) -> None:
+    def _class(self, node: Any, scope: ScriptScope) -> None:
         name = node.child_by_field_name("name")
         if name is not None:
             self._declare(name, scope, scope)
@@ -141,15 +141,15 @@ class Names:
             if name is None or child.id != name.id:
                 self._visit(child, scope)
 
-    def _catch(self, node: Any, scope: Scope) -> None:
-        inner = Scope(scope)
+    def _catch(self, node: Any, scope: ScriptScope) -> None:
+        inner = ScriptScope(scope)
         parameter = node.child_by_field_name("parameter")
         if parameter is not None:
             self._declare(parameter, inner, inner)
         self._visit(node.child_by_field_name("body"), inner)
 
-    def _for_in(self, node: Any, scope: Scope) -> None:
-        inner = Scope(scope)
+    def _for_in(self, node: Any, scope: ScriptScope) -> None:
+        inner = ScriptScope(scope)
         left = node.child_by_field_name("left")
         kind = node.child_by_field_name("kind")
         if kind is not None:
@@ -160,7 +160,7 @@ class Names:
             if child.id != left.id:
                 self._visit(child, inner)
 
-    def _import(self, node: Any, scope: Scope) -> None:
+    def _import(self, node: Any, scope: ScriptScope) -> None:
         for child in node.named_children:
             if child.type == "import_specifier":
                 self._declare(
@@ -171,7 +171,7 @@ class Names:
             elif child.type in ("import_clause", "named_imports", "namespace_import"):
                 self._import(child, scope)
 
-    def _tag(self, node: Any, scope: Scope) -> None:
+    def _tag(self, node: Any, scope: ScriptScope) -> None:
         """`<div>` is a tag of the page, `<Chart>` and `<ui.Chart>` are names of the program."""
         name = node.child_by_field_name("name")
         for child in node.named_children:
@@ -179,25 +179,25 @@ class Names:
             if not (plain and self.text(child)[:1].islower()):
                 self._visit(child, scope)
 
-    def _nothing(self, node: Any, scope: Scope) -> None:
+    def _nothing(self, node: Any, scope: ScriptScope) -> None:
         """Names of the inside of modules are no names of this program."""
 
 
-_SPECIAL: Final[dict[str, Callable[[Names, Any, Scope], None]]] = {
-    "statement_block": Names._block,
-    "switch_body": Names._block,
-    "for_statement": Names._block,
-    "for_in_statement": Names._for_in,
-    "lexical_declaration": Names._declarator,
-    "using_declaration": Names._declarator,
-    "variable_declaration": Names._declarator,
-    "class_declaration": Names._class,
-    "class": Names._class,
-    "catch_clause": Names._catch,
-    "import_statement": Names._import,
-    **dict.fromkeys(("string", "number", "comment", "property_identifier", "regex"), Names._nothing),
-    "namespace_export": Names._nothing,
-    "jsx_opening_element": Names._tag,
-    "jsx_self_closing_element": Names._tag,
-    "jsx_closing_element": Names._nothing,
+_SPECIAL: Final[dict[str, Callable[[ScriptNames, Any, ScriptScope], None]]] = {
+    "statement_block": ScriptNames._block,
+    "switch_body": ScriptNames._block,
+    "for_statement": ScriptNames._block,
+    "for_in_statement": ScriptNames._for_in,
+    "lexical_declaration": ScriptNames._declarator,
+    "using_declaration": ScriptNames._declarator,
+    "variable_declaration": ScriptNames._declarator,
+    "class_declaration": ScriptNames._class,
+    "class": ScriptNames._class,
+    "catch_clause": ScriptNames._catch,
+    "import_statement": ScriptNames._import,
+    **dict.fromkeys(("string", "number", "comment", "property_identifier", "regex"), ScriptNames._nothing),
+    "namespace_export": ScriptNames._nothing,
+    "jsx_opening_element": ScriptNames._tag,
+    "jsx_self_closing_element": ScriptNames._tag,
+    "jsx_closing_element": ScriptNames._nothing,
 }

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from qwed.engines.code.javascript.evaluator import Evaluator, Value
+from qwed.engines.code.javascript.evaluator import Evaluator, ScriptValue
 
 _COOKIE: Final = r"\.cookie\(.*\b(?:httpOnly|secure)['\"]?\s*:\s*false"
 _NO_IDENTITY: Final = (
@@ -34,7 +34,7 @@ _SECRET_MAKER: Final = re.compile(
 _LINES: Final = 3
 
 
-def judge(run: Evaluator, name: str, value: Value, line: int) -> None:
+def judge(run: Evaluator, name: str, value: ScriptValue, line: int) -> None:
     """`name: value` in an object, or `x.name = value`."""
     listed = _SETTINGS.get(name)
     if listed is not None:
@@ -46,7 +46,7 @@ def judge(run: Evaluator, name: str, value: Value, line: int) -> None:
         run.harm("ldap-injection", line, taint)
 
 
-def predict(run: Evaluator, args: list[Value], line: int) -> Value | None:
+def predict(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
     """`Math.random()` in a function whose name says that it makes a secret."""
     if _SECRET_MAKER.search(run.line_text(line)):
         run.harm("weak-randomness", line)

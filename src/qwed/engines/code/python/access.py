@@ -7,7 +7,7 @@ from typing import Final
 from qwed.engines.code.python import folding
 from qwed.engines.code.python.machine import (
     MAX_UNROLLED,
-    Machine,
+    PythonMachine,
     is_hashable,
 )
 from qwed.engines.code.python.names import (
@@ -17,16 +17,16 @@ from qwed.engines.code.python.names import (
 from qwed.engines.code.python.values import (
     UNKNOWN,
     Choice,
-    Class,
     Const,
-    Function,
     Instance,
     Items,
+    PythonClass,
+    PythonFunction,
+    PythonTable,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Ref,
-    Table,
-    Text,
-    Unknown,
-    Value,
     both,
     join,
     join_all,
@@ -41,10 +41,10 @@ _TO_CLASSES: Final = frozenset({"__base__", "__bases__", "__mro__", "mro", "__su
 _CLIMBED: Final = re.compile(r"__bases?__|__mro__|mro\(\)|^builtins\.(?:object|type)$")
 
 
-class Access(Machine):
+class MemberAccess(PythonMachine):
     """Reaches from a value to what hangs on it."""
 
-    def attribute(self, owner: Value, name: str, line: int) -> Value:
+    def attribute(self, owner: PythonValue, name: str, line: int) -> PythonValue:
         match owner:
             case Ref():
                 return self._reference_attribute(owner, name, line)
@@ -52,27 +52,27 @@ class Access(Machine):
                 return self.over(owner, lambda option: self.attribute(option, name, line))
             case Instance():
                 return self._instance_attribute(owner, name, line)
-            case Class():
+            case PythonClass():
                 found = owner.find(name)
                 if found is not None:
                     return found
-            case Function() if name == "__globals__":
+            case PythonFunction() if name == "__globals__":
                 self.harm("sandbox-escape", line)
                 return Ref("globals()")
         self._check_dunder(owner, name, line)
         if name == "__builtins__":
             return Ref("builtins")
         if name == "__class__":
-            literal = isinstance(owner, (Const, Items, Table, Text))
+            literal = isinstance(owner, (Const, Items, PythonTable, PythonText))
             return Ref("literal.__class__" if literal else "object.__class__")
-        return Unknown(owner.taint, "method:" + name if isinstance(owner, (Const, Text)) else "")
+        return PythonUnknown(owner.taint, "method:" + name if isinstance(owner, (Const, PythonText)) else "")
 
-    def _instance_attribute(self, owner: Instance, name: str, line: int) -> Value:
+    def _instance_attribute(self, owner: Instance, name: str, line: int) -> PythonValue:
         found = owner.attributes.get(name)
         if found is not None:
             return found
         found = owner.cls.find(name)
-        if isinstance(found, Function):
+        if isinstance(found, PythonFunction):
             return found.bind(owner)
         if found is not None:
             return found
@@ -82,7 +82,7 @@ class Access(Machine):
         self._check_dunder(owner, name, line)
         return UNKNOWN
 
-    def _reference_attribute(self, owner: Ref, name: str, line: int) -> Value:
+    def _reference_attribute(self, owner: Ref, name: str, line: int) -> PythonValue:
         if name in JUMP_MODULES and "(" not in owner.path and owner.path.partition(".")[0] != name:
             if name == "__builtins__" and owner.path != "builtins":
                 self.harm("sandbox-escape", line)
@@ -99,7 +99,7 @@ class Access(Machine):
             made.args = owner.args
         return made
 
-    def _check_dunder(self, owner: Value, name: str, line: int) -> None:
+    def _check_dunder(self, owner: PythonValue, name: str, line: int) -> None:
         """Attributes that lead from any object to the interpreter's own."""
         if name in _TO_NAMESPACE:
             self.harm("sandbox-escape", line)
@@ -110,18 +110,18 @@ class Access(Machine):
         ) or (name == "__subclasses__" and isinstance(owner, Ref) and _CLIMBED.search(owner.path)):
             self.harm("sandbox-escape", line)
 
-    def over(self, choice: Choice, apply: Callable[[Value], Value]) -> Value:
-        result: Value | None = None
+    def over(self, choice: Choice, apply: Callable[[PythonValue], PythonValue]) -> PythonValue:
+        result: PythonValue | None = None
         for option in choice.options:
             made = apply(option)
             result = made if result is None else join(result, made)
         return result or UNKNOWN
 
-    def item(self, owner: Value, index: Value, line: int) -> Value:
+    def item(self, owner: PythonValue, index: PythonValue, line: int) -> PythonValue:
         match owner:
             case Choice():
                 return self.over(owner, lambda option: self.item(option, index, line))
-            case Table():
+            case PythonTable():
                 return self._entry(owner, index)
             case Items():
                 return self._member(owner, index)
@@ -129,35 +129,35 @@ class Access(Machine):
                 return self._constant_item(owner, index)
             case Ref():
                 return self._reference_item(owner, index, line)
-        return Unknown(both(owner.taint, index.taint) if not isinstance(index, Const) else owner.taint)
+        return PythonUnknown(both(owner.taint, index.taint) if not isinstance(index, Const) else owner.taint)
 
-    def _entry(self, owner: Table, index: Value) -> Value:
+    def _entry(self, owner: PythonTable, index: PythonValue) -> PythonValue:
         if isinstance(index, Const) and is_hashable(index.data):
             found = owner.entries.get(index.data)
-            return found if found is not None else Unknown(owner.taint)
+            return found if found is not None else PythonUnknown(owner.taint)
         if owner.entries and not owner.open:
             # Whatever is asked for, only what is in it comes out.
             return join_all(list(owner.entries.values()))
-        return join_all([Unknown(owner.taint), *owner.entries.values()])
+        return join_all([PythonUnknown(owner.taint), *owner.entries.values()])
 
-    def _member(self, owner: Items, index: Value) -> Value:
+    def _member(self, owner: Items, index: PythonValue) -> PythonValue:
         if isinstance(index, Const) and not owner.open:
             try:
                 picked = owner.items[index.data]
             except (TypeError, IndexError, ValueError):
-                return Unknown(owner.taint)
+                return PythonUnknown(owner.taint)
             return Items(picked, owner.kind, owner.taint) if isinstance(picked, list) else picked
         return self.element(owner)
 
-    def _constant_item(self, owner: Const, index: Value) -> Value:
+    def _constant_item(self, owner: Const, index: PythonValue) -> PythonValue:
         if isinstance(index, Const):
             try:
                 return Const(folding.subscript(owner.data, index.data), owner.taint)
             except folding.NotConstant:
                 pass
-        return Unknown(owner.taint)
+        return PythonUnknown(owner.taint)
 
-    def _reference_item(self, owner: Ref, index: Value, line: int) -> Value:
+    def _reference_item(self, owner: Ref, index: PythonValue, line: int) -> PythonValue:
         if owner.path == "globals()":
             return self._global_item(index, line)
         if owner.path == "sys.modules":
@@ -173,23 +173,23 @@ class Access(Machine):
             made.args = (index,)
         return made
 
-    def _global_item(self, index: Value, line: int) -> Value:
+    def _global_item(self, index: PythonValue, line: int) -> PythonValue:
         if isinstance(index, Const) and isinstance(index.data, str):
             return self.lookup(index.data, line)
         self.doubt("dynamic-name", line, index.taint)
-        return Unknown(index.taint)
+        return PythonUnknown(index.taint)
 
-    def _module_item(self, index: Value, line: int) -> Value:
+    def _module_item(self, index: PythonValue, line: int) -> PythonValue:
         if isinstance(index, Const) and isinstance(index.data, str):
             return self.reference(index.data, line)
         self.doubt("dynamic-import", line, index.taint)
-        return Unknown(index.taint)
+        return PythonUnknown(index.taint)
 
-    def element(self, iterable: Value) -> Value:
+    def element(self, iterable: PythonValue) -> PythonValue:
         """Some member of an iterable."""
         members = self.members(iterable)
         if members is None and isinstance(iterable, Items):
-            members = [*iterable.items, Unknown(iterable.taint)]
+            members = [*iterable.items, PythonUnknown(iterable.taint)]
         if members:
             self.spend(len(members) // 8)
             made = join_all(members)
@@ -199,14 +199,14 @@ class Access(Machine):
             if found is not None:
                 return found
             return Ref(iterable.path + "[]", iterable.taint, iterable.args)
-        return Unknown(iterable.taint, iterable.shape if isinstance(iterable, Unknown) else "")
+        return PythonUnknown(iterable.taint, iterable.shape if isinstance(iterable, PythonUnknown) else "")
 
-    def members(self, value: Value) -> list[Value] | None:
+    def members(self, value: PythonValue) -> list[PythonValue] | None:
         """All the members of an iterable, where they are known."""
         match value:
             case Items() if not value.open:
                 return value.items
-            case Table() if not value.open:
+            case PythonTable() if not value.open:
                 return [Const(key) for key in value.entries]
             case Const(data=str() | bytes() | list() | tuple()):
                 if len(value.data) > MAX_UNROLLED:

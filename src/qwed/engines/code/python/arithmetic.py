@@ -13,9 +13,9 @@ from qwed.engines.code.bounds import (
     MAX_BITS,
     NOTHING,
     Bound,
-    Cell,
-    Proof,
-    Value,
+    BoundedValue,
+    ObjectCell,
+    PurityProof,
     bits,
     held,
     join,
@@ -30,38 +30,43 @@ _WIDE: Final = re.compile(r"\d{5,}|\*")
 _FIELD: Final = re.compile(r"\{[^{}]*[\[.][^{}]*\}|\{[^{}]*\{")
 
 
-class Arithmetic(Proof):
+class Arithmetic(PurityProof):
     """Evaluates operators on bounds."""
 
-    def run(self, node: Any) -> Value:
+    def run(self, node: Any) -> BoundedValue:
         raise NotImplementedError
 
-    def bind(self, target: ast.expr, value: Value) -> None:
+    def bind(self, target: ast.expr, value: BoundedValue) -> None:
         raise NotImplementedError
 
     # -- containers ------------------------------------------------------------------------------------
 
-    def listed(self, node: object, kind: str, length: Bound, member: Value) -> Value:
+    def listed(self, node: object, kind: str, length: Bound, member: BoundedValue) -> BoundedValue:
         cell = self.cell(id(node), kind)
         self.put_member(cell, member)
         self.stretch(cell, length)
         return held(cell)
 
-    def lazy(self, node: object, again: Callable[[], tuple[Bound, Value]], sources: frozenset[Cell]) -> Value:
+    def lazy(
+        self, node: object, again: Callable[[], tuple[Bound, BoundedValue]], sources: frozenset[ObjectCell]
+    ) -> BoundedValue:
         cell = self.cell(id(node), "iterator")
         cell.again = again
         self.note_walk(cell, sources)
         cell.length = max(cell.length, self.walk_over(cell.walks, again)[0])
         return held(cell)
 
-    def members(self, value: Value) -> tuple[Bound, Value]:
+    def members(self, value: BoundedValue) -> tuple[Bound, BoundedValue]:
         """How many members walking over a value yields, and what they are."""
         rounds: Bound = 0
         made = EMPTY
         if value.has("any"):
             rounds, made = value.length, value
         if value.has("text"):
-            rounds, made = max(rounds, value.length), join(made, Value(frozenset({"text", "number"}), 255, 1))
+            rounds, made = (
+                max(rounds, value.length),
+                join(made, BoundedValue(frozenset({"text", "number"}), 255, 1)),
+            )
         for cell in value.cells:
             if cell.kind == "object":
                 raise self.refuse("walks over an object")
@@ -71,11 +76,11 @@ class Arithmetic(Proof):
             made = join(made, member)
         return rounds, made
 
-    def item(self, owner: Value, index: Value, node: ast.AST) -> Value:
+    def item(self, owner: BoundedValue, index: BoundedValue, node: ast.AST) -> BoundedValue:
         made = owner if owner.has("any") else EMPTY
         if owner.has("text"):
             self.spend(owner.length if index.has("slice") else 1)
-            made = join(made, Value(frozenset({"text", "number"}), 255, owner.length))
+            made = join(made, BoundedValue(frozenset({"text", "number"}), 255, owner.length))
         for cell in owner.cells:
             if index.has("slice"):
                 made = join(made, self.listed(node, cell.kind, cell.length, cell.member))
@@ -91,9 +96,9 @@ class Arithmetic(Proof):
             raise self.refuse("an item of something that is not the program's own")
         return made
 
-    def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    def _display(self, node: ast.List | ast.Tuple | ast.Set) -> BoundedValue:
         length: Bound = 0
-        values: list[Value] = []
+        values: list[BoundedValue] = []
         for each in node.elts:
             if isinstance(each, ast.Starred):
                 rounds, member = self.members(self.run(each.value))
@@ -111,9 +116,9 @@ class Arithmetic(Proof):
                 self.put_field(cell, str(index), value)
         return made
 
-    def _dict(self, node: ast.Dict) -> Value:
+    def _dict(self, node: ast.Dict) -> BoundedValue:
         length: Bound = 0
-        values: list[Value] = []
+        values: list[BoundedValue] = []
         for key, value in zip(node.keys, node.values, strict=True):
             given = self.run(value)
             if key is None:
@@ -127,7 +132,7 @@ class Arithmetic(Proof):
 
     # -- operators -------------------------------------------------------------------------------------
 
-    def _binary(self, node: ast.BinOp) -> Value:
+    def _binary(self, node: ast.BinOp) -> BoundedValue:
         # A long sum is a deep tree: its left spine is walked, not recursed into.
         spine = [node]
         left = node.left
@@ -140,37 +145,41 @@ class Arithmetic(Proof):
             value = self.operate(each.op, value, self.run(each.right), each)
         return value
 
-    def _unary(self, node: ast.UnaryOp) -> Value:
+    def _unary(self, node: ast.UnaryOp) -> BoundedValue:
         value = self.run(node.operand)
-        return FLAG if isinstance(node.op, ast.Not) else Value(value.kinds, value.size + 1, value.length)
+        return (
+            FLAG if isinstance(node.op, ast.Not) else BoundedValue(value.kinds, value.size + 1, value.length)
+        )
 
-    def _boolean(self, node: ast.BoolOp) -> Value:
+    def _boolean(self, node: ast.BoolOp) -> BoundedValue:
         return join_all([self.run(each) for each in node.values])
 
-    def _compare(self, node: ast.Compare) -> Value:
+    def _compare(self, node: ast.Compare) -> BoundedValue:
         values = [self.run(node.left), *(self.run(each) for each in node.comparators)]
         walks = any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
         for value in values[1:] if walks else values:
             self.spend(self.weight(value))
         return FLAG
 
-    def weight(self, value: Value) -> Bound:
+    def weight(self, value: BoundedValue) -> Bound:
         """What looking at the whole of a value costs."""
         deep = self.spelled(value) if value.cells else 1
         if value.has("fraction"):
             deep = max(deep, (bits(value.size) / 64 + 1) ** 2)
         return max(value.length, deep, bits(value.size) / 64 if value.has("number") else 1)
 
-    def _conditional(self, node: ast.IfExp) -> Value:
+    def _conditional(self, node: ast.IfExp) -> BoundedValue:
         self.run(node.test)
         return join(self.run(node.body), self.run(node.orelse))
 
-    def _walrus(self, node: ast.NamedExpr) -> Value:
+    def _walrus(self, node: ast.NamedExpr) -> BoundedValue:
         value = self.run(node.value)
         self.bind(node.target, value)
         return value
 
-    def operate(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    def operate(
+        self, op: ast.operator, left: BoundedValue, right: BoundedValue, node: ast.AST
+    ) -> BoundedValue:
         made = EMPTY
         if left.has(*_NUMERIC) and right.has(*_NUMERIC):
             made = self._numbers(op, left, right)
@@ -180,12 +189,12 @@ class Arithmetic(Proof):
             made = join(made, self._containers(op, left, right, node))
         if left.has("any") or right.has("any"):
             length = self._times(left, right) if isinstance(op, ast.Mult) else left.length + right.length
-            made = Value(
+            made = BoundedValue(
                 made.kinds | {"any"}, made.size, max(made.length, length), None, made.cells, made.calls
             )
         return made
 
-    def _numbers(self, op: ast.operator, left: Value, right: Value) -> Value:
+    def _numbers(self, op: ast.operator, left: BoundedValue, right: BoundedValue) -> BoundedValue:
         kinds = (left.kinds | right.kinds) & {"float", "decimal", "fraction"}
         whole = left.has("number", "any") and right.has("number", "any")
         size = self._size(op, left, right, whole=whole)
@@ -197,9 +206,11 @@ class Arithmetic(Proof):
             kinds |= {"float"}
         if "fraction" in kinds:
             return self._fractions(op, left, right, kinds)
-        return Value(frozenset(kinds), size)
+        return BoundedValue(frozenset(kinds), size)
 
-    def _fractions(self, op: ast.operator, left: Value, right: Value, kinds: frozenset[str]) -> Value:
+    def _fractions(
+        self, op: ast.operator, left: BoundedValue, right: BoundedValue, kinds: frozenset[str]
+    ) -> BoundedValue:
         """`size` bounds the numerator and the denominator: a sum multiplies denominators too."""
         if isinstance(op, ast.Pow):
             size = self._power(op, left.size, right.size, whole=True)
@@ -209,14 +220,14 @@ class Arithmetic(Proof):
         self.spend((bits(size) / 64 + 1) ** 2)
         # A fraction to the power of a whole one may be whole, and to that of another one a float.
         if isinstance(op, ast.Pow):
-            return Value(kinds | {"number", "float"}, size)
-        return Value(kinds | {"number"} if isinstance(op, ast.FloorDiv) else kinds, size)
+            return BoundedValue(kinds | {"number", "float"}, size)
+        return BoundedValue(kinds | {"number"} if isinstance(op, ast.FloorDiv) else kinds, size)
 
     def _check_bits(self, size: Bound) -> None:
         if bits(size) > MAX_BITS:
             raise self.refuse("a number that is not known to be small")
 
-    def _size(self, op: ast.operator, left: Value, right: Value, *, whole: bool) -> Bound:
+    def _size(self, op: ast.operator, left: BoundedValue, right: BoundedValue, *, whole: bool) -> Bound:
         a, b = left.size, right.size
         match op:
             case ast.Add() | ast.Sub():
@@ -244,7 +255,7 @@ class Arithmetic(Proof):
         count = math.ceil(b)
         return max(int(a), 1) ** count if isinstance(op, ast.Pow) else int(a) << count
 
-    def _texts(self, op: ast.operator, left: Value, right: Value) -> Value:
+    def _texts(self, op: ast.operator, left: BoundedValue, right: BoundedValue) -> BoundedValue:
         if isinstance(op, ast.Mod) and left.has("text"):
             return self.fill_template(left, right, percent=True)
         if isinstance(op, ast.Mult):
@@ -258,7 +269,7 @@ class Arithmetic(Proof):
         known = f"{left.text}{right.text}" if whole and None not in (left.text, right.text) else None
         return string(length, known)
 
-    def _times(self, left: Value, right: Value) -> Bound:
+    def _times(self, left: BoundedValue, right: BoundedValue) -> Bound:
         counted = [(left.length, right), (right.length, left)]
         longest: Bound = 0
         for length, count in counted:
@@ -268,7 +279,9 @@ class Arithmetic(Proof):
                 longest = max(longest, length * count.size)
         return longest
 
-    def _containers(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    def _containers(
+        self, op: ast.operator, left: BoundedValue, right: BoundedValue, node: ast.AST
+    ) -> BoundedValue:
         rounds = [self.members(each)[0] for each in (left, right)]
         member = join(self.members(left)[1], self.members(right)[1])
         length = sum(rounds)
@@ -285,7 +298,7 @@ class Arithmetic(Proof):
 
     # -- formatting ------------------------------------------------------------------------------------
 
-    def _formatted(self, node: ast.JoinedStr) -> Value:
+    def _formatted(self, node: ast.JoinedStr) -> BoundedValue:
         length: Bound = 0
         for each in node.values:
             if isinstance(each, ast.Constant):
@@ -306,13 +319,13 @@ class Arithmetic(Proof):
             raise self.refuse("formats to a width that is not known to be small")
         return self.spell_out(value)
 
-    def spell_out(self, value: Value) -> Bound:
+    def spell_out(self, value: BoundedValue) -> Bound:
         """Formatted by a specification: a float may show all of its digits, a decimal as many as it likes."""
         if value.has("decimal", "fraction"):
             raise self.refuse("formats a number whose length is not known")
         return self.spelled(value) * 5 + 10_400
 
-    def fill_template(self, template: Value, given: Value, *, percent: bool) -> Value:
+    def fill_template(self, template: BoundedValue, given: BoundedValue, *, percent: bool) -> BoundedValue:
         known = template.text
         if known is None or _WIDE.search(known) or (not percent and _FIELD.search(known)):
             raise self.refuse("a format with a width that is not known to be small")

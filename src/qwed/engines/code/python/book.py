@@ -1,7 +1,7 @@
 """All rules of the Python inspector, gathered once."""
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import RuleBook
+from qwed.engines.code.python.machine import PythonRules
 from qwed.engines.code.python.rules import (
     ciphers,
     databases,
@@ -16,15 +16,15 @@ from qwed.engines.code.python.rules import (
     weaknesses,
     web,
 )
-from qwed.engines.code.python.values import Const, Items, Value
+from qwed.engines.code.python.values import Const, Items, PythonValue
 
 
-def attribute_set(run: Interpreter, path: str, value: Value, line: int) -> None:
+def attribute_set(run: Interpreter, path: str, value: PythonValue, line: int) -> None:
     weaknesses.attribute_set(run, path, value, line)
     web.set_header(run, path, value, line)
 
 
-def returned(run: Interpreter, function: str, value: Value, line: int) -> None:
+def returned(run: Interpreter, function: str, value: PythonValue, line: int) -> None:
     """What `__reduce__` returns is called by whoever unpickles it; a view's answer is a page."""
     if function in ("__reduce__", "__reduce_ex__") and isinstance(value, Items) and value.items:
         run.escaping(value.items[0], line, hidden=True)
@@ -33,7 +33,7 @@ def returned(run: Interpreter, function: str, value: Value, line: int) -> None:
         run.escaping(value, line)
 
 
-RULE_BOOK = RuleBook(
+RULE_BOOK = PythonRules(
     calls={
         **execution.CALLS,
         **processes.CALLS,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from qwed.engines.code.python import conditions, guards, loops
-from qwed.engines.code.python.calls import Calls
+from qwed.engines.code.python.calls import PythonCalls
 from qwed.engines.code.python.machine import (
     LEAVES,
     MAX_UNROLLED,
@@ -16,9 +16,9 @@ from qwed.engines.code.python.names import (
     SOURCES,
 )
 from qwed.engines.code.python.values import (
+    PythonUnknown,
+    PythonValue,
     Ref,
-    Unknown,
-    Value,
     join,
 )
 
@@ -42,7 +42,7 @@ def _dead(answers: list[bool | None]) -> frozenset[int]:
     return frozenset(index for index, answer in enumerate(answers) if answer is False or index > taken)
 
 
-class Branches(Calls):
+class Branches(PythonCalls):
     """Runs statements that choose or repeat."""
 
     def _assert(self, node: ast.Assert) -> None:
@@ -62,7 +62,7 @@ class Branches(Calls):
         scope = self.scope
         before = scope.names
         self.spend(1 + len(before) // 8)
-        states: list[dict[str, Value]] = [before] if may_skip else []
+        states: list[dict[str, PythonValue]] = [before] if may_skip else []
         ends = []
         self.branching += 1
         for index, run in enumerate(runs):
@@ -79,7 +79,7 @@ class Branches(Calls):
             return RUNS_ON
         return min(ends)
 
-    def _joined(self, states: list[dict[str, Value]]) -> dict[str, Value]:
+    def _joined(self, states: list[dict[str, PythonValue]]) -> dict[str, PythonValue]:
         merged = dict(states[0])
         for state in states[1:]:
             self.spend(len(state) // 8)
@@ -140,9 +140,9 @@ class Branches(Calls):
             vouched = {origin[:3] for origin in value.taint}
             for other, held in list(self.scope.names.items()):
                 if held.taint and {origin[:3] for origin in held.taint} <= vouched and is_plain(held):
-                    self.scope.names[other] = Unknown(shape="validated")
+                    self.scope.names[other] = PythonUnknown(shape="validated")
             if name not in self.scope.names and is_plain(value):
-                self.scope.names[name] = Unknown(shape="validated")
+                self.scope.names[name] = PythonUnknown(shape="validated")
 
     def _for(self, node: ast.For | ast.AsyncFor) -> int:
         iterable = self.eval(node.iter)
@@ -153,13 +153,13 @@ class Branches(Calls):
             self._once(node.body, lambda: self.bind(node.target, self.element(iterable)))
         return self.block(node.orelse)
 
-    def may_unroll(self, members: list[Value]) -> bool:
+    def may_unroll(self, members: list[PythonValue]) -> bool:
         if not members or self.unrolled + len(members) > MAX_UNROLLED:
             return False
         self.unrolled += len(members)
         return True
 
-    def _unrolled(self, node: ast.For | ast.AsyncFor, members: list[Value]) -> None:
+    def _unrolled(self, node: ast.For | ast.AsyncFor, members: list[PythonValue]) -> None:
         for member in members:
             self.pending.append([])
             self.bind(node.target, member)
@@ -187,7 +187,7 @@ class Branches(Calls):
             names = self.assigned[id(body)] = assigned_names(body)
         for name in names:
             if name in havocked:
-                havocked[name] = Unknown(havocked[name].taint)
+                havocked[name] = PythonUnknown(havocked[name].taint)
         self.scope.names = havocked
         self.pending.append([])
         start()
@@ -223,7 +223,7 @@ class Branches(Calls):
         for handler in node.handlers:
             self.scope.names = dict(handled)
             if handler.name:
-                self.scope.set(handler.name, Unknown(shape="exception"))
+                self.scope.set(handler.name, PythonUnknown(shape="exception"))
             if handler.type is not None:
                 self.eval(handler.type)
             ended = self.block(handler.body)
@@ -252,16 +252,16 @@ class Branches(Calls):
             return []
         try:
             subject = conditions.compute(node.subject, self.scope.names)
-        except (conditions.Undecided, ArithmeticError, TypeError, ValueError, IndexError):
+        except (conditions.UndecidedCondition, ArithmeticError, TypeError, ValueError, IndexError):
             return []
         return [None if case.guard else conditions.matches(case.pattern, subject) for case in node.cases]
 
-    def _case(self, case: ast.match_case, subject: Value) -> Callable[[], int]:
+    def _case(self, case: ast.match_case, subject: PythonValue) -> Callable[[], int]:
         def run() -> int:
             for pattern in ast.walk(case.pattern):
                 name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
                 if isinstance(name, str):
-                    self.scope.set(name, Unknown(subject.taint))
+                    self.scope.set(name, PythonUnknown(subject.taint))
             if case.guard is not None:
                 self.eval(case.guard)
             return self.block(case.body)

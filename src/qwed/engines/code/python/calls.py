@@ -10,8 +10,8 @@ from qwed.engines.code.python.machine import (
     MAX_INLINED,
     MAX_PARTS,
     MAX_UNROLLED,
-    Call,
-    Scope,
+    CallFrame,
+    PythonCall,
     parts_of,
 )
 from qwed.engines.code.python.names import (
@@ -26,17 +26,17 @@ from qwed.engines.code.python.values import (
     CLEAN,
     UNKNOWN,
     Choice,
-    Class,
     Const,
-    Function,
     Instance,
     Items,
     Partial,
+    PythonClass,
+    PythonFunction,
+    PythonTable,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Ref,
-    Table,
-    Text,
-    Unknown,
-    Value,
     both,
     join,
     join_all,
@@ -50,15 +50,15 @@ _TRUSTED_WITH_FUNCTIONS: Final = frozenset(
 )
 
 
-class Calls(Expressions):
+class PythonCalls(Expressions):
     """Resolves a callee and runs, folds or judges the call."""
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> PythonValue:
         function = node.func
-        receiver: Value | None = None
+        receiver: PythonValue | None = None
         if type(function) is ast.Attribute:
             receiver = self.eval(function.value)
-            if isinstance(receiver, (Const, Text, Items, Table, Unknown)):
+            if isinstance(receiver, (Const, PythonText, Items, PythonTable, PythonUnknown)):
                 return self._method(node, receiver, function.attr)
             target = self.attribute(receiver, function.attr, function.lineno)
         else:
@@ -66,8 +66,8 @@ class Calls(Expressions):
         args, kwargs, opened = self._arguments(node)
         return self.call(target, args, kwargs, node.lineno, receiver, opened=opened)
 
-    def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value], bool]:
-        args: list[Value] = []
+    def _arguments(self, node: ast.Call) -> tuple[list[PythonValue], dict[str, PythonValue], bool]:
+        args: list[PythonValue] = []
         opened = False
         for each in node.args:
             if not isinstance(each, ast.Starred):
@@ -76,24 +76,24 @@ class Calls(Expressions):
             spread = self.eval(each.value)
             members = self.members(spread)
             opened = opened or members is None
-            args.extend(members if members is not None else [Unknown(spread.taint)])
-        kwargs: dict[str, Value] = {}
+            args.extend(members if members is not None else [PythonUnknown(spread.taint)])
+        kwargs: dict[str, PythonValue] = {}
         for keyword in node.keywords:
             value = self.eval(keyword.value)
             if keyword.arg is not None:
                 kwargs[keyword.arg] = value
                 for watch in self.rules.assignments:
                     watch(self, keyword.arg, value, keyword.value.lineno)
-            elif isinstance(value, Table):
+            elif isinstance(value, PythonTable):
                 kwargs.update({str(key): entry for key, entry in value.entries.items()})
             else:
                 opened = True
                 kwargs["**"] = value
         return args, kwargs, opened
 
-    def _method(self, node: ast.Call, receiver: Value, name: str) -> Value:
+    def _method(self, node: ast.Call, receiver: PythonValue, name: str) -> PythonValue:
         args, kwargs, opened = self._arguments(node)
-        call = Call("." + name, args, kwargs, node.lineno, receiver, open=opened)
+        call = PythonCall("." + name, args, kwargs, node.lineno, receiver, open=opened)
         if name == "pop" and isinstance(receiver, Items) and self._is_straight(node.func):
             return self._taken_out(receiver, args)
         made = self._known_method(receiver, name, call)
@@ -107,25 +107,25 @@ class Calls(Expressions):
             judged = rule(self, call)
             if judged is not None:
                 return judged
-        if not isinstance(receiver, (Const, Text)):
+        if not isinstance(receiver, (Const, PythonText)):
             self._hand_over(call)
         if isinstance(receiver, Items) and name in _MUTATORS:
             return UNKNOWN
-        return Unknown(both(receiver.taint, merge_taint(call.everything)))
+        return PythonUnknown(both(receiver.taint, merge_taint(call.everything)))
 
-    def _known_method(self, receiver: Value, name: str, call: Call) -> Value | None:
+    def _known_method(self, receiver: PythonValue, name: str, call: PythonCall) -> PythonValue | None:
         match receiver:
             case Const(data=str() | bytes() | int()):
                 return self._constant_method(receiver, name, call)
-            case Text() if name in ("strip", "lower", "upper", "rstrip", "lstrip", "encode", "decode"):
+            case PythonText() if name in ("strip", "lower", "upper", "rstrip", "lstrip", "encode", "decode"):
                 return receiver
             case Items():
                 return self._items_method(receiver, name, call)
-            case Table():
+            case PythonTable():
                 return self._table_method(receiver, name, call)
         return None
 
-    def _constant_method(self, receiver: Const, name: str, call: Call) -> Value | None:
+    def _constant_method(self, receiver: Const, name: str, call: PythonCall) -> PythonValue | None:
         if name == "join" and call.args:
             return self._joined_text(receiver, call.args[0])
         constants = [self.constant(argument) for argument in call.args]
@@ -140,12 +140,12 @@ class Calls(Expressions):
         if name == "format_map" and isinstance(receiver.data, str):
             if is_escape_field(receiver.data):
                 self.harm("sandbox-escape", call.line)
-            return Unknown(merge_taint(call.everything))
+            return PythonUnknown(merge_taint(call.everything))
         if isinstance(receiver.data, str) and name in ("encode",):
             return receiver
         return None
 
-    def _joined_text(self, separator: Const, argument: Value) -> Value:
+    def _joined_text(self, separator: Const, argument: PythonValue) -> PythonValue:
         members = self.members(argument)
         taint = both(separator.taint, argument.taint)
         if members is not None and isinstance(separator.data, (str, bytes)):
@@ -157,9 +157,9 @@ class Calls(Expressions):
                     )
                     return Const(data, taint)
                 except folding.NotConstant:
-                    return Unknown(taint)
+                    return PythonUnknown(taint)
             if isinstance(separator.data, str):
-                parts: list[str | Value] = []
+                parts: list[str | PythonValue] = []
                 for index, member in enumerate(members):
                     parts.extend((separator.data,) if index else ())
                     parts.extend(parts_of(member))
@@ -169,10 +169,10 @@ class Calls(Expressions):
             and argument.items
             and all(isinstance(i, Const) for i in argument.items)
         ):
-            return Unknown(taint, "constant-text")
-        return Unknown(taint)
+            return PythonUnknown(taint, "constant-text")
+        return PythonUnknown(taint)
 
-    def _items_method(self, receiver: Items, name: str, call: Call) -> Value | None:
+    def _items_method(self, receiver: Items, name: str, call: PythonCall) -> PythonValue | None:
         match name:
             case "append" | "add" | "insert" | "appendleft":
                 added = call.args[-1] if call.args else UNKNOWN
@@ -209,21 +209,21 @@ class Calls(Expressions):
         is_own = isinstance(owner, ast.Name) and owner.id in self.scope.names
         return is_own and self.scope is not self.module and self.branching == 0
 
-    def _taken_out(self, receiver: Items, args: list[Value]) -> Value:
+    def _taken_out(self, receiver: Items, args: list[PythonValue]) -> PythonValue:
         index = args[0] if args else Const(-1)
         if receiver.open or not (isinstance(index, Const) and isinstance(index.data, int)):
             receiver.open = True
             return self.element(receiver)
         if not -len(receiver.items) <= index.data < len(receiver.items):
             receiver.open = True
-            return Unknown(receiver.taint)
+            return PythonUnknown(receiver.taint)
         return receiver.items.pop(index.data)
 
     def _open_in_loops(self, receiver: Items) -> None:
         if len(self.pending) > 1 and self.unrolled == 0:
             receiver.open = True
 
-    def _table_method(self, receiver: Table, name: str, call: Call) -> Value | None:
+    def _table_method(self, receiver: PythonTable, name: str, call: PythonCall) -> PythonValue | None:
         match name:
             case "get" | "pop" | "setdefault":
                 found = self._entry(receiver, call.args[0]) if call.args else UNKNOWN
@@ -231,10 +231,10 @@ class Calls(Expressions):
             case "values":
                 return Items(list(receiver.entries.values()), "list", receiver.taint, open=receiver.open)
             case "keys":
-                keys: list[Value] = [Const(key) for key in receiver.entries]
+                keys: list[PythonValue] = [Const(key) for key in receiver.entries]
                 return Items(keys, "list", open=receiver.open)
             case "items":
-                pairs: list[Value] = [
+                pairs: list[PythonValue] = [
                     Items([Const(key), entry], "tuple", entry.taint)
                     for key, entry in receiver.entries.items()
                 ]
@@ -243,46 +243,46 @@ class Calls(Expressions):
                 receiver.open = True
                 for argument in call.everything:
                     receiver.taint = both(receiver.taint, argument.taint)
-                    if isinstance(argument, Table):
+                    if isinstance(argument, PythonTable):
                         receiver.entries.update(argument.entries)
                 return Const(None)
         return None
 
     def call(
         self,
-        target: Value,
-        args: list[Value],
-        kwargs: dict[str, Value],
+        target: PythonValue,
+        args: list[PythonValue],
+        kwargs: dict[str, PythonValue],
         line: int,
-        receiver: Value | None = None,
+        receiver: PythonValue | None = None,
         *,
         opened: bool = False,
-    ) -> Value:
+    ) -> PythonValue:
         self.spend()
         match target:
             case Ref():
                 return self._call_reference(
-                    target, Call(target.path, args, kwargs, line, receiver, open=opened)
+                    target, PythonCall(target.path, args, kwargs, line, receiver, open=opened)
                 )
-            case Function():
+            case PythonFunction():
                 return self._call_function(target, args, kwargs, line)
             case Choice():
                 return self.over(
                     target, lambda option: self.call(option, args, kwargs, line, receiver, opened=opened)
                 )
-            case Class():
+            case PythonClass():
                 return self._instantiate(target, args, kwargs, line)
             case Partial():
                 return self._call_partial(target, args, kwargs, line)
             case Instance():
                 method = target.cls.find("__call__")
-                if isinstance(method, Function):
+                if isinstance(method, PythonFunction):
                     return self._call_function(method.bind(target), args, kwargs, line)
-        call = Call("", args, kwargs, line)
+        call = PythonCall("", args, kwargs, line)
         self._hand_over(call)
-        return Unknown(both(target.taint, merge_taint((*args, *kwargs.values()))))
+        return PythonUnknown(both(target.taint, merge_taint((*args, *kwargs.values()))))
 
-    def _call_reference(self, target: Ref, call: Call) -> Value:
+    def _call_reference(self, target: Ref, call: PythonCall) -> PythonValue:
         path = target.path
         if self.unknown_modules and path.partition(".")[0].partition("(")[0] in self.unknown_modules:
             self.doubt("unknown-module", call.line)
@@ -299,13 +299,13 @@ class Calls(Expressions):
             if judged is not None:
                 return judged
         if path in _TRUSTED_WITH_FUNCTIONS:
-            return Unknown(merge_taint(call.everything))
+            return PythonUnknown(merge_taint(call.everything))
         shape = SANITIZERS.get(path)
         if shape is not None:
             kept = tuple(
                 o for e in call.everything for o in e.taint if o.kind in (SECRET, OUTSIDE, ENVIRONMENT)
             )
-            return Unknown(CLEAN if shape == "number" else kept, shape)
+            return PythonUnknown(CLEAN if shape == "number" else kept, shape)
         self._hand_over(call)
         taint = both(target.taint, merge_taint(call.everything))
         made = self.reference(path + "()", call.line, taint)
@@ -313,7 +313,7 @@ class Calls(Expressions):
             made.args = tuple(call.args[:4])
         return made
 
-    def _fold_call(self, path: str, call: Call) -> Value | None:
+    def _fold_call(self, path: str, call: PythonCall) -> PythonValue | None:
         if path not in folding.FUNCTIONS:
             return None
         constants = [self.constant(argument) for argument in call.args]
@@ -332,7 +332,7 @@ class Calls(Expressions):
             return None
         return self.from_python(data, merge_taint(call.everything))
 
-    def _hand_over(self, call: Call) -> None:
+    def _hand_over(self, call: PythonCall) -> None:
         """Arguments that are themselves callable may be called by whoever gets them."""
         for index, argument in enumerate(call.args):
             self._handed(argument, call.args[index + 1 :], call)
@@ -341,20 +341,22 @@ class Calls(Expressions):
             rest = self.members(given) if given is not None else None
             self._handed(argument, rest if rest is not None and name != "args" else [], call)
 
-    def _handed(self, argument: Value, rest: list[Value], call: Call) -> None:
+    def _handed(self, argument: PythonValue, rest: list[PythonValue], call: PythonCall) -> None:
         for option in argument.options if isinstance(argument, Choice) else (argument,):
             if isinstance(option, Ref) and option.path in DANGEROUS_CALLS:
-                self.call(option, rest or [Unknown(merge_taint(call.everything))], {}, call.line)
+                self.call(option, rest or [PythonUnknown(merge_taint(call.everything))], {}, call.line)
             elif isinstance(option, Partial):
                 self.call(option, rest, {}, call.line)
             elif isinstance(option, Items):
                 for item in option.items[:MAX_PARTS]:
                     self.escaping(item, call.line)
-            elif isinstance(option, Table):
+            elif isinstance(option, PythonTable):
                 for item in list(option.entries.values())[:MAX_PARTS]:
                     self.escaping(item, call.line)
 
-    def _call_partial(self, target: Partial, args: list[Value], kwargs: dict[str, Value], line: int) -> Value:
+    def _call_partial(
+        self, target: Partial, args: list[PythonValue], kwargs: dict[str, PythonValue], line: int
+    ) -> PythonValue:
         if target.kind == "attribute":
             value = args[0] if args else UNKNOWN
             for name in target.args:
@@ -374,32 +376,36 @@ class Calls(Expressions):
             return UNKNOWN
         return self.call(target.target, [*target.args, *args], {**target.kwargs, **kwargs}, line)
 
-    def _instantiate(self, cls: Class, args: list[Value], kwargs: dict[str, Value], line: int) -> Value:
+    def _instantiate(
+        self, cls: PythonClass, args: list[PythonValue], kwargs: dict[str, PythonValue], line: int
+    ) -> PythonValue:
         instance = Instance(cls)
         for base in cls.bases:
             if isinstance(base, Ref) and base.path in self.rules.calls:
                 self.call(base, args, kwargs, line)
         initializer = cls.find("__init__")
-        if isinstance(initializer, Function):
+        if isinstance(initializer, PythonFunction):
             self._call_function(initializer.bind(instance), args, kwargs, line)
         instance.taint = merge_taint((*args, *kwargs.values()))
         return instance
 
     def _call_function(
-        self, function: Function, args: list[Value], kwargs: dict[str, Value], line: int
-    ) -> Value:
+        self, function: PythonFunction, args: list[PythonValue], kwargs: dict[str, PythonValue], line: int
+    ) -> PythonValue:
         merged = merge_taint((*args, *kwargs.values()))
         on_stack = function.node in self.stack
         if on_stack or len(self.stack) >= MAX_CALL_DEPTH or function.calls >= MAX_INLINED:
-            return Unknown(merged)
+            return PythonUnknown(merged)
         function.calls += 1
         given = self._bound(function, args, kwargs)
         return self.enter(function, given, line)
 
-    def _bound(self, function: Function, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    def _bound(
+        self, function: PythonFunction, args: list[PythonValue], kwargs: dict[str, PythonValue]
+    ) -> dict[str, PythonValue]:
         arguments = function.node.args
         names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-        given: dict[str, Value] = dict(function.defaults)
+        given: dict[str, PythonValue] = dict(function.defaults)
         positional = [function.bound, *args] if function.bound is not None and names else list(args)
         known = set(names) | {argument.arg for argument in arguments.kwonlyargs}
         for name, value in zip(names, positional, strict=False):
@@ -411,15 +417,15 @@ class Calls(Expressions):
         named = {name: value for name, value in kwargs.items() if name not in known}
         given.update({name: value for name, value in kwargs.items() if name in known})
         if arguments.kwarg is not None:
-            given[arguments.kwarg.arg] = Table(dict(named), merge_taint(named.values()))
+            given[arguments.kwarg.arg] = PythonTable(dict(named), merge_taint(named.values()))
         spread = kwargs.get("**")
         for name in known - given.keys():
-            given[name] = Unknown(spread.taint if spread is not None else CLEAN)
+            given[name] = PythonUnknown(spread.taint if spread is not None else CLEAN)
         return given
 
-    def enter(self, function: Function, given: dict[str, Value], line: int) -> Value:
+    def enter(self, function: PythonFunction, given: dict[str, PythonValue], line: int) -> PythonValue:
         outer, pending = self.scope, self.pending
-        self.scope = Scope(function.scope)
+        self.scope = CallFrame(function.scope)
         self.scope.names.update(given)
         self.pending = [[]]
         self.returns.append([])

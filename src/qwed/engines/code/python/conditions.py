@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from qwed.engines.code.python.values import Const, Value
+from qwed.engines.code.python.values import Const, PythonValue
 
 _MAX_NUMBER: Final = 10**12
 _MAX_TEXT: Final = 1_000
@@ -30,11 +30,11 @@ _COMPARISONS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
 }
 
 
-class Undecided(Exception):
+class UndecidedCondition(Exception):
     """The answer is not in the text."""
 
 
-def decide(test: ast.expr, names: Mapping[str, Value]) -> bool | None:
+def decide(test: ast.expr, names: Mapping[str, PythonValue]) -> bool | None:
     """Whether a condition holds, None where that is not known. `names` are those of the function alone:
     others may have been changed by somebody else."""
     if isinstance(test, ast.Constant):
@@ -42,23 +42,23 @@ def decide(test: ast.expr, names: Mapping[str, Value]) -> bool | None:
         return None
     try:
         return bool(compute(test, names))
-    except (Undecided, ArithmeticError, TypeError, ValueError, IndexError, RecursionError):
+    except (UndecidedCondition, ArithmeticError, TypeError, ValueError, IndexError, RecursionError):
         return None
 
 
-def compute(node: ast.expr, names: Mapping[str, Value]) -> Any:
+def compute(node: ast.expr, names: Mapping[str, PythonValue]) -> Any:
     match node:
         case ast.Constant(value=value):
             return _bounded(value)
         case ast.Name(id=name):
             known = names.get(name)
             if not isinstance(known, Const) or known.taint:
-                raise Undecided
+                raise UndecidedCondition
             return _bounded(known.data)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             sides = compute(left, names), compute(right, names)
             if any(isinstance(side, str) for side in sides):
-                raise Undecided
+                raise UndecidedCondition
             return _bounded(_ARITHMETIC[type(op)](*sides))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not compute(operand, names)
@@ -73,15 +73,15 @@ def compute(node: ast.expr, names: Mapping[str, Value]) -> Any:
             text, position = compute(value, names), compute(index, names)
             if isinstance(text, str) and isinstance(position, int):
                 return text[position]
-    raise Undecided
+    raise UndecidedCondition
 
 
 def _bounded(value: Any) -> Any:
     is_small = len(value) <= _MAX_TEXT if isinstance(value, str) else True
     if not isinstance(value, _SIMPLE) or not is_small:
-        raise Undecided
+        raise UndecidedCondition
     if isinstance(value, (int, float)) and abs(value) > _MAX_NUMBER:
-        raise Undecided
+        raise UndecidedCondition
     return value
 
 

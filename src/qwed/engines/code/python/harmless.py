@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
-from qwed.engines.code.bounds import Value, number, real, string
+from qwed.engines.code.bounds import BoundedValue, number, real, string
 from qwed.engines.code.python.harmless_calls import Handler
 from qwed.engines.code.python.harmless_containers import (
     bound_accumulate,
@@ -172,7 +172,7 @@ METHODS: Final[dict[tuple[str, str], Handler]] = {
 _OF_ANYTHING: Final = ("text", "list", "dict", "set", "number", "float")
 
 
-def method_kinds(value: Value) -> Iterator[str]:
+def method_kinds(value: BoundedValue) -> Iterator[str]:
     for kind in ("text", "number", "float"):
         if value.has(kind):
             yield kind
@@ -199,7 +199,7 @@ _MATH_SMALL: Final = (
     "sin cos tan asin acos atan atan2 degrees radians log log2 log10 log1p tanh fmod copysign"
 )
 _MATH_ANY: Final = "exp expm1 exp2 pow cosh sinh hypot dist fsum erf gamma lgamma frexp ldexp modf fma"
-VALUES: Final[dict[str, Value]] = {
+VALUES: Final[dict[str, BoundedValue]] = {
     **{f"math.{name}": real(7) for name in ("pi", "e", "tau")},
     "math.inf": real(),
     "math.nan": real(),

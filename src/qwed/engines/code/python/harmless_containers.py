@@ -10,7 +10,7 @@ from qwed.engines.code.bounds import (
     INFINITE,
     NOTHING,
     Bound,
-    Value,
+    BoundedValue,
     held,
     join,
     join_all,
@@ -21,12 +21,12 @@ from qwed.engines.code.python.harmless_calls import Handler, given_first, make_t
 from qwed.engines.code.python.harmless_numbers import total_of
 
 if TYPE_CHECKING:
-    from qwed.engines.code.python.proof_calls import Calls
-    from qwed.engines.code.python.proof_values import Call
+    from qwed.engines.code.python.proof_calls import ProofCalls
+    from qwed.engines.code.python.proof_values import ProofCall
 
 
 def bounder_of_collection(kind: str) -> Handler:
-    def handler(proof: "Calls", call: "Call") -> Value:
+    def handler(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
         rounds, member = proof.members(call.arg(0))
         proof.spend(rounds * (proof.weight(member) if kind in ("set", "dict") else 1))
         if kind == "dict":
@@ -39,13 +39,13 @@ def bounder_of_collection(kind: str) -> Handler:
     return handler
 
 
-def bound_counter(proof: "Calls", call: "Call") -> Value:
+def bound_counter(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = proof.members(call.arg(0))
     proof.spend(rounds)
     return proof.listed(call.node, "dict", rounds, join(member, number(max(rounds, member.size))))
 
 
-def bound_default_dict(proof: "Calls", call: "Call") -> Value:
+def bound_default_dict(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     made = proof.listed(call.node, "dict", 0, EMPTY)
     from_factory = (
         proof.call_value(call.arg(0), type(call)(call.node, [], {}, 0)) if call.arg(0).calls else NOTHING
@@ -56,7 +56,7 @@ def bound_default_dict(proof: "Calls", call: "Call") -> Value:
     return made
 
 
-def bound_range(proof: "Calls", call: "Call") -> Value:
+def bound_range(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     size = call.everything.size
     if not call.everything.kinds <= {"number", "any", "none"} or size == INFINITE:
         raise proof.refuse("a range whose length is not known")
@@ -71,25 +71,27 @@ def bound_range(proof: "Calls", call: "Call") -> Value:
     return held(cell)
 
 
-def may_be_negative(call: "Call") -> bool:
+def may_be_negative(call: "ProofCall") -> bool:
     first = call.node.args[0] if getattr(call.node, "args", None) else None
     return not (isinstance(first, ast.Constant) and isinstance(first.value, int))
 
 
-def bound_lazily(proof: "Calls", call: "Call", again: Callable[[], tuple[Bound, Value]]) -> Value:
+def bound_lazily(
+    proof: "ProofCalls", call: "ProofCall", again: Callable[[], tuple[Bound, BoundedValue]]
+) -> BoundedValue:
     return proof.lazy(call.node, again, proof.sources(join(call.receiver, call.everything)))
 
 
-def bound_enumerate(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_enumerate(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(call.arg(0))
         return rounds, make_tuple(proof, call, [number(rounds + call.arg(1, "start").size), member])
 
     return bound_lazily(proof, call, again)
 
 
-def bound_zip(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_zip(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         walked = [proof.members(each) for each in call.args]
         return max((rounds for rounds, _ in walked), default=0), make_tuple(
             proof, call, [member for _, member in walked]
@@ -98,8 +100,8 @@ def bound_zip(proof: "Calls", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_map(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_map(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         walked = [proof.members(each) for each in call.args[1:]]
         rounds = max((rounds for rounds, _ in walked), default=0)
         return rounds, proof.run_callback(call, call.arg(0), [member for _, member in walked], rounds)
@@ -107,8 +109,8 @@ def bound_map(proof: "Calls", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_filter(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_filter(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(call.arg(1))
         if call.arg(0).kinds != {"none"}:
             proof.run_callback(call, call.arg(0), [member], rounds)
@@ -117,18 +119,18 @@ def bound_filter(proof: "Calls", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_same_members(proof: "Calls", call: "Call") -> Value:
+def bound_same_members(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     """`reversed`, `iter`, `islice`, `chain`: the members of what is given, walked over later."""
 
-    def again() -> tuple[Bound, Value]:
+    def again() -> tuple[Bound, BoundedValue]:
         walked = [proof.members(each) for each in call.args if each.has("cell", "text", "any")]
         return sum(rounds for rounds, _ in walked), join_all(member for _, member in walked)
 
     return bound_lazily(proof, call, again)
 
 
-def bound_chained(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_chained(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(call.arg(0))
         proof.note_walk(proof.cell(id(call.node), "iterator"), proof.sources(member))
         inner, deeper = proof.members(member)
@@ -137,18 +139,18 @@ def bound_chained(proof: "Calls", call: "Call") -> Value:
     return bound_lazily(proof, call, again)
 
 
-def bound_accumulate(proof: "Calls", call: "Call") -> Value:
+def bound_accumulate(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     if len(call.args) > 1 or call.kwargs:
         raise proof.refuse("accumulates with a function")
 
-    def again() -> tuple[Bound, Value]:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(call.arg(0))
-        return rounds, Value(member.kinds, total_of(proof, rounds, member), member.length * rounds)
+        return rounds, BoundedValue(member.kinds, total_of(proof, rounds, member), member.length * rounds)
 
     return bound_lazily(proof, call, again)
 
 
-def bound_combine(proof: "Calls", call: "Call") -> Value:
+def bound_combine(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     """`product`, `permutations`, `combinations`: as many tuples as their arguments allow."""
     walked = [proof.members(each) for each in call.args if each.has("cell", "text")]
     taken = [each for each in (*call.args, *call.kwargs.values()) if each.has("number", "any")]
@@ -164,7 +166,7 @@ def bound_combine(proof: "Calls", call: "Call") -> Value:
     return bound_lazily(proof, call, lambda: (total, each))
 
 
-def bound_sort(proof: "Calls", call: "Call") -> Value:
+def bound_sort(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = given_first(call)
     rounds, member = proof.members(value)
     proof.spend(rounds * max(1, math.log2(rounds + 1)) * proof.weight(member))
@@ -173,14 +175,14 @@ def bound_sort(proof: "Calls", call: "Call") -> Value:
     return NOTHING if call.receiver.kinds else proof.listed(call.node, "list", rounds, member)
 
 
-def bound_append(proof: "Calls", call: "Call") -> Value:
+def bound_append(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         proof.put_member(cell, join_all(call.args).without() if len(call.args) < 2 else call.args[-1])
         proof.grow(cell, 1, id(call.node))
     return NOTHING
 
 
-def bound_extend(proof: "Calls", call: "Call") -> Value:
+def bound_extend(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     for cell in call.receiver.cells:
         for each in (*call.args, *call.kwargs.values()):
             proof.refuse_own_reader(cell, each)
@@ -193,12 +195,12 @@ def bound_extend(proof: "Calls", call: "Call") -> Value:
     return NOTHING
 
 
-def bound_take(proof: "Calls", call: "Call") -> Value:
+def bound_take(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(max((cell.length for cell in call.receiver.cells), default=0))
     return join(proof.members(call.receiver)[1], call.arg(1))
 
 
-def bound_pick(proof: "Calls", call: "Call") -> Value:
+def bound_pick(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     """`get`, `setdefault`: an entry, or what is given for want of one."""
     for cell in call.receiver.cells:
         if len(call.args) > 1:
@@ -208,47 +210,47 @@ def bound_pick(proof: "Calls", call: "Call") -> Value:
     return join(join(proof.members(call.receiver)[1], call.arg(1)), NOTHING)
 
 
-def bound_get(proof: "Calls", call: "Call") -> Value:
+def bound_get(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return join(join(proof.members(call.receiver)[1], call.arg(1)), NOTHING)
 
 
-def bound_look(proof: "Calls", call: "Call") -> Value:
+def bound_look(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds = max([call.receiver.length, *(cell.length for cell in call.receiver.cells)])
     proof.spend(rounds * proof.weight(call.arg(0)))
     return number(max(rounds, 1))
 
 
-def bound_nothing(proof: "Calls", call: "Call") -> Value:
+def bound_nothing(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(max((cell.length for cell in call.receiver.cells), default=0))
     return NOTHING
 
 
-def bound_copy(proof: "Calls", call: "Call") -> Value:
+def bound_copy(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     made = EMPTY
     for cell in call.receiver.cells:
         made = join(made, proof.listed(call.node, cell.kind, cell.length, cell.member))
     return made if made.kinds else call.receiver
 
 
-def bound_unite(proof: "Calls", call: "Call") -> Value:
+def bound_unite(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     walked = [proof.members(each) for each in (call.receiver, *call.args)]
     proof.spend(sum(rounds for rounds, _ in walked))
     return proof.listed(call.node, "set", sum(rounds for rounds, _ in walked), join_all(m for _, m in walked))
 
 
-def bound_view(proof: "Calls", call: "Call") -> Value:
+def bound_view(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return bound_same_members(proof, type(call)(call.node, [call.receiver], {}, 1))
 
 
-def bound_pairs(proof: "Calls", call: "Call") -> Value:
-    def again() -> tuple[Bound, Value]:
+def bound_pairs(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    def again() -> tuple[Bound, BoundedValue]:
         rounds, member = proof.members(call.receiver)
         return rounds, proof.listed((call.node, "pair"), "tuple", 2, member)
 
     return bound_lazily(proof, call, again)
 
 
-def bound_most_common(proof: "Calls", call: "Call") -> Value:
+def bound_most_common(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = proof.members(call.receiver)
     proof.spend(rounds * 20)
     pair = proof.listed((call.node, "pair"), "tuple", 2, member)

@@ -3,18 +3,27 @@
 import ast
 from typing import TYPE_CHECKING
 
-from qwed.engines.code.bounds import EMPTY, NOTHING, Value, Variable, held, join, join_all, string
+from qwed.engines.code.bounds import (
+    EMPTY,
+    NOTHING,
+    BoundedValue,
+    BoundedVariable,
+    held,
+    join,
+    join_all,
+    string,
+)
 from qwed.engines.code.python.harmless_calls import MAX_DIGITS, Handler, small
 from qwed.engines.code.python.harmless_containers import bound_append, bound_copy, bound_look, bound_sort
 
 if TYPE_CHECKING:
-    from qwed.engines.code.python.proof_calls import Calls
-    from qwed.engines.code.python.proof_values import Call
+    from qwed.engines.code.python.proof_calls import ProofCalls
+    from qwed.engines.code.python.proof_values import ProofCall
 
 
-def bound_reduce(proof: "Calls", call: "Call") -> Value:
+def bound_reduce(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = proof.members(call.arg(1))
-    total = Variable()
+    total = BoundedVariable()
     proof.put(total, join(call.arg(2), member))
 
     def once() -> None:
@@ -28,17 +37,17 @@ def bounder_of_operator(op: ast.operator) -> Handler:
     return lambda proof, call: proof.operate(op, call.arg(0), call.arg(1), call.node)
 
 
-def bound_item_getter(proof: "Calls", call: "Call") -> Value:
-    return Value(frozenset({"call"}), calls=frozenset({"operator.itemgetter()"}))
+def bound_item_getter(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
+    return BoundedValue(frozenset({"call"}), calls=frozenset({"operator.itemgetter()"}))
 
 
-def bound_got_item(proof: "Calls", call: "Call") -> Value:
+def bound_got_item(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return join_all(
         (proof.members(call.arg(0))[1], *(f for c in call.arg(0).cells for f in c.fields.values()))
     )
 
 
-def bound_to_json(proof: "Calls", call: "Call") -> Value:
+def bound_to_json(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     if not call.kwargs.keys() <= {"indent", "sort_keys", "ensure_ascii"}:
         raise proof.refuse("json.dumps with a function")
     length = proof.spelled(call.arg(0)) * 10 * (1 + 6 * small(proof, call.kwargs.get("indent", EMPTY), 16))
@@ -46,52 +55,52 @@ def bound_to_json(proof: "Calls", call: "Call") -> Value:
     return string(length)
 
 
-def bound_from_json(proof: "Calls", call: "Call") -> Value:
+def bound_from_json(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     if call.kwargs or len(call.args) > 1:
         raise proof.refuse("json.loads with a function")
     proof.spend(call.arg(0).length * 10)
-    return Value(frozenset({"any"}), 10**MAX_DIGITS, call.arg(0).length)
+    return BoundedValue(frozenset({"any"}), 10**MAX_DIGITS, call.arg(0).length)
 
 
-def bound_deep_copy(proof: "Calls", call: "Call") -> Value:
+def bound_deep_copy(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(proof.spelled(call.arg(0)))
     if any(cell.kind == "object" for cell in call.arg(0).cells):
         return call.arg(0)
     return bound_copy(proof, type(call)(call.node, [], {}, 0, call.arg(0)))
 
 
-def bound_heap_push(proof: "Calls", call: "Call") -> Value:
+def bound_heap_push(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return bound_append(proof, type(call)(call.node, call.args[1:2], {}, 1, call.arg(0)))
 
 
-def bound_heap_pop(proof: "Calls", call: "Call") -> Value:
+def bound_heap_pop(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return proof.members(call.arg(0))[1]
 
 
-def bound_heapify(proof: "Calls", call: "Call") -> Value:
+def bound_heapify(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(proof.members(call.arg(0))[0] * 20)
     return NOTHING
 
 
-def bound_some_of(proof: "Calls", call: "Call") -> Value:
+def bound_some_of(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return bound_sort(proof, type(call)(call.node, [call.arg(1)], call.kwargs, 1))
 
 
-def bound_bisect(proof: "Calls", call: "Call") -> Value:
+def bound_bisect(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return bound_look(proof, type(call)(call.node, [call.arg(1)], {}, 1, call.arg(0)))
 
 
-def bound_indent(proof: "Calls", call: "Call") -> Value:
+def bound_indent(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     length = call.arg(0).length * (call.arg(1).length + 2) * 8
     proof.spend(length)
     return string(length)
 
 
-def bound_named_tuple(proof: "Calls", call: "Call") -> Value:
+def bound_named_tuple(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     raise proof.refuse("a class made by other means than its body")
 
 
-def bound_error(proof: "Calls", call: "Call") -> Value:
+def bound_error(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     for each in call.args:
         proof.spend(proof.spelled(each))
     cell = proof.error(call.node)
@@ -99,26 +108,26 @@ def bound_error(proof: "Calls", call: "Call") -> Value:
     return held(cell)
 
 
-def bound_opaque(proof: "Calls", call: "Call") -> Value:
+def bound_opaque(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return NOTHING
 
 
-def bound_type_of(proof: "Calls", call: "Call") -> Value:
+def bound_type_of(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     if len(call.args) != 1 or call.kwargs:
         raise proof.refuse("makes a class")
-    return Value(frozenset({"call"}), calls=frozenset({"builtins.type()"}))
+    return BoundedValue(frozenset({"call"}), calls=frozenset({"builtins.type()"}))
 
 
-def bound_super(proof: "Calls", call: "Call") -> Value:
+def bound_super(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     raise proof.refuse("super, whose class is not followed")
 
 
-def bound_callable_decorator(proof: "Calls", call: "Call") -> Value:
+def bound_callable_decorator(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     """`functools.wraps(f)(g)` and `lru_cache(g)` behave as `g` does."""
     return call.arg(0)
 
 
-def bound_field(proof: "Calls", call: "Call") -> Value:
+def bound_field(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     factory = call.kwargs.get("default_factory", EMPTY)
     made = proof.call_value(factory, type(call)(call.node, [], {}, 0)) if factory.calls else EMPTY
     return join(made, call.kwargs.get("default", NOTHING))

@@ -10,7 +10,7 @@ from qwed.engines.code.bounds import (
     INFINITE,
     MAX_BITS,
     Bound,
-    Value,
+    BoundedValue,
     bits,
     join,
     join_all,
@@ -27,31 +27,31 @@ from qwed.engines.code.python.harmless_calls import (
 )
 
 if TYPE_CHECKING:
-    from qwed.engines.code.python.proof_calls import Calls
-    from qwed.engines.code.python.proof_values import Call
+    from qwed.engines.code.python.proof_calls import ProofCalls
+    from qwed.engines.code.python.proof_values import ProofCall
 
 
-def bound_flag(proof: "Calls", call: "Call") -> Value:
+def bound_flag(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(sum(proof.weight(each) for each in call.args))
     return FLAG
 
 
-def bound_all_any(proof: "Calls", call: "Call") -> Value:
+def bound_all_any(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend(proof.members(call.arg(0))[0])
     return FLAG
 
 
-def bound_same_number(proof: "Calls", call: "Call") -> Value:
+def bound_same_number(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = given_first(call)
     proof.spend(bits(value.size) / 64 if value.has("number") else 1)
-    return Value(value.kinds & {"number", "float", "any", "decimal", "fraction"}, value.size)
+    return BoundedValue(value.kinds & {"number", "float", "any", "decimal", "fraction"}, value.size)
 
 
-def bound_length(proof: "Calls", call: "Call") -> Value:
+def bound_length(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return number(max([call.arg(0).length, *(cell.length for cell in call.arg(0).cells)]))
 
 
-def bound_integer(proof: "Calls", call: "Call") -> Value:
+def bound_integer(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = call.arg(0)
     size = value.size if value.has("number", "any", "float") else 0
     if value.has("decimal", "fraction"):
@@ -68,62 +68,62 @@ def bound_integer(proof: "Calls", call: "Call") -> Value:
     return number(size)
 
 
-def bound_float(proof: "Calls", call: "Call") -> Value:
+def bound_float(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = call.arg(0)
     proof.spend(value.length)
     return real(value.size if value.kinds <= {"number", "float"} else INFINITE)
 
 
-def bound_round(proof: "Calls", call: "Call") -> Value:
+def bound_round(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = call.arg(0)
     if value.has("decimal", "fraction"):
         raise proof.refuse("a whole number of a decimal or fraction, whose size is not known")
     if len(call.args) < 2:
         return number(min(value.size, 2**1024) + 1 if value.has("float") else value.size)
     small(proof, call.arg(1))
-    return Value(value.kinds & {"number", "float", "any"}, value.size + 1)
+    return BoundedValue(value.kinds & {"number", "float", "any"}, value.size + 1)
 
 
-def bound_unbounded(proof: "Calls", call: "Call") -> Value:
+def bound_unbounded(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return real()
 
 
-def bound_floor(proof: "Calls", call: "Call") -> Value:
+def bound_floor(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = call.arg(0)
     if value.has("decimal", "fraction"):
         raise proof.refuse("a whole number of a decimal or fraction, whose size is not known")
     return number(min(value.size, 2**1024) + 1 if value.has("float", "any") else value.size)
 
 
-def bound_root(proof: "Calls", call: "Call") -> Value:
+def bound_root(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     return real(max(call.arg(0).size, 1))
 
 
-def bound_whole_root(proof: "Calls", call: "Call") -> Value:
+def bound_whole_root(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     proof.spend((bits(call.arg(0).size) / 64 + 1) ** 2)
     return number(call.arg(0).size)
 
 
-def bound_divisor(proof: "Calls", call: "Call") -> Value:
+def bound_divisor(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     size = join_all(call.args).size
     proof.spend((bits(size) / 64 + 1) ** 2 * (call.count + 1))
     return number(size)
 
 
-def bound_multiple(proof: "Calls", call: "Call") -> Value:
+def bound_multiple(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     each = int(small(proof, join_all(call.args), 2**256)) + 1
     if call.count * bits(each) > MAX_BITS:
         raise proof.refuse("a number that is not known to be small")
     return number(each ** math.ceil(call.count))
 
 
-def bound_factorial(proof: "Calls", call: "Call") -> Value:
+def bound_factorial(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     count = int(small(proof, call.arg(0), 1_000))
     proof.spend(count * count)
     return number(math.factorial(count))
 
 
-def bound_choose(proof: "Calls", call: "Call") -> Value:
+def bound_choose(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     count, taken = (
         int(small(proof, each, 1_000))
         for each in (call.arg(0), call.arg(1) if len(call.args) > 1 else call.arg(0))
@@ -132,7 +132,7 @@ def bound_choose(proof: "Calls", call: "Call") -> Value:
     return number(max(count, 2) ** max(taken, 1))
 
 
-def bound_power(proof: "Calls", call: "Call") -> Value:
+def bound_power(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     base, exponent, modulus = call.arg(0, "base"), call.arg(1, "exp"), call.arg(2, "mod")
     if modulus.kinds and not modulus.has("none"):
         proof.spend((bits(modulus.size) / 64 + 1) ** 2 * (bits(exponent.size) + 1))
@@ -140,13 +140,13 @@ def bound_power(proof: "Calls", call: "Call") -> Value:
     return proof.operate(ast.Pow(), base, exponent, call.node)
 
 
-def bound_divmod(proof: "Calls", call: "Call") -> Value:
+def bound_divmod(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     first = proof.operate(ast.FloorDiv(), call.arg(0), call.arg(1), call.node)
     second = proof.operate(ast.Mod(), call.arg(0), call.arg(1), call.node)
     return make_tuple(proof, call.node, [first, second])
 
 
-def bound_decimal(proof: "Calls", call: "Call") -> Value:
+def bound_decimal(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     value = call.everything
     if (
         value.cells
@@ -154,25 +154,25 @@ def bound_decimal(proof: "Calls", call: "Call") -> Value:
         or (value.has("number") and value.size > 10**MAX_PRECISION)
     ):
         raise proof.refuse("a decimal whose precision is not known to be small")
-    return Value(frozenset({"decimal"}), INFINITE)
+    return BoundedValue(frozenset({"decimal"}), INFINITE)
 
 
-def bound_fraction(proof: "Calls", call: "Call") -> Value:
+def bound_fraction(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     for each in (*call.args, *call.kwargs.values()):
         if not each.kinds <= {"number", "fraction", "any"}:
             raise proof.refuse("a fraction whose size is not known")
     if call.everything.has("fraction"):
         return proof.operate(ast.Div(), call.arg(0, "numerator"), call.everything, call.node)
-    return Value(frozenset({"fraction"}), call.everything.size)
+    return BoundedValue(frozenset({"fraction"}), call.everything.size)
 
 
-def numbers_in(proof: "Calls", value: Value) -> tuple[Bound, Value]:
+def numbers_in(proof: "ProofCalls", value: BoundedValue) -> tuple[Bound, BoundedValue]:
     rounds, member = proof.members(value)
     proof.spend(rounds * (bits(member.size) / 64 + 1 if member.has("number") else 1))
     return rounds, member
 
 
-def bound_sum(proof: "Calls", call: "Call") -> Value:
+def bound_sum(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = numbers_in(proof, call.arg(0))
     start = call.arg(1, "start")
     if member.cells or start.cells:
@@ -181,10 +181,10 @@ def bound_sum(proof: "Calls", call: "Call") -> Value:
         kinds = sorted({cell.kind for cell in member.cells | start.cells} - {"object", "iterator"})
         return join_all(proof.listed(call.node, kind, inner * (rounds + 1), deeper) for kind in kinds)
     made = join(member, start)
-    return Value(made.kinds | {"number"}, total_of(proof, rounds + 1, made))
+    return BoundedValue(made.kinds | {"number"}, total_of(proof, rounds + 1, made))
 
 
-def total_of(proof: "Calls", rounds: Bound, member: Value) -> Bound:
+def total_of(proof: "ProofCalls", rounds: Bound, member: BoundedValue) -> Bound:
     """How large a sum can be: one of fractions multiplies their denominators."""
     if not member.has("fraction"):
         return member.size * rounds
@@ -195,27 +195,27 @@ def total_of(proof: "Calls", rounds: Bound, member: Value) -> Bound:
     return 1 << math.ceil(width)
 
 
-def bound_product(proof: "Calls", call: "Call") -> Value:
+def bound_product(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = numbers_in(proof, call.arg(0))
     rounds, member = rounds + 1, join(member, call.kwargs.get("start", EMPTY))
     if not member.has("number", "any", "fraction"):
         return real()
     if rounds * bits(member.size) > MAX_BITS:
         raise proof.refuse("a number that is not known to be small")
-    return Value(member.kinds | {"number"}, max(int(member.size), 1) ** math.ceil(rounds))
+    return BoundedValue(member.kinds | {"number"}, max(int(member.size), 1) ** math.ceil(rounds))
 
 
-def bound_statistics(proof: "Calls", call: "Call") -> Value:
+def bound_statistics(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = numbers_in(proof, call.arg(0))
     proof.spend(rounds * 200)
     size = total_of(proof, 2 * rounds + 2, member) if member.has("fraction") else member.size
-    return Value(
+    return BoundedValue(
         frozenset(member.kinds | {"float"}) - {"text", "cell", "call"},
         size**2 if member.size < 1e100 else INFINITE,
     )
 
 
-def bound_largest(proof: "Calls", call: "Call") -> Value:
+def bound_largest(proof: "ProofCalls", call: "ProofCall") -> BoundedValue:
     rounds, member = (call.count, join_all(call.args)) if len(call.args) > 1 else proof.members(call.arg(0))
     proof.spend(rounds * proof.weight(member))
     if "key" in call.kwargs:

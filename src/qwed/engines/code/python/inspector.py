@@ -7,11 +7,11 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.python.book import RULE_BOOK
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Nested, OutOfSteps, parse
+from qwed.engines.code.python.machine import Nested, PythonTooLong, parse
 from qwed.engines.code.python.purity import judge_purity
-from qwed.engines.code.python.scopes import Names
+from qwed.engines.code.python.scopes import PythonNames
 from qwed.engines.code.vendor_keys import find_vendor_keys
-from qwed.engines.code.verdict import CodeVerdict, Problem, Report
+from qwed.engines.code.verdict import CodeProblem, CodeReport, CodeVerdict
 
 LANGUAGE: Final = "python"
 _READING: Final = frozenset({"file-read", "environment-read"})
@@ -28,7 +28,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         return CodeVerdict(LANGUAGE, malformed=_said(error), purity="does not parse")
     except (RecursionError, MemoryError):
         return _undecided("nested-too-deeply")
-    report = Report()
+    report = CodeReport()
     home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
     _check_coding(text, report)
@@ -40,10 +40,10 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         _check_pools(tree, report)
     try:
         run.run(tree)
-        names = Names(tree)
+        names = PythonNames(tree)
         home = names.is_home()
         pure, purity = _purity(tree, names, report) if rewritten is None else (False, "has a newer grammar")
-    except OutOfSteps:
+    except PythonTooLong:
         report.doubt("too-much-to-follow", 1, "the program is larger than what one inspection follows")
         pure, purity = False, "not followed to its end"
     except RecursionError:
@@ -54,7 +54,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     return CodeVerdict(LANGUAGE, report.problems, effects, pure, purity, home=home, acts=acts)
 
 
-def _purity(tree: ast.Module, names: Names, report: Report) -> tuple[bool, str]:
+def _purity(tree: ast.Module, names: PythonNames, report: CodeReport) -> tuple[bool, str]:
     if report.problems:
         return False, "has problems"
     if report.effects:
@@ -69,11 +69,11 @@ def _said(error: SyntaxError | ValueError) -> str:
 
 
 def _undecided(rule: str) -> CodeVerdict:
-    problem = Problem(rule, 1, "the text is nested too deeply to be parsed", certain=False)
+    problem = CodeProblem(rule, 1, "the text is nested too deeply to be parsed", certain=False)
     return CodeVerdict(LANGUAGE, (problem,), purity="not inspected")
 
 
-def _check_pools(tree: ast.Module, report: Report) -> None:
+def _check_pools(tree: ast.Module, report: CodeReport) -> None:
     """The address of a mining pool, or the words that are said to one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
@@ -82,7 +82,7 @@ def _check_pools(tree: ast.Module, report: Report) -> None:
                 report.harm("mines-currency", node.lineno, known)
 
 
-def _check_coding(text: str, report: Report) -> None:
+def _check_coding(text: str, report: CodeReport) -> None:
     """A declared encoding other than the one we read would make Python read another program."""
     for number, line in enumerate(text.split("\n", 2)[:2], 1):
         declared = _CODING.match(line)

@@ -15,7 +15,7 @@ from qwed.engines.code.python.machine import (
     LEAVES,
     LEAVES_BODY,
     RUNS_ON,
-    Scope,
+    CallFrame,
     is_dunder,
     is_hashable,
     parse,
@@ -35,18 +35,18 @@ from qwed.engines.code.python.names import (
 from qwed.engines.code.python.values import (
     UNKNOWN,
     Choice,
-    Class,
     Const,
-    Function,
+    DataOrigin,
     Instance,
     Items,
-    Origin,
     Partial,
+    PythonClass,
+    PythonFunction,
+    PythonTable,
+    PythonUnknown,
+    PythonValue,
     Ref,
-    Table,
     Taint,
-    Unknown,
-    Value,
     both,
     stepped,
     with_taint,
@@ -62,11 +62,11 @@ def _sets_names(tree: ast.Module) -> bool:
     )
 
 
-def _is_flask(decorator: Value) -> bool:
+def _is_flask(decorator: PythonValue) -> bool:
     return isinstance(decorator, Ref) and decorator.path.startswith(FLASK_APPS)
 
 
-def _numbers_in(decorator: Value) -> frozenset[str]:
+def _numbers_in(decorator: PythonValue) -> frozenset[str]:
     """`/user/<int:uid>` lets only numbers through."""
     route = decorator.args[0] if isinstance(decorator, Ref) and decorator.args else None
     if not (isinstance(route, Const) and isinstance(route.data, str)):
@@ -91,7 +91,7 @@ class Interpreter(Branches):
         self.run_classes()
         self.run_functions()
 
-    def run_text(self, text: str, line: int, *, expression: bool) -> Value:
+    def run_text(self, text: str, line: int, *, expression: bool) -> PythonValue:
         """Code in a string, run in place: what it defines is defined here, at the line that runs it."""
         tree = self._parsed(text.strip(), line)
         if tree is None:
@@ -136,14 +136,14 @@ class Interpreter(Branches):
         """An instance's own attributes come from its constructor: that runs first."""
         for cls in list(self.classes):
             instance = Instance(cls)
-            methods = [each for each in cls.attributes.values() if isinstance(each, Function)]
+            methods = [each for each in cls.attributes.values() if isinstance(each, PythonFunction)]
             for method in sorted(methods, key=lambda each: each.name != "__init__"):
                 method.bound = instance
 
-    def unvouched(self, function: Function) -> dict[str, Value]:
+    def unvouched(self, function: PythonFunction) -> dict[str, PythonValue]:
         arguments = function.node.args
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        given: dict[str, Value] = {}
+        given: dict[str, PythonValue] = {}
         remote = function.remote or self._is_handler(function)
         for index, argument in enumerate(named):
             name = argument.arg
@@ -152,20 +152,22 @@ class Interpreter(Branches):
             elif isinstance(function.node, ast.Lambda) or name in ("self", "cls"):
                 given[name] = UNKNOWN
             elif name in REQUEST_PARAMETERS and name != "event":
-                given[name] = Ref("request", (Origin(REMOTE, argument.lineno, f"parameter {name}"),))
+                given[name] = Ref("request", (DataOrigin(REMOTE, argument.lineno, f"parameter {name}"),))
             else:
                 kind = REMOTE if remote else PARAMETER
                 numeric = name in function.numbers or _is_number_annotation(argument.annotation)
                 shape = "number" if numeric else ""
-                taint = () if shape else (Origin(kind, argument.lineno, f"parameter {name}"),)
-                given[name] = Unknown(taint, shape)
+                taint = () if shape else (DataOrigin(kind, argument.lineno, f"parameter {name}"),)
+                given[name] = PythonUnknown(taint, shape)
         for extra in (arguments.vararg, arguments.kwarg):
             if extra is not None:
-                given[extra.arg] = Unknown((Origin(PARAMETER, extra.lineno, f"parameter {extra.arg}"),))
+                given[extra.arg] = PythonUnknown(
+                    (DataOrigin(PARAMETER, extra.lineno, f"parameter {extra.arg}"),)
+                )
         return given
 
     @staticmethod
-    def _is_handler(function: Function) -> bool:
+    def _is_handler(function: PythonFunction) -> bool:
         arguments = function.node.args.args
         names = [argument.arg for argument in arguments]
         return names[:2] == ["event", "context"]
@@ -211,27 +213,27 @@ class Interpreter(Branches):
                 loaded = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
         self.bind(target, self.binary(node.op, self.eval(loaded), self.eval(node.value), node.lineno))
 
-    def bind(self, target: ast.expr, value: Value) -> None:
+    def bind(self, target: ast.expr, value: PythonValue) -> None:
         match target:
             case ast.Name():
                 self.set_name(target.id, value, target.lineno)
             case ast.Tuple() | ast.List():
                 self._unpack(target.elts, value)
             case ast.Starred():
-                self.bind(target.value, Unknown(value.taint))
+                self.bind(target.value, PythonUnknown(value.taint))
             case ast.Attribute():
                 self._set_attribute(target, value)
             case ast.Subscript():
                 self._set_item(target, value)
 
-    def set_name(self, name: str, value: Value, line: int) -> None:
+    def set_name(self, name: str, value: PythonValue, line: int) -> None:
         if value.taint:
             value = with_taint(value, stepped(value.taint, f"line {line}: {name}"))
         self.scope.set(name, value)
         for watch in self.rules.assignments:
             watch(self, name, value, line)
 
-    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
+    def _unpack(self, targets: list[ast.expr], value: PythonValue) -> None:
         members = self.members(value)
         starred = any(isinstance(target, ast.Starred) for target in targets)
         if members is None or len(members) != len(targets) or starred:
@@ -241,7 +243,7 @@ class Interpreter(Branches):
         for target, member in zip(targets, members, strict=True):
             self.bind(target, member)
 
-    def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
+    def _set_attribute(self, target: ast.Attribute, value: PythonValue) -> None:
         owner = self.eval(target.value)
         line = target.lineno
         for watch in self.rules.assignments:
@@ -249,7 +251,7 @@ class Interpreter(Branches):
         match owner:
             case Instance():
                 owner.attributes[target.attr] = value
-            case Class():
+            case PythonClass():
                 owner.attributes[target.attr] = value
             case Ref():
                 self.rules.attribute_set(self, owner.path + "." + target.attr, value, line)
@@ -259,16 +261,16 @@ class Interpreter(Branches):
             self.doubt("rewrites-an-object", line)
         self.escaping(value, line, hidden=is_dunder(target.attr))
 
-    def _set_item(self, target: ast.Subscript, value: Value) -> None:
+    def _set_item(self, target: ast.Subscript, value: PythonValue) -> None:
         owner = self.eval(target.value)
         index = self.eval(target.slice)
         for watch in self.rules.assignments:
             if isinstance(index, Const) and isinstance(index.data, str):
                 watch(self, index.data, value, target.lineno)
         match owner:
-            case Table() if isinstance(index, Const) and is_hashable(index.data):
+            case PythonTable() if isinstance(index, Const) and is_hashable(index.data):
                 owner.entries[index.data] = value
-            case Table():
+            case PythonTable():
                 owner.open = True
             case Items() if isinstance(index, Const) and isinstance(index.data, int):
                 if -len(owner.items) <= index.data < len(owner.items):
@@ -281,11 +283,11 @@ class Interpreter(Branches):
             case Ref():
                 key = f".{index.data}" if owner.path == "os.environ" and isinstance(index, Const) else "[]"
                 self.rules.attribute_set(self, owner.path + key, value, target.lineno)
-        if value.taint and not isinstance(owner, (Table, Items)):
+        if value.taint and not isinstance(owner, (PythonTable, Items)):
             self._spread_taint(target.value, value.taint)
         elif value.taint:
             owner.taint = both(owner.taint, value.taint)
-        if not isinstance(owner, (Table, Items)):
+        if not isinstance(owner, (PythonTable, Items)):
             self.escaping(value, target.lineno)
 
     def _spread_taint(self, owner: ast.expr, taint: Taint) -> None:
@@ -294,7 +296,7 @@ class Interpreter(Branches):
             if known is not None:
                 self.scope.set(owner.id, with_taint(known, both(known.taint, taint)))
 
-    def _set_global(self, index: Value, value: Value, line: int) -> None:
+    def _set_global(self, index: PythonValue, value: PythonValue, line: int) -> None:
         if isinstance(index, Const) and isinstance(index.data, str):
             self.module.set(index.data, value)
         else:
@@ -358,7 +360,7 @@ class Interpreter(Branches):
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = self.make_function(node)
         self._annotations(node)
-        value: Value = function
+        value: PythonValue = function
         for decorator in reversed(node.decorator_list):
             value = self._decorated(decorator, value, function)
         self.scope.set(node.name, value)
@@ -372,12 +374,12 @@ class Interpreter(Branches):
             if annotation is not None and not isinstance(annotation, (ast.Name, ast.Constant, ast.Attribute)):
                 self.eval(annotation)
 
-    def make_function(self, node: Any) -> Function:
-        function = Function(node, self.scope, self._defaults(node.args))
+    def make_function(self, node: Any) -> PythonFunction:
+        function = PythonFunction(node, self.scope, self._defaults(node.args))
         self.functions.append(function)
         return function
 
-    def _defaults(self, arguments: ast.arguments) -> dict[str, Value]:
+    def _defaults(self, arguments: ast.arguments) -> dict[str, PythonValue]:
         positional = [*arguments.posonlyargs, *arguments.args]
         pairs: list[tuple[ast.arg, ast.expr | None]] = [
             *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
@@ -392,7 +394,7 @@ class Interpreter(Branches):
                     watch(self, argument.arg, value, argument.lineno)
         return defaults
 
-    def _decorated(self, decorator: ast.expr, value: Value, function: Function) -> Value:
+    def _decorated(self, decorator: ast.expr, value: PythonValue, function: PythonFunction) -> PythonValue:
         called = self.eval(decorator)
         name = called.path.removesuffix("()").rpartition(".")[2] if isinstance(called, Ref) else ""
         if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute):
@@ -405,11 +407,11 @@ class Interpreter(Branches):
             return value
         if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
             return self.call(called, [value], {}, decorator.lineno)
-        if isinstance(called, (Function, Partial, Choice)):
+        if isinstance(called, (PythonFunction, Partial, Choice)):
             self.call(called, [value], {}, decorator.lineno)
         return value
 
-    def _answers_for_flask(self, called: Value) -> bool:
+    def _answers_for_flask(self, called: PythonValue) -> bool:
         request = self.scope.find("request")
         return not isinstance(called, Ref) and isinstance(request, Ref) and request.path.startswith("flask.")
 
@@ -417,27 +419,29 @@ class Interpreter(Branches):
         bases = [self.eval(base) for base in node.bases]
         keywords = {keyword.arg: self.eval(keyword.value) for keyword in node.keywords}
         outer = self.scope
-        self.scope = Scope(outer)
+        self.scope = CallFrame(outer)
         first = len(self.functions)
         self.block(node.body)
         attributes = self.scope.names
         self.scope = outer
-        cls = Class(node.name, bases, attributes)
+        cls = PythonClass(node.name, bases, attributes)
         self._check_class(cls, node, keywords)
         for function in self.functions[first:]:
             function.scope = outer
         self.classes.append(cls)
-        value: Value = cls
+        value: PythonValue = cls
         for decorator in reversed(node.decorator_list):
             called = self.eval(decorator)
             if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
                 value = self.call(called, [value], {}, decorator.lineno)
         self.scope.set(node.name, value)
 
-    def _check_class(self, cls: Class, node: ast.ClassDef, keywords: dict[str | None, Value]) -> None:
+    def _check_class(
+        self, cls: PythonClass, node: ast.ClassDef, keywords: dict[str | None, PythonValue]
+    ) -> None:
         if any(isinstance(base, Ref) and base.path in VIEW_CLASSES for base in cls.bases):
             for method in cls.attributes.values():
-                if isinstance(method, Function) and method.name in VIEW_METHODS:
+                if isinstance(method, PythonFunction) and method.name in VIEW_METHODS:
                     method.remote = "flask"
         metaclass = keywords.get("metaclass")
         if isinstance(metaclass, Ref):

@@ -18,20 +18,20 @@ from qwed.engines.code.python.values import (
     CLEAN,
     UNKNOWN,
     Choice,
-    Class,
     Const,
-    Function,
+    DataOrigin,
     Instance,
-    Origin,
+    PythonClass,
+    PythonFunction,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Ref,
     Taint,
-    Text,
-    Unknown,
-    Value,
     both,
     join,
 )
-from qwed.engines.code.verdict import CodeVerdict, Report, excerpt
+from qwed.engines.code.verdict import CodeReport, CodeVerdict, excerpt
 
 Nested = Callable[[str, str, int], CodeVerdict]
 MIN_STEPS: Final = 4_000
@@ -74,20 +74,20 @@ def _parse_newer(text: str, error: SyntaxError) -> Parsed:
         raise error from None
 
 
-class OutOfSteps(Exception):
+class PythonTooLong(Exception):
     """The program is larger than what one inspection follows."""
 
 
-class Scope:
+class CallFrame:
     __slots__ = ("global_names", "names", "parent")
 
-    def __init__(self, parent: "Scope | None" = None) -> None:
-        self.names: dict[str, Value] = {}
+    def __init__(self, parent: "CallFrame | None" = None) -> None:
+        self.names: dict[str, PythonValue] = {}
         self.parent = parent
         self.global_names: set[str] = set()
 
-    def find(self, name: str) -> Value | None:
-        scope: Scope | None = self
+    def find(self, name: str) -> PythonValue | None:
+        scope: CallFrame | None = self
         while scope is not None:
             found = scope.names.get(name)
             if found is not None:
@@ -95,21 +95,21 @@ class Scope:
             scope = scope.parent
         return None
 
-    def set(self, name: str, value: Value) -> None:
+    def set(self, name: str, value: PythonValue) -> None:
         if name in self.global_names:
             outer = self.outermost()
             known = outer.names.get(name)
             outer.names[name] = value if known is None else join(known, value)
         self.names[name] = value
 
-    def outermost(self) -> "Scope":
+    def outermost(self) -> "CallFrame":
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
 
-class Call:
+class PythonCall:
     """One call, its callee resolved and its arguments evaluated."""
 
     __slots__ = ("args", "kwargs", "line", "open", "path", "receiver")
@@ -117,10 +117,10 @@ class Call:
     def __init__(
         self,
         path: str,
-        args: list[Value],
-        kwargs: dict[str, Value],
+        args: list[PythonValue],
+        kwargs: dict[str, PythonValue],
         line: int,
-        receiver: Value | None = None,
+        receiver: PythonValue | None = None,
         *,
         open: bool = False,
     ) -> None:
@@ -131,22 +131,22 @@ class Call:
         self.receiver = receiver
         self.open = open
 
-    def argument(self, position: int, name: str = "") -> Value | None:
+    def argument(self, position: int, name: str = "") -> PythonValue | None:
         if position < len(self.args):
             return self.args[position]
         return self.kwargs.get(name) if name else None
 
     @property
-    def everything(self) -> Iterable[Value]:
+    def everything(self) -> Iterable[PythonValue]:
         return (*self.args, *self.kwargs.values())
 
 
 # Rules and watches are given the whole interpreter, which is built on top of this module.
-Rule = Callable[[Any, Call], Value | None]
-Watch = Callable[[Any, str, Value, int], None]
+Rule = Callable[[Any, PythonCall], PythonValue | None]
+Watch = Callable[[Any, str, PythonValue, int], None]
 
 
-class RuleBook:
+class PythonRules:
     """What is judged while a program runs: by path of the call, by method name, and at other moments."""
 
     def __init__(
@@ -158,9 +158,9 @@ class RuleBook:
         returned: list[Watch],
         attribute_set: Watch,
         imported: Callable[[Any, str, int], None],
-        compared: Callable[[Any, ast.Compare, list[Value]], None],
-        element: Callable[[Any, Ref], Value | None],
-        binary: Callable[[Any, ast.operator, Value, Value, int], Value | None],
+        compared: Callable[[Any, ast.Compare, list[PythonValue]], None],
+        element: Callable[[Any, Ref], PythonValue | None],
+        binary: Callable[[Any, ast.operator, PythonValue, PythonValue, int], PythonValue | None],
     ) -> None:
         self.calls = calls
         self.methods = methods
@@ -174,29 +174,29 @@ class RuleBook:
         self.binary = binary
 
 
-def parts_of(value: Value) -> tuple[str | Value, ...]:
+def parts_of(value: PythonValue) -> tuple[str | PythonValue, ...]:
     match value:
         case Const(data=str()):
             return (value.data,)
         case Const(data=int() | float() | bool() | None):
             return (str(value.data),)
-        case Text():
+        case PythonText():
             return value.parts
     return (value,)
 
 
-def is_text(value: Value) -> bool:
-    return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.data, str))
+def is_text(value: PythonValue) -> bool:
+    return isinstance(value, PythonText) or (isinstance(value, Const) and isinstance(value.data, str))
 
 
-def is_number(value: Value) -> bool:
+def is_number(value: PythonValue) -> bool:
     if isinstance(value, Const):
         return isinstance(value.data, (int, float))
-    return isinstance(value, Unknown) and value.shape == "number"
+    return isinstance(value, PythonUnknown) and value.shape == "number"
 
 
-def is_plain(value: Value) -> bool:
-    return not isinstance(value, (Function, Class, Instance))
+def is_plain(value: PythonValue) -> bool:
+    return not isinstance(value, (PythonFunction, PythonClass, Instance))
 
 
 def is_hashable(data: Any) -> bool:
@@ -210,7 +210,7 @@ def is_dunder(name: str) -> bool:
 _CHANGES_NAMES: Final = re.compile(r"nonlocal|locals|vars|_getframe|settrace|setprofile|f_back")
 
 
-class Machine:
+class PythonMachine:
     """The state of one run, and the lookups that every part of it needs."""
 
     expressions: ClassVar[dict[type, Any]] = {}
@@ -219,26 +219,26 @@ class Machine:
     def __init__(
         self,
         source: str,
-        report: Report,
+        report: CodeReport,
         depth: int,
         nested: Nested,
-        rules: "RuleBook",
+        rules: "PythonRules",
     ) -> None:
         self.lines = source.split("\n")
         self.report = report
         self.depth = depth
         self.nested = nested
         self.rules = rules
-        self.module = Scope()
+        self.module = CallFrame()
         self.scope = self.module
         self.steps = 0
         self.max_steps = min(MAX_STEPS, MIN_STEPS + STEPS_PER_CHARACTER * len(source))
         self.unrolled = 0
-        self.pending: list[list[dict[str, Value]]] = [[]]
-        self.returns: list[list[Value]] = []
+        self.pending: list[list[dict[str, PythonValue]]] = [[]]
+        self.returns: list[list[PythonValue]] = []
         self.stack: list[ast.AST] = []
-        self.functions: list[Function] = []
-        self.classes: list[Class] = []
+        self.functions: list[PythonFunction] = []
+        self.classes: list[PythonClass] = []
         self.star_modules: list[str] = []
         self.function_names: list[str] = []
         self.has_walrus = ":=" in source
@@ -258,7 +258,7 @@ class Machine:
     def spend(self, steps: int = 1) -> None:
         self.steps += steps
         if self.steps > self.max_steps:
-            raise OutOfSteps
+            raise PythonTooLong
 
     def text(self, line: int) -> str:
         return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
@@ -276,12 +276,12 @@ class Machine:
         start = f"line {origin.line}: {origin.kind} data from {origin.text}"
         return (start, *origin.steps, f"line {line}: {excerpt(self.text(line))}")
 
-    def lookup(self, name: str, line: int) -> Value:
+    def lookup(self, name: str, line: int) -> PythonValue:
         found = self.scope.find(name)
         if found is not None:
             # Each use of a request or of the argument list is an origin of its own.
             if found.taint and type(found) is Ref and found.path in SOURCES and found.path[-1] != ")":
-                return Ref(found.path, (Origin(SOURCES[found.path], line, found.path),))
+                return Ref(found.path, (DataOrigin(SOURCES[found.path], line, found.path),))
             return found
         if name in BUILTINS:
             return self.reference("builtins" if name == "__builtins__" else f"builtins.{name}", line)
@@ -295,7 +295,7 @@ class Machine:
             return Ref(f"{self.star_modules[-1]}.{name}")
         return UNKNOWN
 
-    def reference(self, path: str, line: int, taint: Taint = CLEAN) -> Value:
+    def reference(self, path: str, line: int, taint: Taint = CLEAN) -> PythonValue:
         """The value a dotted path stands for, with what the tables know of it."""
         path = ALIASES.get(path, path)
         head, _, rest = path.partition(".")
@@ -303,7 +303,7 @@ class Machine:
             path = f"{ALIASES[head]}.{rest}"
             path = ALIASES.get(path, path)
         if len(path) > MAX_PATH:
-            return Unknown(taint)
+            return PythonUnknown(taint)
         if path in folding.CONSTANTS:
             return Const(folding.CONSTANTS[path])
         mention = self.rules.mentions.get(path)
@@ -311,10 +311,10 @@ class Machine:
             mention(self, path, line)
         kind = SOURCES.get(path)
         if kind is not None:
-            taint = both(taint, (Origin(kind, line, path),))
+            taint = both(taint, (DataOrigin(kind, line, path),))
         return Ref(path, taint)
 
-    def escaping(self, value: Value, line: int, *, hidden: bool = False) -> None:
+    def escaping(self, value: PythonValue, line: int, *, hidden: bool = False) -> None:
         """A reference to something that runs code, put where its later calls can't be seen."""
         for option in value.options if isinstance(value, Choice) else (value,):
             if isinstance(option, Ref) and option.path in DANGEROUS_CALLS:
@@ -325,13 +325,13 @@ class Machine:
 
     # What the layers above provide, and the ones below need.
 
-    def eval(self, node: ast.expr) -> Value:
+    def eval(self, node: ast.expr) -> PythonValue:
         raise NotImplementedError
 
-    def attribute(self, owner: Value, name: str, line: int) -> Value:
+    def attribute(self, owner: PythonValue, name: str, line: int) -> PythonValue:
         raise NotImplementedError
 
-    def bind(self, target: ast.expr, value: Value) -> None:
+    def bind(self, target: ast.expr, value: PythonValue) -> None:
         raise NotImplementedError
 
     def block(self, statements: Sequence[ast.stmt]) -> int:
@@ -340,7 +340,7 @@ class Machine:
     def believe(self, names: set[str]) -> None:
         raise NotImplementedError
 
-    def may_unroll(self, members: list[Value]) -> bool:
+    def may_unroll(self, members: list[PythonValue]) -> bool:
         raise NotImplementedError
 
     def is_validator(self, name: str) -> bool:
@@ -349,5 +349,5 @@ class Machine:
     def decided(self, test: ast.expr) -> bool | None:
         raise NotImplementedError
 
-    def make_function(self, node: Any) -> Function:
+    def make_function(self, node: Any) -> PythonFunction:
         raise NotImplementedError

@@ -7,8 +7,8 @@ from qwed.engines.code.bounds import (
     EMPTY,
     NOTHING,
     Bound,
-    Value,
-    Variable,
+    BoundedValue,
+    BoundedVariable,
     callables,
     held,
     join,
@@ -16,8 +16,8 @@ from qwed.engines.code.bounds import (
     string,
 )
 from qwed.engines.code.python import harmless
-from qwed.engines.code.python.proof_targets import HARMLESS_DUNDERS, Targets
-from qwed.engines.code.python.proof_values import Bound_, Call, Class, Function
+from qwed.engines.code.python.proof_targets import HARMLESS_DUNDERS, ProofTargets
+from qwed.engines.code.python.proof_values import Bound_, ProofCall, ProofClass, ProofFunction
 from qwed.engines.code.python.readers import GROWING
 
 _SCALARS: Final = frozenset({"number", "float", "none", "decimal", "fraction"})
@@ -27,7 +27,7 @@ def _is_harmless_base(base: ast.expr) -> bool:
     return isinstance(base, (ast.Name, ast.Attribute))
 
 
-class Calls(Targets):
+class ProofCalls(ProofTargets):
     """Functions and classes of the program, what calls them, and the members of what they make."""
 
     def block(self, statements: list[ast.stmt]) -> None:
@@ -36,7 +36,7 @@ class Calls(Targets):
     def _annotation(self, node: ast.expr | None) -> None:
         raise NotImplementedError
 
-    def make(self, node: Any) -> Function:
+    def make(self, node: Any) -> ProofFunction:
         known = self.functions.get(id(node))
         arguments = node.args
         positional = [*arguments.posonlyargs, *arguments.args]
@@ -46,15 +46,15 @@ class Calls(Targets):
         ]
         defaults = {argument.arg: self.run(default) for argument, default in pairs}
         if known is None:
-            known = self.functions[id(node)] = Function(node, self.names.scopes[id(node)], defaults)
+            known = self.functions[id(node)] = ProofFunction(node, self.names.scopes[id(node)], defaults)
         for name, value in defaults.items():
             known.defaults[name] = join(known.defaults.get(name, EMPTY), value)
         return known
 
-    def _lambda(self, node: ast.Lambda) -> Value:
+    def _lambda(self, node: ast.Lambda) -> BoundedValue:
         return callables(self.make(node))
 
-    def _function(self, node: ast.FunctionDef) -> Value:
+    def _function(self, node: ast.FunctionDef) -> BoundedValue:
         if node.name.startswith("__") and node.name not in HARMLESS_DUNDERS:
             raise self.refuse(f"defines {node.name}, which operators call")
         arguments = node.args
@@ -68,11 +68,11 @@ class Calls(Targets):
         self.put_name(node.name, value)
         return NOTHING
 
-    def _decorate(self, decorator: ast.expr, value: Value, function: Function) -> Value:
+    def _decorate(self, decorator: ast.expr, value: BoundedValue, function: ProofFunction) -> BoundedValue:
         spelled = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
         name = spelled.rpartition(".")[2]
         known = self.scope.find(spelled.partition(".")[0])
-        own = known is not None and any(isinstance(each, Function) for each in known.value.calls)
+        own = known is not None and any(isinstance(each, ProofFunction) for each in known.value.calls)
         if not own and name in ("property", "cached_property"):
             function.is_property = True
         elif not own and name in ("staticmethod", "classmethod"):
@@ -80,21 +80,21 @@ class Calls(Targets):
         elif not own and name not in harmless.DECORATORS:
             raise self.refuse("a decorator that is not known")
         elif own:
-            return self.call_value(self.run(decorator), Call(decorator, [value], {}, 1))
+            return self.call_value(self.run(decorator), ProofCall(decorator, [value], {}, 1))
         return value
 
-    def _class(self, node: ast.ClassDef) -> Value:
+    def _class(self, node: ast.ClassDef) -> BoundedValue:
         if node.keywords or any(not _is_harmless_base(base) for base in node.bases):
             raise self.refuse("a class made by other means than its body")
         parents = [each for base in node.bases for each in self.run(base).calls]
-        own = [each for each in parents if isinstance(each, Class)]
+        own = [each for each in parents if isinstance(each, ProofClass)]
         if len(own) != len(parents) and not all(
             each in harmless.BASES for each in parents if isinstance(each, str)
         ):
             raise self.refuse("a base class that is not known")
         cls = self.classes.get(id(node))
         if cls is None:
-            cls = self.classes[id(node)] = Class(node, self.cell(id(node), "object"), own)
+            cls = self.classes[id(node)] = ProofClass(node, self.cell(id(node), "object"), own)
         self._class_body(node, cls)
         decorated = {
             ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list
@@ -106,7 +106,7 @@ class Calls(Targets):
         self.put_name(node.name, callables(cls))
         return NOTHING
 
-    def _class_body(self, node: ast.ClassDef, cls: Class) -> None:
+    def _class_body(self, node: ast.ClassDef, cls: ProofClass) -> None:
         outer, self.scope = self.scope, self.names.scopes[id(node)]
         self.block(node.body)
         fields = {name: variable.value for name, variable in self.scope.names.items()}
@@ -118,8 +118,8 @@ class Calls(Targets):
             cls.fields[name] = value
             self.put_field(cls.instance, name, value)
 
-    def arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value], Bound]:
-        values: list[Value] = []
+    def arguments(self, node: ast.Call) -> tuple[list[BoundedValue], dict[str, BoundedValue], Bound]:
+        values: list[BoundedValue] = []
         count: Bound = 0
         for each in node.args:
             if isinstance(each, ast.Starred):
@@ -129,7 +129,7 @@ class Calls(Targets):
             else:
                 values.append(self.run(each))
                 count += 1
-        named: dict[str, Value] = {}
+        named: dict[str, BoundedValue] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.refuse("named arguments that are not known")
@@ -137,25 +137,25 @@ class Calls(Targets):
         self.spend(count)
         return values, named, count + len(named)
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> BoundedValue:
         function = node.func
         if isinstance(function, ast.Attribute):
             receiver = self.run(function.value)
             if function.attr in GROWING:
                 self._refuse_unknown_growth(function.value, receiver, node.args)
-            call = Call(node, *self.arguments(node), receiver)
+            call = ProofCall(node, *self.arguments(node), receiver)
             return self.call_method(function.attr, call)
         target = self.run(function)
-        return self.call_value(target, Call(node, *self.arguments(node)))
+        return self.call_value(target, ProofCall(node, *self.arguments(node)))
 
-    def call_method(self, name: str, call: Call) -> Value:
+    def call_method(self, name: str, call: ProofCall) -> BoundedValue:
         receiver = call.receiver
         if name.startswith("__") and name not in HARMLESS_DUNDERS:
             raise self.refuse(f"calls {name}")
         made, known = EMPTY, False
         own = self._own_methods(receiver, name)
         if own.calls:
-            made, known = self.call_value(own, Call(call.node, call.args, call.kwargs, call.count)), True
+            made, known = self.call_value(own, ProofCall(call.node, call.args, call.kwargs, call.count)), True
         for kind in harmless.method_kinds(receiver):
             handler = harmless.METHODS.get((kind, name))
             if handler is not None:
@@ -164,7 +164,7 @@ class Calls(Targets):
             raise self.refuse(f"calls {name}, of which nothing is known")
         return made
 
-    def _own_methods(self, receiver: Value, name: str) -> Value:
+    def _own_methods(self, receiver: BoundedValue, name: str) -> BoundedValue:
         made = EMPTY
         for cell in receiver.cells:
             found = cell.fields.get(name, EMPTY) if cell.kind == "object" else EMPTY
@@ -173,17 +173,19 @@ class Calls(Targets):
             made = join(made, self._of_callable(each, name))
         return made
 
-    def _bind_calls(self, value: Value, receiver: Value) -> Value:
+    def _bind_calls(self, value: BoundedValue, receiver: BoundedValue) -> BoundedValue:
         methods = [
-            Bound_((each, receiver)) if isinstance(each, Function) and not each.is_static else each
+            Bound_((each, receiver)) if isinstance(each, ProofFunction) and not each.is_static else each
             for each in value.calls
         ]
-        return Value(value.kinds, value.size, value.length, value.text, value.cells, frozenset(methods))
+        return BoundedValue(
+            value.kinds, value.size, value.length, value.text, value.cells, frozenset(methods)
+        )
 
-    def _of_callable(self, owner: Any, name: str) -> Value:
-        if isinstance(owner, Class):
+    def _of_callable(self, owner: Any, name: str) -> BoundedValue:
+        if isinstance(owner, ProofClass):
             found = owner.fields.get(name, EMPTY)
-            static = [each for each in found.calls if isinstance(each, Function) and not each.is_static]
+            static = [each for each in found.calls if isinstance(each, ProofFunction) and not each.is_static]
             if static and static[0].node.decorator_list:
                 return self._bind_calls(found, callables(owner))
             for base in owner.bases if not found.kinds else ():
@@ -200,7 +202,7 @@ class Calls(Targets):
             return callables(path)
         raise self.refuse(f"{path} is on no list of harmless things")
 
-    def call_value(self, target: Value, call: Call) -> Value:
+    def call_value(self, target: BoundedValue, call: ProofCall) -> BoundedValue:
         if not target.calls or not target.kinds <= {"call", "none"}:
             raise self.refuse("calls something that is not known to be a harmless function")
         made = EMPTY
@@ -208,15 +210,15 @@ class Calls(Targets):
             made = join(made, self._call_one(each, call))
         return made
 
-    def _call_one(self, each: Any, call: Call) -> Value:
-        if isinstance(each, Function):
+    def _call_one(self, each: Any, call: ProofCall) -> BoundedValue:
+        if isinstance(each, ProofFunction):
             return self.call_function(each, call)
         if isinstance(each, Bound_):
             function, receiver = each
             return self.call_function(
-                function, Call(call.node, [receiver, *call.args], call.kwargs, call.count + 1)
+                function, ProofCall(call.node, [receiver, *call.args], call.kwargs, call.count + 1)
             )
-        if isinstance(each, Class):
+        if isinstance(each, ProofClass):
             return self._construct(each, call)
         if each in harmless.CALLS:
             return harmless.CALLS[each](self, call)
@@ -225,9 +227,9 @@ class Calls(Targets):
         handler = harmless.METHODS.get((kind, name)) if kind else None
         if handler is None:
             raise self.refuse(f"calls {each}")
-        return handler(self, Call(call.node, call.args[1:], call.kwargs, call.count, call.arg(0)))
+        return handler(self, ProofCall(call.node, call.args[1:], call.kwargs, call.count, call.arg(0)))
 
-    def _construct(self, cls: Class, call: Call) -> Value:
+    def _construct(self, cls: ProofClass, call: ProofCall) -> BoundedValue:
         instance = held(cls.instance)
         for name, value in zip(cls.order, call.args, strict=False):
             self.put_field(cls.instance, name, value)
@@ -236,18 +238,18 @@ class Calls(Targets):
                 self.put_field(cls.instance, name, value)
         for name in ("__init__", "__post_init__"):
             for each in cls.instance.fields.get(name, EMPTY).calls:
-                given = call if name == "__init__" else Call(call.node, [], {}, 0)
+                given = call if name == "__init__" else ProofCall(call.node, [], {}, 0)
                 self.call_function(
-                    each, Call(call.node, [instance, *given.args], given.kwargs, given.count + 1)
+                    each, ProofCall(call.node, [instance, *given.args], given.kwargs, given.count + 1)
                 )
         self.put_member(cls.instance, string(0) if not call.args else join_all(call.args).without("call"))
         return instance
 
-    def call_function(self, function: Function, call: Call) -> Value:
+    def call_function(self, function: ProofFunction, call: ProofCall) -> BoundedValue:
         function.called = True
         return self.enter(function, id(call.node), lambda: self._run_body(function, call))
 
-    def _run_body(self, function: Function, call: Call) -> Value:
+    def _run_body(self, function: ProofFunction, call: ProofCall) -> BoundedValue:
         outer, self.scope = self.scope, function.scope
         self.current.append(function)
         try:
@@ -260,7 +262,7 @@ class Calls(Targets):
             self.current.pop()
             self.scope = outer
 
-    def _bind_parameters(self, function: Function, call: Call) -> None:
+    def _bind_parameters(self, function: ProofFunction, call: ProofCall) -> None:
         arguments = function.node.args
         names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
         for index, name in enumerate(names):
@@ -277,11 +279,16 @@ class Calls(Targets):
             self.put_name(arguments.kwarg.arg, extra)
 
     def run_callback(
-        self, call: Call, function: Value, args: list[Value], rounds: Bound, walked: Value = EMPTY
-    ) -> Value:
+        self,
+        call: ProofCall,
+        function: BoundedValue,
+        args: list[BoundedValue],
+        rounds: Bound,
+        walked: BoundedValue = EMPTY,
+    ) -> BoundedValue:
         """A function that another one calls once for each member."""
-        made = Variable()
-        inner = Call(call.node, args, {}, len(args))
+        made = BoundedVariable()
+        inner = ProofCall(call.node, args, {}, len(args))
 
         def once() -> None:
             self.put(made, self.call_value(function, inner))
@@ -289,7 +296,7 @@ class Calls(Targets):
         self.walk_over(self.sources(walked), lambda: self.repeat(rounds, once))
         return made.value
 
-    def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
+    def attribute(self, owner: BoundedValue, name: str, node: ast.AST) -> BoundedValue:
         if name.startswith("__") and name not in ("__name__", "__doc__"):
             raise self.refuse(f"{name}, which leads to the interpreter's own objects")
         made = owner if owner.has("any") else EMPTY
@@ -308,26 +315,28 @@ class Calls(Targets):
             raise self.refuse(f"{name}, of which nothing is known")
         return made
 
-    def _read_field(self, found: Value, receiver: Value, node: ast.AST) -> Value:
-        properties = [each for each in found.calls if isinstance(each, Function) and each.is_property]
+    def _read_field(self, found: BoundedValue, receiver: BoundedValue, node: ast.AST) -> BoundedValue:
+        properties = [each for each in found.calls if isinstance(each, ProofFunction) and each.is_property]
         if not properties:
             return self._bind_calls(found, receiver)
         made = found.without("call") if len(properties) == len(found.calls) else found
         for each in properties:
-            made = join(made, self.call_function(each, Call(node, [receiver], {}, 1)))
+            made = join(made, self.call_function(each, ProofCall(node, [receiver], {}, 1)))
         return made
 
-    def _attribute(self, node: ast.Attribute) -> Value:
+    def _attribute(self, node: ast.Attribute) -> BoundedValue:
         return self.attribute(self.run(node.value), node.attr, node)
 
-    def _subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> BoundedValue:
         owner = self.run(node.value)
-        if owner.calls and all(harmless.is_type(each) or isinstance(each, Class) for each in owner.calls):
+        if owner.calls and all(
+            harmless.is_type(each) or isinstance(each, ProofClass) for each in owner.calls
+        ):
             self._annotation(node.slice)
             return owner
         return self.item(owner, self.run(node.slice), node)
 
-    def _slice(self, node: ast.Slice) -> Value:
+    def _slice(self, node: ast.Slice) -> BoundedValue:
         for part in (node.lower, node.upper, node.step):
             self.optional(part)
-        return Value(frozenset({"slice"}))
+        return BoundedValue(frozenset({"slice"}))

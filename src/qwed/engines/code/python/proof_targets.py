@@ -4,12 +4,12 @@ import ast
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from qwed.engines.code.bounds import NOTHING, Cell, Value, callables, join, join_all, string
+from qwed.engines.code.bounds import NOTHING, BoundedValue, ObjectCell, callables, join, join_all, string
 from qwed.engines.code.python import harmless
 from qwed.engines.code.python.arithmetic import Arithmetic
-from qwed.engines.code.python.proof_values import Class, Function
+from qwed.engines.code.python.proof_values import ProofClass, ProofFunction
 from qwed.engines.code.python.readers import place_key, read_later
-from qwed.engines.code.python.scopes import Names
+from qwed.engines.code.python.scopes import PythonNames
 
 _CHANGING: Final = frozenset({"list", "set", "dict"})
 
@@ -18,21 +18,21 @@ HARMLESS_DUNDERS: Final = frozenset(
 )
 
 
-class Targets(Arithmetic):
+class ProofTargets(Arithmetic):
     """Names, and everything else that a value can be put into."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: PythonNames) -> None:
         super().__init__()
         self.names = names
         self.scope = names.module
-        self.functions: dict[int, Function] = {}
-        self.classes: dict[int, Class] = {}
-        self.current: list[Function] = []
+        self.functions: dict[int, ProofFunction] = {}
+        self.classes: dict[int, ProofClass] = {}
+        self.current: list[ProofFunction] = []
 
-    def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
+    def attribute(self, owner: BoundedValue, name: str, node: ast.AST) -> BoundedValue:
         raise NotImplementedError
 
-    def optional(self, node: ast.expr | None) -> Value:
+    def optional(self, node: ast.expr | None) -> BoundedValue:
         return NOTHING if node is None else self.run(node)
 
     def _places(self, nodes: Iterable[ast.expr]) -> frozenset[Hashable]:
@@ -40,7 +40,9 @@ class Targets(Arithmetic):
         paths = [place_key(node) for node in nodes]
         return frozenset((id(self.scope.find(path[0])), path) for path in paths if path)
 
-    def _refuse_unknown_growth(self, target: ast.expr, owner: Value, given: Iterable[ast.expr]) -> None:
+    def _refuse_unknown_growth(
+        self, target: ast.expr, owner: BoundedValue, given: Iterable[ast.expr]
+    ) -> None:
         """An argument that nobody has given yet has no container: the place that holds it stands for one."""
         if not owner.has("any"):
             return
@@ -49,12 +51,12 @@ class Targets(Arithmetic):
             if any(place in self._places(read_later(each)) for each in given):
                 raise self.refuse("something grows by what is read from itself, and how far is not known")
 
-    def refuse_own_reader(self, cell: Cell, given: Value) -> None:
+    def refuse_own_reader(self, cell: ObjectCell, given: BoundedValue) -> None:
         """`x.extend(i for i in x)`: each member that is added is read again."""
         if cell in self.read_later(given):
             raise self.refuse("something grows by what is read from itself, and how far is not known")
 
-    def _load(self, target: ast.expr) -> Value:
+    def _load(self, target: ast.expr) -> BoundedValue:
         match target:
             case ast.Name():
                 return self.lookup(target.id)
@@ -64,12 +66,12 @@ class Targets(Arithmetic):
                 return self.item(self.run(target.value), self.run(target.slice), target)
         raise self.refuse("sets something that is not known")
 
-    def error(self, node: ast.AST) -> Cell:
+    def error(self, node: ast.AST) -> ObjectCell:
         cell = self.cell(id(node), "object")
         self.put_member(cell, string(10_000))
         return cell
 
-    def module_member(self, module: str, name: str) -> Value:
+    def module_member(self, module: str, name: str) -> BoundedValue:
         path = f"{module}.{name}"
         if path in harmless.VALUES:
             return harmless.VALUES[path]
@@ -77,7 +79,7 @@ class Targets(Arithmetic):
             return callables(path)
         raise self.refuse(f"{path} is on no list of harmless things")
 
-    def lookup(self, name: str) -> Value:
+    def lookup(self, name: str) -> BoundedValue:
         variable = self.scope.find(name)
         if variable is not None:
             return variable.value
@@ -88,7 +90,7 @@ class Targets(Arithmetic):
             return callables(path)
         raise self.refuse(f"{name} is on no list of harmless things, or is not defined")
 
-    def put_name(self, name: str, value: Value) -> None:
+    def put_name(self, name: str, value: BoundedValue) -> None:
         if name.startswith("__") and name.endswith("__") and name not in HARMLESS_DUNDERS:
             raise self.refuse(f"sets {name}")
         variable = self.scope.find(name)
@@ -96,7 +98,7 @@ class Targets(Arithmetic):
             raise self.refuse(f"sets {name}, which is not known")
         self.put(variable, value)
 
-    def bind(self, target: ast.expr, value: Value) -> None:
+    def bind(self, target: ast.expr, value: BoundedValue) -> None:
         self.step()
         match target:
             case ast.Name(id=name):
@@ -113,7 +115,7 @@ class Targets(Arithmetic):
             case _:
                 raise self.refuse("sets something that is not known")
 
-    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
+    def _unpack(self, targets: list[ast.expr], value: BoundedValue) -> None:
         for index, target in enumerate(targets):
             exact = [cell.fields.get(str(index)) for cell in value.cells]
             if isinstance(target, ast.Starred):
@@ -123,7 +125,7 @@ class Targets(Arithmetic):
             else:
                 self.bind(target, self.members(value)[1])
 
-    def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
+    def _set_attribute(self, target: ast.Attribute, value: BoundedValue) -> None:
         owner = self.run(target.value)
         if target.attr.startswith("__") or owner.calls or not owner.kinds <= {"cell", "any", "none"}:
             raise self.refuse(f"sets {target.attr} of something that is not the program's own")
@@ -132,7 +134,7 @@ class Targets(Arithmetic):
                 raise self.refuse(f"sets {target.attr} of something that is not the program's own")
             self.put_field(cell, target.attr, value)
 
-    def _set_item(self, target: ast.Subscript, value: Value) -> None:
+    def _set_item(self, target: ast.Subscript, value: BoundedValue) -> None:
         owner, index = self.run(target.value), self.run(target.slice)
         if owner.calls:
             raise self.refuse("changes something that is not the program's own")

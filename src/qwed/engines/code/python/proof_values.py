@@ -3,44 +3,49 @@
 import ast
 from typing import Any
 
-from qwed.engines.code.bounds import EMPTY, Bound, Cell, Value, Variable, join, join_all
-from qwed.engines.code.python.scopes import Scope
+from qwed.engines.code.bounds import EMPTY, Bound, BoundedValue, BoundedVariable, ObjectCell, join, join_all
+from qwed.engines.code.python.scopes import PythonScope
 
 
-class Function:
+class ProofFunction:
     __slots__ = ("called", "defaults", "is_property", "is_static", "node", "returned", "scope")
 
-    def __init__(self, node: Any, scope: Scope, defaults: dict[str, Value]) -> None:
+    def __init__(self, node: Any, scope: PythonScope, defaults: dict[str, BoundedValue]) -> None:
         self.node = node
         self.scope = scope
         self.defaults = defaults
-        self.returned = Variable()
+        self.returned = BoundedVariable()
         self.called = False
         self.is_property = False
         self.is_static = False
 
 
-class Bound_(tuple[Any, Value]):
+class Bound_(tuple[Any, BoundedValue]):
     """A function of the program, with the object it is a method of."""
 
 
-class Class:
+class ProofClass:
     __slots__ = ("bases", "fields", "instance", "node", "order")
 
-    def __init__(self, node: ast.ClassDef, instance: Cell, bases: "list[Class]") -> None:
+    def __init__(self, node: ast.ClassDef, instance: ObjectCell, bases: "list[ProofClass]") -> None:
         self.node = node
         self.instance = instance
         self.bases = bases
-        self.fields: dict[str, Value] = {}
+        self.fields: dict[str, BoundedValue] = {}
         # The fields of a dataclass or named tuple, in the order its constructor takes them.
         self.order: list[str] = []
 
 
-class Call:
+class ProofCall:
     __slots__ = ("args", "count", "kwargs", "node", "receiver")
 
     def __init__(
-        self, node: Any, args: list[Value], kwargs: dict[str, Value], count: Bound, receiver: Value = EMPTY
+        self,
+        node: Any,
+        args: list[BoundedValue],
+        kwargs: dict[str, BoundedValue],
+        count: Bound,
+        receiver: BoundedValue = EMPTY,
     ) -> None:
         self.node = node
         self.args = args
@@ -48,9 +53,9 @@ class Call:
         self.count = count
         self.receiver = receiver
 
-    def arg(self, index: int, name: str = "") -> Value:
+    def arg(self, index: int, name: str = "") -> BoundedValue:
         return self.args[index] if index < len(self.args) else self.kwargs.get(name, EMPTY)
 
     @property
-    def everything(self) -> Value:
+    def everything(self) -> BoundedValue:
         return join(join_all(self.args), join_all(self.kwargs.values()))

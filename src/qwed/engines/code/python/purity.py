@@ -15,9 +15,9 @@ from qwed.engines.code.bounds import (
     INFINITE,
     NOTHING,
     Bound,
+    BoundedValue,
+    BoundedVariable,
     NotPure,
-    Value,
-    Variable,
     callables,
     held,
     number,
@@ -25,18 +25,18 @@ from qwed.engines.code.bounds import (
     string,
 )
 from qwed.engines.code.python import harmless
-from qwed.engines.code.python.proof_calls import _SCALARS, Calls
+from qwed.engines.code.python.proof_calls import _SCALARS, ProofCalls
 from qwed.engines.code.python.proof_targets import _CHANGING
-from qwed.engines.code.python.proof_values import Call
+from qwed.engines.code.python.proof_values import ProofCall
 from qwed.engines.code.python.readers import walked_places
-from qwed.engines.code.python.scopes import Names
+from qwed.engines.code.python.scopes import PythonNames
 
 _PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
 
 
-def judge_purity(tree: ast.Module, names: Names) -> tuple[bool, str]:
+def judge_purity(tree: ast.Module, names: PythonNames) -> tuple[bool, str]:
     try:
-        Prover(names).prove(tree)
+        PythonPurity(names).prove(tree)
     except NotPure as obstacle:
         return False, str(obstacle)
     except OverflowError:
@@ -46,7 +46,7 @@ def judge_purity(tree: ast.Module, names: Names) -> tuple[bool, str]:
     return True, _PROOF
 
 
-class Prover(Calls):
+class PythonPurity(ProofCalls):
     """Runs a program over bounds."""
 
     def prove(self, tree: ast.Module) -> None:
@@ -59,13 +59,13 @@ class Prover(Calls):
                 arguments = function.node.args
                 count = len(arguments.posonlyargs) + len(arguments.args)
                 named = {each.arg: ANYTHING for each in arguments.kwonlyargs}
-                self.call_function(function, Call(function.node, [ANYTHING] * count, named, count))
+                self.call_function(function, ProofCall(function.node, [ANYTHING] * count, named, count))
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
             self.run(statement)
 
-    def run(self, node: Any) -> Value:
+    def run(self, node: Any) -> BoundedValue:
         self.step()
         self.line = getattr(node, "lineno", self.line)
         handler = _NODES.get(type(node))
@@ -73,13 +73,13 @@ class Prover(Calls):
             raise self.refuse(f"{type(node).__name__} is on no list of harmless things")
         return handler(self, node)
 
-    def _expression(self, node: ast.Expr) -> Value:
+    def _expression(self, node: ast.Expr) -> BoundedValue:
         return self.run(node.value)
 
-    def _nothing(self, node: ast.AST) -> Value:
+    def _nothing(self, node: ast.AST) -> BoundedValue:
         return NOTHING
 
-    def _assign(self, node: ast.Assign) -> Value:
+    def _assign(self, node: ast.Assign) -> BoundedValue:
         added = _added_to_itself(node)
         if added is not None:
             return self._sum(node, added[0], ast.Add(), self.run(added[1]))
@@ -88,7 +88,7 @@ class Prover(Calls):
             self.bind(target, value)
         return NOTHING
 
-    def _annotated(self, node: ast.AnnAssign) -> Value:
+    def _annotated(self, node: ast.AnnAssign) -> BoundedValue:
         self._annotation(node.annotation)
         if node.value is not None:
             self.bind(node.target, self.run(node.value))
@@ -102,7 +102,7 @@ class Prover(Calls):
             if isinstance(each, ast.Name) and self.scope.find(each.id) is None:
                 self.lookup(each.id)
 
-    def _augmented(self, node: ast.AugAssign) -> Value:
+    def _augmented(self, node: ast.AugAssign) -> BoundedValue:
         right = self.run(node.value)
         if not right.kinds <= _SCALARS or isinstance(node.op, ast.Mult):
             self._refuse_unknown_growth(node.target, self._load(node.target), [node.value])
@@ -114,7 +114,9 @@ class Prover(Calls):
         self.bind(node.target, made)
         return NOTHING
 
-    def _change_in_place(self, known: Value, right: Value, made: Value, node: ast.AST) -> None:
+    def _change_in_place(
+        self, known: BoundedValue, right: BoundedValue, made: BoundedValue, node: ast.AST
+    ) -> None:
         """`x *= 2`, `x |= y`: the container that `x` names, under all of its other names too."""
         longest, member = self.members(made) if made.cells else (0, EMPTY)
         for cell in known.cells:
@@ -123,7 +125,7 @@ class Prover(Calls):
                 self.grow(cell, max(longest - cell.length, 0), id(node))
                 self.put_member(cell, member)
 
-    def _sum(self, node: ast.stmt, target: ast.Name, op: ast.operator, right: Value) -> Value:
+    def _sum(self, node: ast.stmt, target: ast.Name, op: ast.operator, right: BoundedValue) -> BoundedValue:
         """`total += n`, `line += "x"`: what all rounds of the loops around it add, added once."""
         known = self.lookup(target.id)
         made = self.operate(op, known, right, node)
@@ -133,14 +135,16 @@ class Prover(Calls):
             more = self.accumulate((id(node), "size"), right.size) if made.has("number") else 0
             longer = self.accumulate((id(node), "length"), right.length) if made.has("text") else 0
             size = made.size if made.has("float", "any", "decimal", "fraction") else known.size + more
-            made = Value(made.kinds, size, known.length + longer, None, made.cells | known.cells, made.calls)
+            made = BoundedValue(
+                made.kinds, size, known.length + longer, None, made.cells | known.cells, made.calls
+            )
             for cell in known.cells:
                 self.lengthen(cell, self.members(right)[0], id(node))
                 self.put_member(cell, self.members(right)[1])
         self.bind(target, made)
         return NOTHING
 
-    def _add_in_place(self, known: Value, right: Value, node: ast.AugAssign) -> None:
+    def _add_in_place(self, known: BoundedValue, right: BoundedValue, node: ast.AugAssign) -> None:
         for cell in known.cells:
             if cell.kind in _CHANGING:
                 self.refuse_own_reader(cell, right)
@@ -148,13 +152,13 @@ class Prover(Calls):
                 self.grow(cell, rounds, id(node))
                 self.put_member(cell, member)
 
-    def _if(self, node: ast.If) -> Value:
+    def _if(self, node: ast.If) -> BoundedValue:
         self.run(node.test)
         self.block(node.body)
         self.block(node.orelse)
         return NOTHING
 
-    def _for(self, node: ast.For) -> Value:
+    def _for(self, node: ast.For) -> BoundedValue:
         walked = self.run(node.iter)
         rounds, member = self.members(walked)
         self.bind(node.target, member)
@@ -170,7 +174,7 @@ class Prover(Calls):
         self.block(node.orelse)
         return NOTHING
 
-    def _try(self, node: ast.Try) -> Value:
+    def _try(self, node: ast.Try) -> BoundedValue:
         self.block(node.body)
         for handler in node.handlers:
             if handler.type is not None:
@@ -181,19 +185,19 @@ class Prover(Calls):
         self.block([*node.orelse, *node.finalbody])
         return NOTHING
 
-    def _return(self, node: ast.Return) -> Value:
+    def _return(self, node: ast.Return) -> BoundedValue:
         if self.current:
             self.put(self.current[-1].returned, self.optional(node.value))
         return NOTHING
 
-    def _several(self, node: Any) -> Value:
+    def _several(self, node: Any) -> BoundedValue:
         """`raise`, `assert`: their parts are expressions."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.run(child)
         return NOTHING
 
-    def _delete(self, node: ast.Delete) -> Value:
+    def _delete(self, node: ast.Delete) -> BoundedValue:
         for target in node.targets:
             self._unset(target)
         return NOTHING
@@ -214,14 +218,14 @@ class Prover(Calls):
             case _:
                 raise self.refuse("deletes something that is not the program's own")
 
-    def _import(self, node: ast.Import) -> Value:
+    def _import(self, node: ast.Import) -> BoundedValue:
         for alias in node.names:
             if alias.name not in harmless.MODULES:
                 raise self.refuse(f"imports {alias.name}")
             self.put_name(alias.asname or alias.name, callables(alias.name))
         return NOTHING
 
-    def _import_from(self, node: ast.ImportFrom) -> Value:
+    def _import_from(self, node: ast.ImportFrom) -> BoundedValue:
         module = node.module or "."
         if node.level or module not in harmless.MODULES:
             raise self.refuse(f"imports {module}")
@@ -229,17 +233,17 @@ class Prover(Calls):
             self.put_name(alias.asname or alias.name, self.module_member(module, alias.name))
         return NOTHING
 
-    def _comprehension(self, node: Any) -> Value:
+    def _comprehension(self, node: Any) -> BoundedValue:
         kind = (
             "list" if isinstance(node, ast.ListComp) else "dict" if isinstance(node, ast.DictComp) else "set"
         )
         rounds, member = self._generate(node)
         return self.listed(node, kind, rounds, member)
 
-    def _generator(self, node: ast.GeneratorExp) -> Value:
+    def _generator(self, node: ast.GeneratorExp) -> BoundedValue:
         scope = self.scope
 
-        def again() -> tuple[Bound, Value]:
+        def again() -> tuple[Bound, BoundedValue]:
             outer, self.scope = self.scope, scope
             made = self._generate(node)
             self.scope = outer
@@ -247,14 +251,14 @@ class Prover(Calls):
 
         return self.lazy(node, again, frozenset())
 
-    def _generate(self, node: Any) -> tuple[Bound, Value]:
+    def _generate(self, node: Any) -> tuple[Bound, BoundedValue]:
         outer, self.scope = self.scope, self.names.scopes[id(node)]
-        made = Variable()
+        made = BoundedVariable()
         total = self._walk(node, list(node.generators), made)
         self.scope = outer
         return total, made.value
 
-    def _walk(self, node: Any, generators: list[ast.comprehension], made: Variable) -> Bound:
+    def _walk(self, node: Any, generators: list[ast.comprehension], made: BoundedVariable) -> Bound:
         if not generators:
             parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             for part in parts:
@@ -287,7 +291,7 @@ def _added_to_itself(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
     return None
 
 
-def _constant(proof: Prover, node: ast.Constant) -> Value:
+def _constant(proof: PythonPurity, node: ast.Constant) -> BoundedValue:
     match node.value:
         case bool():
             return FLAG
@@ -304,40 +308,40 @@ def _constant(proof: Prover, node: ast.Constant) -> Value:
     return NOTHING
 
 
-_NODES: Final[dict[type, Callable[[Prover, Any], Value]]] = {
-    ast.Expr: Prover._expression,
-    **dict.fromkeys((ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal), Prover._nothing),
-    **dict.fromkeys((ast.Raise, ast.Assert), Prover._several),
-    ast.Delete: Prover._delete,
-    ast.Assign: Prover._assign,
-    ast.AnnAssign: Prover._annotated,
-    ast.AugAssign: Prover._augmented,
-    ast.If: Prover._if,
-    ast.For: Prover._for,
-    ast.Try: Prover._try,
-    ast.Return: Prover._return,
-    ast.Import: Prover._import,
-    ast.ImportFrom: Prover._import_from,
-    ast.FunctionDef: Prover._function,
-    ast.ClassDef: Prover._class,
-    ast.Lambda: Prover._lambda,
-    ast.Call: Prover._call,
-    ast.Attribute: Prover._attribute,
-    ast.Subscript: Prover._subscript,
-    ast.Slice: Prover._slice,
+_NODES: Final[dict[type, Callable[[PythonPurity, Any], BoundedValue]]] = {
+    ast.Expr: PythonPurity._expression,
+    **dict.fromkeys((ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal), PythonPurity._nothing),
+    **dict.fromkeys((ast.Raise, ast.Assert), PythonPurity._several),
+    ast.Delete: PythonPurity._delete,
+    ast.Assign: PythonPurity._assign,
+    ast.AnnAssign: PythonPurity._annotated,
+    ast.AugAssign: PythonPurity._augmented,
+    ast.If: PythonPurity._if,
+    ast.For: PythonPurity._for,
+    ast.Try: PythonPurity._try,
+    ast.Return: PythonPurity._return,
+    ast.Import: PythonPurity._import,
+    ast.ImportFrom: PythonPurity._import_from,
+    ast.FunctionDef: PythonPurity._function,
+    ast.ClassDef: PythonPurity._class,
+    ast.Lambda: PythonPurity._lambda,
+    ast.Call: PythonPurity._call,
+    ast.Attribute: PythonPurity._attribute,
+    ast.Subscript: PythonPurity._subscript,
+    ast.Slice: PythonPurity._slice,
     ast.Constant: _constant,
     ast.Name: lambda proof, node: proof.lookup(node.id),
-    ast.ListComp: Prover._comprehension,
-    ast.SetComp: Prover._comprehension,
-    ast.DictComp: Prover._comprehension,
-    ast.GeneratorExp: Prover._generator,
-    ast.BinOp: Prover._binary,
-    ast.UnaryOp: Prover._unary,
-    ast.BoolOp: Prover._boolean,
-    ast.Compare: Prover._compare,
-    ast.IfExp: Prover._conditional,
-    ast.NamedExpr: Prover._walrus,
-    ast.JoinedStr: Prover._formatted,
-    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), Prover._display),
-    ast.Dict: Prover._dict,
+    ast.ListComp: PythonPurity._comprehension,
+    ast.SetComp: PythonPurity._comprehension,
+    ast.DictComp: PythonPurity._comprehension,
+    ast.GeneratorExp: PythonPurity._generator,
+    ast.BinOp: PythonPurity._binary,
+    ast.UnaryOp: PythonPurity._unary,
+    ast.BoolOp: PythonPurity._boolean,
+    ast.Compare: PythonPurity._compare,
+    ast.IfExp: PythonPurity._conditional,
+    ast.NamedExpr: PythonPurity._walrus,
+    ast.JoinedStr: PythonPurity._formatted,
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), PythonPurity._display),
+    ast.Dict: PythonPurity._dict,
 }

@@ -4,7 +4,7 @@ import ast
 import builtins
 from typing import Any, Final
 
-from qwed.engines.code.bounds import Variable
+from qwed.engines.code.bounds import BoundedVariable
 
 COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -22,47 +22,47 @@ _PLAIN: Final = frozenset(
 )
 
 
-class Scope:
+class PythonScope:
     __slots__ = ("kind", "names", "outside", "parent")
 
-    def __init__(self, kind: str, parent: "Scope | None" = None) -> None:
+    def __init__(self, kind: str, parent: "PythonScope | None" = None) -> None:
         self.kind = kind
         self.parent = parent
-        self.names: dict[str, Variable] = {}
+        self.names: dict[str, BoundedVariable] = {}
         self.outside: dict[str, bool] = {}
 
     def declare(self, name: str) -> None:
         if name not in self.outside:
-            self.names.setdefault(name, Variable())
+            self.names.setdefault(name, BoundedVariable())
         elif self.outside[name]:
-            self.module().names.setdefault(name, Variable())
+            self.module().names.setdefault(name, BoundedVariable())
 
-    def find(self, name: str) -> Variable | None:
+    def find(self, name: str) -> BoundedVariable | None:
         if self.outside.get(name):
             return self.module().names.get(name)
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         while scope is not None:
             if (scope is self or scope.kind != "class") and name in scope.names:
                 return scope.names[name]
             scope = scope.parent
         return None
 
-    def module(self) -> "Scope":
+    def module(self) -> "PythonScope":
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
 
-class Names:
+class PythonNames:
     """`scopes`: the scope that each function, class or comprehension opens; `free`: names nobody binds."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.module = Scope("module")
-        self.scopes: dict[int, Scope] = {}
+        self.module = PythonScope("module")
+        self.scopes: dict[int, PythonScope] = {}
         self.star = False
-        self._uses: list[tuple[str, Scope]] = []
-        waiting: list[tuple[ast.AST, Scope]] = [(tree, self.module)]
+        self._uses: list[tuple[str, PythonScope]] = []
+        waiting: list[tuple[ast.AST, PythonScope]] = [(tree, self.module)]
         while waiting:
             node, scope = waiting.pop()
             waiting.extend(reversed(self._visit(node, scope)))
@@ -71,7 +71,7 @@ class Names:
     def is_home(self) -> bool:
         return self.star or self.free <= _BUILTINS
 
-    def _visit(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+    def _visit(self, node: ast.AST, scope: PythonScope) -> list[tuple[ast.AST, PythonScope]]:
         kind = type(node)
         if kind is ast.Name:
             self._mention(node, scope)  # type: ignore[arg-type]
@@ -82,20 +82,20 @@ class Names:
             return [(child, scope) for child in ast.iter_child_nodes(node)]
         return self._bind_in(node, scope)
 
-    def _mention(self, node: ast.Name, scope: Scope) -> None:
+    def _mention(self, node: ast.Name, scope: PythonScope) -> None:
         if type(node.ctx) is ast.Load:
             self._uses.append((node.id, scope))
         else:
             scope.declare(node.id)
 
-    def _bind_in(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+    def _bind_in(self, node: ast.AST, scope: PythonScope) -> list[tuple[ast.AST, PythonScope]]:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 return self._function(node, scope)
             case ast.ClassDef():
                 return self._class(node, scope)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                inner = self.scopes[id(node)] = Scope("comprehension", scope)
+                inner = self.scopes[id(node)] = PythonScope("comprehension", scope)
                 return [(child, inner) for child in ast.iter_child_nodes(node)]
             case ast.NamedExpr(target=target, value=value):
                 self._outside_comprehensions(scope).declare(target.id)
@@ -107,7 +107,7 @@ class Names:
                 return [(child, scope) for child in ast.iter_child_nodes(node)]
         return []
 
-    def _bind_others(self, node: ast.AST, scope: Scope) -> None:
+    def _bind_others(self, node: ast.AST, scope: PythonScope) -> None:
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 for alias in names:
@@ -118,8 +118,8 @@ class Names:
             case ast.MatchStar(name=str() as name) | ast.MatchMapping(rest=str() as name):
                 scope.declare(name)
 
-    def _function(self, node: Any, scope: Scope) -> list[tuple[ast.AST, Scope]]:
-        inner = self.scopes[id(node)] = Scope("function", scope)
+    def _function(self, node: Any, scope: PythonScope) -> list[tuple[ast.AST, PythonScope]]:
+        inner = self.scopes[id(node)] = PythonScope("function", scope)
         if not isinstance(node, ast.Lambda):
             scope.declare(node.name)
         for type_parameter in getattr(node, "type_params", ()):
@@ -138,16 +138,16 @@ class Names:
         body = node.body if isinstance(node.body, list) else [node.body]
         return [(each, scope) for each in outer] + [(each, inner) for each in body]
 
-    def _class(self, node: ast.ClassDef, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+    def _class(self, node: ast.ClassDef, scope: PythonScope) -> list[tuple[ast.AST, PythonScope]]:
         scope.declare(node.name)
         for type_parameter in getattr(node, "type_params", ()):
             scope.declare(type_parameter.name)
-        inner = self.scopes[id(node)] = Scope("class", scope)
+        inner = self.scopes[id(node)] = PythonScope("class", scope)
         outer: list[ast.AST] = [*node.decorator_list, *node.bases, *node.keywords]
         return [(each, scope) for each in outer] + [(each, inner) for each in node.body]
 
     @staticmethod
-    def _outside_comprehensions(scope: Scope) -> Scope:
+    def _outside_comprehensions(scope: PythonScope) -> PythonScope:
         while scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
         return scope

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from qwed.engines.code.python import folding
-from qwed.engines.code.python.access import Access
+from qwed.engines.code.python.access import MemberAccess
 from qwed.engines.code.python.machine import (
     MAX_PARTS,
     MAX_UNROLLED,
-    Call,
+    PythonCall,
     is_number,
     is_text,
     parts_of,
@@ -21,11 +21,11 @@ from qwed.engines.code.python.values import (
     Choice,
     Const,
     Items,
-    Table,
+    PythonTable,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Taint,
-    Text,
-    Unknown,
-    Value,
     both,
     merge_taint,
 )
@@ -46,10 +46,10 @@ def _formatter_parse(template: str) -> Iterator[tuple[str, str | None, str]]:
         yield literal, name, spec or ""
 
 
-class Texts(Access):
+class TextOperations(MemberAccess):
     """Combines values."""
 
-    def binary(self, op: ast.operator, left: Value, right: Value, line: int) -> Value:
+    def binary(self, op: ast.operator, left: PythonValue, right: PythonValue, line: int) -> PythonValue:
         if isinstance(left, Choice):
             return self.over(left, lambda option: self.binary(op, option, right, line))
         if isinstance(right, Choice):
@@ -59,16 +59,18 @@ class Texts(Access):
             try:
                 return Const(folding.binary(op, left.data, right.data), taint)
             except folding.NotConstant:
-                return Unknown(taint, "number" if isinstance(left.data, (int, float)) else "")
+                return PythonUnknown(taint, "number" if isinstance(left.data, (int, float)) else "")
         made = self._structured(op, left, right, taint)
         if made is not None:
             return made
         special = self.rules.binary(self, op, left, right, line)
         if special is not None:
             return special
-        return Unknown(taint, "number" if is_number(left) and is_number(right) else "")
+        return PythonUnknown(taint, "number" if is_number(left) and is_number(right) else "")
 
-    def _structured(self, op: ast.operator, left: Value, right: Value, taint: Taint) -> Value | None:
+    def _structured(
+        self, op: ast.operator, left: PythonValue, right: PythonValue, taint: Taint
+    ) -> PythonValue | None:
         match op, left, right:
             case ast.Add(), Items(), Items():
                 if len(left.items) + len(right.items) > MAX_UNROLLED:
@@ -84,55 +86,55 @@ class Texts(Access):
             case ast.Mod(), Const(data=str()), _:
                 return self.percent_format(left.data, right)
             case ast.Mult(), Const(data=str()), _:
-                return Unknown(taint, "constant-text")
+                return PythonUnknown(taint, "constant-text")
         return None
 
-    def concatenated(self, values: list[Value]) -> Value:
+    def concatenated(self, values: list[PythonValue]) -> PythonValue:
         taint = merge_taint(values)
-        parts: list[str | Value] = []
+        parts: list[str | PythonValue] = []
         for value in values:
             parts.extend(parts_of(value))
         return self.text_of(parts, taint)
 
-    def text_of(self, parts: list[str | Value], taint: Taint) -> Value:
+    def text_of(self, parts: list[str | PythonValue], taint: Taint) -> PythonValue:
         # Doubled in a loop that is unrolled, a text would outgrow the machine that only reads it.
         if sum(len(part) for part in parts if isinstance(part, str)) > folding.MAX_LENGTH:
-            return Unknown(taint)
-        merged: list[str | Value] = []
+            return PythonUnknown(taint)
+        merged: list[str | PythonValue] = []
         for part in parts:
             if isinstance(part, str) and merged and isinstance(merged[-1], str):
                 merged[-1] += part
             elif part != "":
                 merged.append(part)
         if len(merged) > MAX_PARTS:
-            return Unknown(taint)
+            return PythonUnknown(taint)
         if not merged:
             return Const("", taint)
         if len(merged) == 1 and isinstance(merged[0], str):
             return Const(merged[0], taint)
-        return Text(tuple(merged), taint)
+        return PythonText(tuple(merged), taint)
 
-    def percent_format(self, template: str, right: Value) -> Value:
+    def percent_format(self, template: str, right: PythonValue) -> PythonValue:
         values = right.items if isinstance(right, Items) else [right]
-        if isinstance(right, Table):
+        if isinstance(right, PythonTable):
             values = list(right.entries.values())
         pieces = _PERCENT.split(template.replace("%%", "\x00"))
         if len(pieces) == 1:
             return Const(template, right.taint)
-        parts: list[str | Value] = []
+        parts: list[str | PythonValue] = []
         for index, piece in enumerate(pieces):
             parts.append(piece.replace("\x00", "%"))
             if index < len(pieces) - 1:
                 parts.extend(parts_of(values[index]) if index < len(values) else (UNKNOWN,))
         return self.text_of(parts, both(right.taint, merge_taint(values)))
 
-    def brace_format(self, template: str, call: Call) -> Value:
-        parts: list[str | Value] = []
+    def brace_format(self, template: str, call: PythonCall) -> PythonValue:
+        parts: list[str | PythonValue] = []
         counter = 0
         try:
             fields = list(_formatter_parse(template))
         except ValueError:
-            return Unknown(merge_taint(call.everything))
+            return PythonUnknown(merge_taint(call.everything))
         for literal, name, spec in fields:
             parts.append(literal)
             if name is None:
@@ -150,7 +152,7 @@ class Texts(Access):
             parts.extend(parts_of(value) if whole and value is not None else (value or UNKNOWN,))
         return self.text_of(parts, merge_taint(call.everything))
 
-    def constant(self, value: Value) -> tuple[Any] | None:
+    def constant(self, value: PythonValue) -> tuple[Any] | None:
         """The Python value, in a tuple so that None is a value too."""
         match value:
             case Const():
@@ -163,7 +165,7 @@ class Texts(Access):
                     return None
                 data = [member[0] for member in members if member is not None]
                 return (tuple(data),) if value.kind == "tuple" else (data,)
-            case Table() if not value.open:
+            case PythonTable() if not value.open:
                 self.spend(len(value.entries))
                 pairs = {key: self.constant(entry) for key, entry in value.entries.items()}
                 if any(found is None for found in pairs.values()):
@@ -171,7 +173,7 @@ class Texts(Access):
                 return ({key: found[0] for key, found in pairs.items() if found is not None},)
         return None
 
-    def from_python(self, data: Any, taint: Taint) -> Value:
+    def from_python(self, data: Any, taint: Taint) -> PythonValue:
         if isinstance(data, (list, tuple)) and len(data) <= MAX_UNROLLED:
             kind = "tuple" if isinstance(data, tuple) else "list"
             return Items([self.from_python(each, taint) for each in data], kind, taint)

@@ -14,7 +14,7 @@ MAX_ORIGINS: Final = 3
 MAX_STEPS: Final = 6
 
 
-class Origin(NamedTuple):
+class DataOrigin(NamedTuple):
     """Where data came in, what kind of place that is, and the names it went through."""
 
     kind: str
@@ -23,16 +23,16 @@ class Origin(NamedTuple):
     steps: tuple[str, ...] = ()
 
 
-Taint = tuple[Origin, ...]
+Taint = tuple[DataOrigin, ...]
 CLEAN: Final[Taint] = ()
 
 
-class Value:
+class PythonValue:
     __slots__ = ("taint",)
     taint: Taint
 
 
-class Unknown(Value):
+class PythonUnknown(PythonValue):
     """`shape` is what is known all the same: a number, or text made safe for one kind of use."""
 
     __slots__ = ("shape",)
@@ -42,7 +42,7 @@ class Unknown(Value):
         self.shape = shape
 
 
-class Const(Value):
+class Const(PythonValue):
     __slots__ = ("data",)
 
     def __init__(self, data: Any, taint: Taint = CLEAN) -> None:
@@ -50,21 +50,21 @@ class Const(Value):
         self.taint = taint
 
 
-class Ref(Value):
+class Ref(PythonValue):
     __slots__ = ("args", "path")
 
-    def __init__(self, path: str, taint: Taint = CLEAN, args: tuple[Value, ...] = ()) -> None:
+    def __init__(self, path: str, taint: Taint = CLEAN, args: tuple[PythonValue, ...] = ()) -> None:
         self.path = path
         self.taint = taint
         self.args = args
 
 
-class Text(Value):
+class PythonText(PythonValue):
     """A string of which parts are known: each part is text, or the value that fills a hole."""
 
     __slots__ = ("parts",)
 
-    def __init__(self, parts: tuple[str | Value, ...], taint: Taint = CLEAN) -> None:
+    def __init__(self, parts: tuple[str | PythonValue, ...], taint: Taint = CLEAN) -> None:
         self.parts = parts
         self.taint = taint
 
@@ -77,44 +77,46 @@ class Text(Value):
         return "".join(part if isinstance(part, str) else hole for part in self.parts)
 
 
-class Items(Value):
+class Items(PythonValue):
     """A list, tuple or set whose members are known; `open` when there may be more of them."""
 
     __slots__ = ("items", "kind", "open")
 
-    def __init__(self, items: list[Value], kind: str, taint: Taint = CLEAN, *, open: bool = False) -> None:
+    def __init__(
+        self, items: list[PythonValue], kind: str, taint: Taint = CLEAN, *, open: bool = False
+    ) -> None:
         self.items = items
         self.kind = kind
         self.taint = taint
         self.open = open
 
 
-class Table(Value):
+class PythonTable(PythonValue):
     __slots__ = ("entries", "open")
 
-    def __init__(self, entries: dict[Any, Value], taint: Taint = CLEAN, *, open: bool = False) -> None:
+    def __init__(self, entries: dict[Any, PythonValue], taint: Taint = CLEAN, *, open: bool = False) -> None:
         self.entries = entries
         self.taint = taint
         self.open = open
 
 
-class Choice(Value):
+class Choice(PythonValue):
     __slots__ = ("options",)
 
-    def __init__(self, options: tuple[Value, ...]) -> None:
+    def __init__(self, options: tuple[PythonValue, ...]) -> None:
         self.options = options
         self.taint = merge_taint(options)
 
 
-class Function(Value):
+class PythonFunction(PythonValue):
     __slots__ = ("bound", "calls", "defaults", "node", "numbers", "remote", "scope")
 
-    def __init__(self, node: Any, scope: Any, defaults: Mapping[str, Value]) -> None:
+    def __init__(self, node: Any, scope: Any, defaults: Mapping[str, PythonValue]) -> None:
         self.node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda = node
         self.scope = scope
         self.defaults = defaults
         self.taint = CLEAN
-        self.bound: Value | None = None
+        self.bound: PythonValue | None = None
         self.remote = ""
         self.numbers: frozenset[str] = frozenset()
         self.calls = 0
@@ -123,49 +125,53 @@ class Function(Value):
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
 
-    def bind(self, owner: Value) -> "Function":
-        method = Function(self.node, self.scope, self.defaults)
+    def bind(self, owner: PythonValue) -> "PythonFunction":
+        method = PythonFunction(self.node, self.scope, self.defaults)
         method.bound = owner
         return method
 
 
-class Class(Value):
+class PythonClass(PythonValue):
     __slots__ = ("attributes", "bases", "name")
 
-    def __init__(self, name: str, bases: list[Value], attributes: dict[str, Value]) -> None:
+    def __init__(self, name: str, bases: list[PythonValue], attributes: dict[str, PythonValue]) -> None:
         self.name = name
         self.bases = bases
         self.attributes = attributes
         self.taint = CLEAN
 
-    def find(self, name: str) -> Value | None:
+    def find(self, name: str) -> PythonValue | None:
         found = self.attributes.get(name)
         if found is not None:
             return found
         for base in self.bases:
-            if isinstance(base, Class) and base is not self:
+            if isinstance(base, PythonClass) and base is not self:
                 found = base.attributes.get(name)
                 if found is not None:
                     return found
         return None
 
 
-class Instance(Value):
+class Instance(PythonValue):
     __slots__ = ("attributes", "cls")
 
-    def __init__(self, cls: Class) -> None:
+    def __init__(self, cls: PythonClass) -> None:
         self.cls = cls
-        self.attributes: dict[str, Value] = {}
+        self.attributes: dict[str, PythonValue] = {}
         self.taint = CLEAN
 
 
-class Partial(Value):
+class Partial(PythonValue):
     """A callable that has some of its arguments already, or that picks an attribute or item."""
 
     __slots__ = ("args", "kind", "kwargs", "target")
 
     def __init__(
-        self, target: Value, args: list[Value], kwargs: dict[str, Value] | None = None, kind: str = "partial"
+        self,
+        target: PythonValue,
+        args: list[PythonValue],
+        kwargs: dict[str, PythonValue] | None = None,
+        kind: str = "partial",
     ) -> None:
         self.target = target
         self.args = args
@@ -174,11 +180,11 @@ class Partial(Value):
         self.taint = merge_taint(args)
 
 
-UNKNOWN: Final = Unknown()
-NUMBER: Final = Unknown(shape="number")
+UNKNOWN: Final = PythonUnknown()
+NUMBER: Final = PythonUnknown(shape="number")
 
 
-def merge_taint(values: Iterable[Value]) -> Taint:
+def merge_taint(values: Iterable[PythonValue]) -> Taint:
     merged: Taint = CLEAN
     for value in values:
         if value.taint:
@@ -203,7 +209,7 @@ def stepped(taint: Taint, step: str) -> Taint:
     )
 
 
-def with_taint(value: Value, taint: Taint) -> Value:
+def with_taint(value: PythonValue, taint: Taint) -> PythonValue:
     if not taint or value.taint == taint:
         return value
     match value:
@@ -211,18 +217,18 @@ def with_taint(value: Value, taint: Taint) -> Value:
             return Const(value.data, taint)
         case Ref():
             return Ref(value.path, taint, value.args)
-        case Text():
-            return Text(value.parts, taint)
-        case Unknown():
-            return Unknown(taint, value.shape)
+        case PythonText():
+            return PythonText(value.parts, taint)
+        case PythonUnknown():
+            return PythonUnknown(taint, value.shape)
     return value
 
 
-def join(first: Value, second: Value) -> Value:
+def join(first: PythonValue, second: PythonValue) -> PythonValue:
     """Either of two values, as after a branch."""
     if first is second or same(first, second):
         return first
-    options: list[Value] = []
+    options: list[PythonValue] = []
     for side in (first, second):
         for option in side.options if isinstance(side, Choice) else (side,):
             if not any(same(option, known) for known in options):
@@ -232,7 +238,7 @@ def join(first: Value, second: Value) -> Value:
     return Choice(tuple(options)) if len(options) <= MAX_OPTIONS else _any_of(options)
 
 
-def join_all(values: list[Value]) -> Value:
+def join_all(values: list[PythonValue]) -> PythonValue:
     """Any one of several values."""
     if len(values) > MAX_OPTIONS:
         return _any_of(values)
@@ -242,20 +248,22 @@ def join_all(values: list[Value]) -> Value:
     return made
 
 
-def _any_of(values: list[Value]) -> Value:
+def _any_of(values: list[PythonValue]) -> PythonValue:
     """Too many to tell apart: what can be called is kept, since losing it would hide a call."""
     taint = merge_taint(values)
-    callables = {id(value): value for value in values if isinstance(value, (Ref, Function, Class, Partial))}
+    callables = {
+        id(value): value for value in values if isinstance(value, (Ref, PythonFunction, PythonClass, Partial))
+    }
     named = {value.path if isinstance(value, Ref) else key: value for key, value in callables.items()}
     constants = all(isinstance(value, Const) for value in values)
     numbers = constants and all(isinstance(v.data, (int, float)) for v in values if isinstance(v, Const))
-    rest = Unknown(taint, "number" if numbers else "constant-text" if constants else "")
+    rest = PythonUnknown(taint, "number" if numbers else "constant-text" if constants else "")
     if not named:
         return rest
     return Choice((*list(named.values())[:MAX_CALLABLES], rest))
 
 
-def same(first: Value, second: Value) -> bool:
+def same(first: PythonValue, second: PythonValue) -> bool:
     if type(first) is not type(second) or first.taint != second.taint:
         return False
     match first, second:
@@ -263,8 +271,8 @@ def same(first: Value, second: Value) -> bool:
             return type(first.data) is type(second.data) and first.data == second.data
         case Ref(), Ref():
             return first.path == second.path
-        case Unknown(), Unknown():
+        case PythonUnknown(), PythonUnknown():
             return first.shape == second.shape
-        case Text(), Text():
+        case PythonText(), PythonText():
             return first.parts == second.parts
     return first is second

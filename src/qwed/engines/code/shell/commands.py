@@ -18,6 +18,7 @@ from qwed.engines.code.shell import (
 )
 from qwed.engines.code.shell.capabilities import is_listed
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
+from qwed.engines.code.shell.reach import judge_place, judge_places, judge_reach, shorten_path
 from qwed.engines.code.shell.reading import Rule
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.showing import is_word, shows_itself, stops_machine
@@ -96,10 +97,12 @@ _SENSITIVE_SAMPLES: Final = (
 _VERSIONED: Final = re.compile(r"([a-z]+?)-?\d+(?:\.\d+)*")
 
 
-class Tables:
+class CommandTables:
     """The judge a runner is given."""
 
     def command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+        if run.project is not None:
+            argv = [argv[0], *map(run.project.shorten, argv[1:])]
         name = words.plain(argv[0])
         if HOLE in name:
             return self._unknown_command(run, argv, stdin, line)
@@ -111,9 +114,11 @@ class Tables:
         return known_command(run, name, argv[1:], stdin, line)
 
     def read(self, run: Runner, path: str, line: int) -> None:
-        reading.read_file(run, path, line)
+        reading.read_file(run, shorten_path(run, path), line)
 
     def write(self, run: Runner, path: str, line: int, made: Stream) -> None:
+        path = shorten_path(run, path)
+        judge_place(run, path, line)
         reading.write_file(run, path, line, made)
 
     def evaluate(self, run: Runner, text: str, line: int) -> None:
@@ -205,11 +210,13 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     try:
         _check_arguments(run, base, args, line)
         judge_told(run, known or base, args, stdin, line)
+        judge_reach(run, known or base, args, line)
         rule = COMMANDS.get(known or "")
         if rule is not None:
             return rule(run, [known or base, *args], stdin, line)
         return _program(run, name, known, args, line)
     finally:
+        judge_places(run, known or base, args, line)
         run.is_muted = was_muted
         run.acts |= run.report.effects & _ACTING if shows else set()
         run.settled |= run.report.effects

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.machine import EMPTY, Machine, Stream
+from qwed.engines.code.shell.machine import EMPTY, ShellMachine, Stream
 from qwed.engines.code.shell.words import HOLE, QUOTED
 
 _MAX_AROUND: Final = 64
@@ -33,7 +33,7 @@ _SLICE: Final = re.compile(r"[:\s\d()-]*")
 _PARAMETER: Final = re.compile(r"(#?)(\w+|[@*#?$!-])(?:\[([^\]]*)\])?")
 
 
-class Expansions(Machine):
+class Expansions(ShellMachine):
     """Evaluates one word."""
 
     def fields(self, node: Any) -> list[str]:

@@ -13,8 +13,8 @@ from qwed.engines.code.shell import harmless_lists as lists
 from qwed.engines.code.shell.kinds import (
     MAX_SIZE,
     NUMBER,
-    Kind,
     NotHarmless,
+    TextKind,
     Value,
     is_plain_pattern,
     join,
@@ -37,7 +37,7 @@ _SILENCED: Final = re.compile(r"[012]?\s*(?:&>|>>?)\s*/dev/null|[12]?\s*>&\s*[12
 def find_obstacle(root: Any, source: bytes) -> str | None:
     """What keeps a text from being harmless, None if nothing does. Texts are judged until their variables'
     kinds no longer change: in a loop, what is set last is read first."""
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, TextKind] = {}
     for _ in range(_MAX_PASSES):
         before = dict(kinds)
         try:
@@ -52,7 +52,7 @@ def find_obstacle(root: Any, source: bytes) -> str | None:
 class _Walk:
     """One pass over the tree. `kinds` is shared by all passes and only ever grows."""
 
-    def __init__(self, source: bytes, kinds: dict[str, Kind]) -> None:
+    def __init__(self, source: bytes, kinds: dict[str, TextKind]) -> None:
         self.source = source
         self.kinds = kinds
         self.sizes: dict[str, int] = {}
@@ -156,7 +156,7 @@ class _Walk:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name.type != "variable_name":
             raise NotHarmless("evaluates a subscript")
-        kind, size = self.word(value, is_split=False) if value is not None else (Kind.PLAIN, 0)
+        kind, size = self.word(value, is_split=False) if value is not None else (TextKind.PLAIN, 0)
         title = self.text(name)
         if any(child.type == "+=" for child in node.children):
             kind, size = join([self._known(title, is_split=False), (kind, size)])
@@ -172,7 +172,7 @@ class _Walk:
             return self.text(node).strip("${}") not in self.loop_variables
         return any(self._refers(child) for child in node.children)
 
-    def _assign(self, name: str, kind: Kind, size: int, count: int = 1) -> int:
+    def _assign(self, name: str, kind: TextKind, size: int, count: int = 1) -> int:
         if not may_be_set(name):
             raise NotHarmless(f"sets {name}, which has a meaning of its own")
         if size > MAX_SIZE:
@@ -184,10 +184,10 @@ class _Walk:
 
     def _known(self, name: str, *, is_split: bool) -> Value:
         if name in ("?", "#"):
-            return Kind.NUMBER, 4
+            return TextKind.NUMBER, 4
         if name not in self.set_here:
             raise NotHarmless(f"reads {name}, which it has not set")
-        if is_split and self.kinds[name] is Kind.ANY:
+        if is_split and self.kinds[name] is TextKind.ANY:
             raise NotHarmless(f"expands {name} without quotes")
         return self.kinds[name], self.sizes[name]
 
@@ -207,13 +207,13 @@ class _Walk:
 
     # -- words -----------------------------------------------------------------------------------------
 
-    def many(self, node: Any) -> tuple[Kind, int, int]:
+    def many(self, node: Any) -> tuple[TextKind, int, int]:
         """A word that braces may make several: kind, size of each, and how many."""
         made = made_by_braces(self.text(node))
         if made is not None:
             return made
         kind, size = self.word(node)
-        return kind, size, size + 1 if kind is Kind.WORDS else 1
+        return kind, size, size + 1 if kind is TextKind.WORDS else 1
 
     def word(self, node: Any, *, is_split: bool = True) -> Value:
         handler = _WORD_KINDS.get(node.type)
@@ -228,13 +228,13 @@ class _Walk:
         if node.children or is_filled_in or re.search(r"[*?\[{}`$<>()]", active):
             raise NotHarmless("has a pattern, a home or braces that the shell fills in")
         plain = text.replace("\\", "")
-        return kind_of(plain) if plain == text else Kind.ANY, len(text)
+        return kind_of(plain) if plain == text else TextKind.ANY, len(text)
 
     def quoted(self, node: Any, is_split: bool) -> Value:
         return kind_of(self.text(node)[1:-1]), node.end_byte - node.start_byte
 
     def escaped(self, node: Any, is_split: bool) -> Value:
-        return Kind.ANY, node.end_byte - node.start_byte
+        return TextKind.ANY, node.end_byte - node.start_byte
 
     def string(self, node: Any, is_split: bool) -> Value:
         parts = [self.word(child, is_split=False) for child in node.named_children]
@@ -270,7 +270,7 @@ class _Walk:
         if found is None:
             raise NotHarmless("expands a variable in a way that may evaluate it")
         known = self._known(found[2], is_split=is_split and not found[1])
-        return (Kind.NUMBER, 6) if found[1] else known
+        return (TextKind.NUMBER, 6) if found[1] else known
 
     def substitution(self, node: Any, is_split: bool) -> Value:
         printed = self.printed
@@ -278,7 +278,7 @@ class _Walk:
         if is_split:
             raise NotHarmless("expands what a command prints without quotes")
         size, self.printed = (self.printed - printed) // self.rounds, printed
-        return Kind.ANY, size
+        return TextKind.ANY, size
 
     def arithmetic(self, node: Any, is_split: bool) -> Value:
         waiting = [node]
@@ -292,11 +292,11 @@ class _Walk:
                 waiting.extend(current.children)
             else:
                 raise NotHarmless("evaluates text as arithmetic")
-        return Kind.NUMBER, 20
+        return TextKind.NUMBER, 20
 
     def _number(self, node: Any) -> None:
         name = self.text(node).strip("${}")
-        if not re.fullmatch(r"\w+", name) or self._known(name, is_split=False)[0] is not Kind.NUMBER:
+        if not re.fullmatch(r"\w+", name) or self._known(name, is_split=False)[0] is not TextKind.NUMBER:
             raise NotHarmless("evaluates text as arithmetic")
 
     def _must_be_number(self, text: str) -> None:
@@ -356,16 +356,16 @@ class _Walk:
         if operator not in lists.COMPARES_NUMBERS | lists.COMPARES_TEXTS:
             raise NotHarmless(f"tests with {operator}")
         kinds = [self._operand(left), self._operand(right)]
-        if operator in lists.COMPARES_NUMBERS and max(kinds) is not Kind.NUMBER:
+        if operator in lists.COMPARES_NUMBERS and max(kinds) is not TextKind.NUMBER:
             raise NotHarmless("evaluates text as arithmetic")
 
-    def _operand(self, node: Any) -> Kind:
+    def _operand(self, node: Any) -> TextKind:
         if node.type == "extglob_pattern" and self.is_double:
             self._check_pattern(node)
-            return Kind.PLAIN
+            return TextKind.PLAIN
         kind, _ = self.word(node)
-        is_split = kind is Kind.WORDS and node.type in ("simple_expansion", "expansion", "concatenation")
-        if kind is Kind.ANY or is_split:
+        is_split = kind is TextKind.WORDS and node.type in ("simple_expansion", "expansion", "concatenation")
+        if kind is TextKind.ANY or is_split:
             raise NotHarmless("tests a text that may be an operator")
         return kind
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from qwed.engines.code.shell.kinds import Kind, NotHarmless
+from qwed.engines.code.shell.kinds import NotHarmless, TextKind
 
 # Of each argument its kind, and its text where that is a literal.
-Arguments = list[tuple[Kind, str | None]]
+Arguments = list[tuple[TextKind, str | None]]
 # Says how many characters are printed beyond the arguments. Raises `NotHarmless`.
 Check = Callable[[Arguments], int]
 
@@ -40,13 +40,13 @@ def check_nothing(arguments: Arguments) -> int:
 
 def check_numbers(arguments: Arguments) -> int:
     """Some shells evaluate these arguments as arithmetic, which runs what a subscript in them says."""
-    if any(kind is not Kind.NUMBER for kind, _ in arguments):
+    if any(kind is not TextKind.NUMBER for kind, _ in arguments):
         raise NotHarmless("gives a built-in command what is not a number")
     return 0
 
 
 def check_printf(arguments: Arguments) -> int:
-    if arguments[:1] == [(Kind.ANY, "--")]:
+    if arguments[:1] == [(TextKind.ANY, "--")]:
         arguments = arguments[1:]
     template = arguments[0][1] if arguments else ""
     if template is None or template.startswith("-") or re.search(r"\\[^nrt\\\"']", template):
@@ -65,14 +65,14 @@ def check_test(arguments: Arguments) -> int:
     for kind, text in arguments:
         if text in COMPARES_NUMBERS | COMPARES_TEXTS | _OTHER_OPERATORS:
             continue
-        is_open = kind is Kind.ANY or (kind is Kind.WORDS and text is None)
-        if is_open or (computes and kind is not Kind.NUMBER):
+        is_open = kind is TextKind.ANY or (kind is TextKind.WORDS and text is None)
+        if is_open or (computes and kind is not TextKind.NUMBER):
             raise NotHarmless("tests a text that may be an operator")
     return 0
 
 
 def check_expr(arguments: Arguments) -> int:
-    if any(kind is not Kind.NUMBER and text not in _EXPR_OPERATORS for kind, text in arguments):
+    if any(kind is not TextKind.NUMBER and text not in _EXPR_OPERATORS for kind, text in arguments):
         raise NotHarmless("computes with what is not a plain number")
     return 20
 

@@ -4,11 +4,12 @@ from typing import Any, Final
 
 from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.commands import Tables, is_known
+from qwed.engines.code.shell.commands import CommandTables, is_known
 from qwed.engines.code.shell.harmless import find_obstacle
-from qwed.engines.code.shell.runner import Nested, OutOfSteps, Runner
+from qwed.engines.code.shell.project import Project
+from qwed.engines.code.shell.runner import Nested, Runner, ShellTooLong
 from qwed.engines.code.shell.trees import function_names, parsed
-from qwed.engines.code.verdict import CodeVerdict, Report, too_slow
+from qwed.engines.code.verdict import MAX_NESTING, CodeReport, CodeVerdict, too_large, too_slow
 
 LANGUAGE: Final = "shell"
 
@@ -18,12 +19,33 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     return _inspect(text, depth, nested, is_guess=False)
 
 
+class _HasMoved(Exception):
+    """A command changes the folder: nobody knows from where another one climbs."""
+
+
+def inspect_in(text: str, project: Project, nested: Nested) -> CodeVerdict:
+    """A command that runs in a project: what lies below its root is its own, by whatever path it is named."""
+
+    def inspect_nested(language: str, inner: str, depth: int) -> CodeVerdict:
+        if language != LANGUAGE or depth > MAX_NESTING:
+            return nested(language, inner, depth)
+        large = too_large(language, inner)
+        return large or _inspect(inner, depth, inspect_nested, is_guess=False, project=project)
+
+    try:
+        return inspect_nested(LANGUAGE, text, 0)
+    except _HasMoved:
+        return inspect_in(text, Project(project.root), nested)
+
+
 def guess(text: str, nested: Nested) -> CodeVerdict:
     """A text that may be anything: commands count where they show themselves."""
     return _inspect(text, 0, nested, is_guess=True)
 
 
-def _inspect(text: str, depth: int, nested: Nested, *, is_guess: bool) -> CodeVerdict:
+def _inspect(
+    text: str, depth: int, nested: Nested, *, is_guess: bool, project: Project | None = None
+) -> CodeVerdict:
     if "\x00" in text:
         return CodeVerdict(LANGUAGE, malformed="line 1: a null character", purity="does not parse")
     # The marks inside evaluated words must not come from outside.
@@ -31,14 +53,18 @@ def _inspect(text: str, depth: int, nested: Nested, *, is_guess: bool) -> CodeVe
         source, tree = parsed(words.MARKS.sub("\ufffd", text.replace("\r\n", "\n")))
     except TooSlow:
         return too_slow(LANGUAGE)
-    report = Report()
-    run = Runner(source, report, depth, nested, Tables())
+    report = CodeReport()
+    run = Runner(source, report, depth, nested, CommandTables())
     run.is_guess = is_guess
+    if project is not None:
+        run.enter(project)
     run.is_list = is_guess and _is_list(tree.root_node, source)
     run.own_functions = function_names(source, tree.root_node)
     try:
         run.run(tree.root_node)
-    except (OutOfSteps, RecursionError, TooSlow):
+        if run.has_moved and project is not None and project.below:
+            raise _HasMoved
+    except (ShellTooLong, RecursionError, TooSlow):
         report.doubt("too-much-to-follow", 1, "the script is larger than what one inspection follows")
     report.effects |= run.settled
     malformed = error_in(tree.root_node) if tree.root_node.has_error else None
@@ -53,6 +79,7 @@ def _inspect(text: str, depth: int, nested: Nested, *, is_guess: bool) -> CodeVe
         home=malformed is None and not run.unresolved,
         acts=tuple(sorted(run.acts)),
         substitutes_unknown=run.substitutes_unknown,
+        reaches=tuple(sorted(report.reaches.items())),
     )
 
 
@@ -75,7 +102,7 @@ def _is_list(root: Any, source: bytes) -> bool:
     return len(names) > 1 and all(map(is_known, names))
 
 
-def _purity(root: Any, source: bytes, report: Report) -> tuple[bool, str]:
+def _purity(root: Any, source: bytes, report: CodeReport) -> tuple[bool, str]:
     if report.problems:
         return False, "has problems"
     if report.effects:

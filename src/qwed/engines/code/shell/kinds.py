@@ -7,7 +7,7 @@ from typing import Final
 MAX_SIZE: Final = 64 * 1024
 
 
-class Kind(enum.IntEnum):
+class TextKind(enum.IntEnum):
     """What a text can be taken for, from the least to the most."""
 
     NUMBER = 0
@@ -22,7 +22,7 @@ class NotHarmless(Exception):
     """The first construct that is on no list."""
 
 
-Value = tuple[Kind, int]
+Value = tuple[TextKind, int]
 
 NUMBER: Final = re.compile(r"-?\d{1,9}")
 _PLAIN: Final = re.compile(r"(?:[\w./:,%+@][\w./:,%+@-]*)?", re.ASCII)
@@ -53,18 +53,18 @@ def may_be_set(name: str) -> bool:
     return _VARIABLE.fullmatch(name) is not None and _SPECIAL.fullmatch(name) is None
 
 
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> TextKind:
     if NUMBER.fullmatch(text):
-        return Kind.NUMBER
+        return TextKind.NUMBER
     if _PLAIN.fullmatch(text):
-        return Kind.PLAIN
-    return Kind.WORDS if _WORDS.fullmatch(text) else Kind.ANY
+        return TextKind.PLAIN
+    return TextKind.WORDS if _WORDS.fullmatch(text) else TextKind.ANY
 
 
 def join(parts: list[Value]) -> Value:
     if len(parts) == 1:
         return parts[0]
-    kind = max((Kind.PLAIN, *(kind for kind, _ in parts)))
+    kind = max((TextKind.PLAIN, *(kind for kind, _ in parts)))
     size = sum(size for _, size in parts)
     if size > MAX_SIZE:
         raise NotHarmless(f"has a text of more than {MAX_SIZE} characters")
@@ -77,13 +77,13 @@ _PATTERN: Final = re.compile(r"[\w.,:@%+/ |?*\"'-]{1,200}", re.ASCII)
 _MAX_STARS: Final = 3
 
 
-def made_by_braces(text: str) -> tuple[Kind, int, int] | None:
+def made_by_braces(text: str) -> tuple[TextKind, int, int] | None:
     """`{1..9}` and `{a,b}`: kind and size of each word, and how many; None for any other text."""
     span = _SPAN.fullmatch(text)
     if span is not None:
-        return Kind.NUMBER, 6, abs(int(span[2]) - int(span[1])) + 1
+        return TextKind.NUMBER, 6, abs(int(span[2]) - int(span[1])) + 1
     if "{" in text and _BRACES.fullmatch(text) and ".." not in text:
-        return Kind.ANY, len(text), text.count(",") + 1
+        return TextKind.ANY, len(text), text.count(",") + 1
     return None
 
 

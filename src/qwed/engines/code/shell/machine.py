@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from qwed.engines.code.verdict import CodeVerdict, Report
+from qwed.engines.code.shell.project import Project
+from qwed.engines.code.verdict import CodeReport, CodeVerdict
 
 Nested = Callable[[str, str, int], CodeVerdict]
 
@@ -11,7 +12,7 @@ MAX_STEPS: Final = 12_000
 MAX_STREAM: Final = 64 * 1024
 
 
-class OutOfSteps(Exception):
+class ShellTooLong(Exception):
     """The script is larger than what one inspection follows."""
 
 
@@ -59,10 +60,10 @@ class Judge(Protocol):
     def set_variable(self, run: Any, name: str, value: str, line: int) -> None: ...
 
 
-class Machine:
+class ShellMachine:
     """What is known at one point of a script."""
 
-    def __init__(self, source: bytes, report: Report, depth: int, nested: Nested, judge: Judge) -> None:
+    def __init__(self, source: bytes, report: CodeReport, depth: int, nested: Nested, judge: Judge) -> None:
         self.source = source
         self.lines = source.split(b"\n")
         self.report = report
@@ -97,6 +98,9 @@ class Machine:
         # Effects of the commands that are done; the report's are those of the one that runs.
         self.settled: set[str] = set()
         self.directory = ""
+        # Where the commands run, if that is known.
+        self.project: Project | None = None
+        self.has_moved = False
         # How many names in scratch space the script has asked for.
         self.scratch = 0
         # How many commands deep this command is: one that another one starts is at least the second.
@@ -108,6 +112,15 @@ class Machine:
         self.substitutes_unknown = False
         # Whether the whole text is known commands with separators between them.
         self.is_list = False
+
+    def enter(self, project: Project) -> None:
+        self.project = project
+        if project.below:
+            self.variables["PWD"] = project.here
+
+    def reach(self, how_far: str, line: int) -> None:
+        if not self.is_muted:
+            self.report.reaches.setdefault(how_far, self.line_text(line)[:120])
 
     def harm(self, rule: str, line: int, *flow: str) -> None:
         if not self.is_muted:
@@ -130,7 +143,7 @@ class Machine:
     def spend(self) -> None:
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise OutOfSteps
+            raise ShellTooLong
 
     # The other parts of a run, by name.
 

@@ -199,6 +199,7 @@ def change_directory(run: Runner, argv: list[str], stdin: Stream, line: int) -> 
     target = words.plain(argv[1]) if len(argv) > 1 else "~"
     if places.leaves_working_tree(target):
         run.directory = target
+    run.has_moved = True
     return EMPTY
 
 

@@ -8,16 +8,16 @@ from qwed.engines.code.shell.machine import (
     EMPTY,
     UNREAD,
     Nested,
-    OutOfSteps,
+    ShellTooLong,
     Stream,
     joined,
 )
-from qwed.engines.code.shell.statements import Statements
+from qwed.engines.code.shell.statements import ShellStatements
 from qwed.engines.code.shell.trees import function_names, parsed
 from qwed.engines.code.shell.words import HOLE
 from qwed.engines.code.verdict import MAX_NESTING
 
-__all__ = ["EMPTY", "MAX_WRAPPERS", "UNREAD", "Nested", "OutOfSteps", "Runner", "Stream"]
+__all__ = ["EMPTY", "MAX_WRAPPERS", "UNREAD", "Nested", "Runner", "ShellTooLong", "Stream"]
 
 MAX_DEPTH: Final = 120
 # How many commands may start each other: `sudo env nice timeout 5 xargs …`.
@@ -25,14 +25,14 @@ MAX_WRAPPERS: Final = 10
 _REDIRECTS: Final = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
-class Runner(Statements):
+class Runner(ShellStatements):
     """Walks the tree of one script."""
 
     def run(self, node: Any, stdin: Stream = EMPTY) -> Stream:
         self.spend()
         self.level += 1
         if self.level > MAX_DEPTH:
-            raise OutOfSteps
+            raise ShellTooLong
         try:
             handler = _STATEMENTS.get(node.type)
             if handler is None:

@@ -15,7 +15,7 @@ _WAITS: Final = frozenset({"wait", "sleep", "break", "read", "exit", "return"})
 _COMPUTES: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
-class Statements(Variables):
+class ShellStatements(Variables):
     """Runs one statement; every branch is taken."""
 
     def _nothing(self, node: Any, stdin: Stream) -> Stream:

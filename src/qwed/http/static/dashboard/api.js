@@ -2,10 +2,11 @@
 import { visible } from "./format.js";
 
 export class ApiError extends Error {
-  constructor(status, code, message) {
+  constructor(status, code, message, details = null) {
     super(message);
     this.status = status;
     this.code = code;
+    this.details = details;
   }
 }
 
@@ -47,7 +48,7 @@ const call = async (method, path, body) => {
   }
   if (response.ok || answer?.decision) return answer;
   if (response.status === 401 && path !== "/session") window.dispatchEvent(new Event("qwed-signed-out"));
-  throw new ApiError(response.status, answer?.error?.code ?? "", visible(answer?.error?.message ?? "The request failed."));
+  throw new ApiError(response.status, answer?.error?.code ?? "", visible(answer?.error?.message ?? "The request failed."), answer?.error?.details);
 };
 
 export const get = (path, query = {}) => {
@@ -56,6 +57,7 @@ export const get = (path, query = {}) => {
   return call("GET", text ? `${path}?${text}` : path);
 };
 export const post = (path, body) => call("POST", path, body);
+export const put = (path, body) => call("PUT", path, body);
 export const remove = (path) => call("DELETE", path);
 
 const remember = (answer) => {

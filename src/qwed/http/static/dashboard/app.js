@@ -55,7 +55,7 @@ const liveSign = () => {
 };
 
 const menu = (here) =>
-  el("nav", { class: "menu", "aria-label": "Pages" }, PAGES.filter((page) => page.menu).map((page) =>
+  el("nav", { class: "menu", "aria-label": "Pages" }, PAGES.filter((page) => page.menu && (!page.operator || session.is_operator)).map((page) =>
     link(page.path, { class: "menu-item", "aria-current": here && (here.path === page.path || here.within === page.path) ? "page" : undefined },
       icon(page.icon), el("span", page.menu), page.counts && waiting ? el("span", { class: "count", title: `${count(waiting)} waiting` }, waiting > 99 ? "99+" : waiting) : null)));
 
@@ -69,13 +69,19 @@ const frame = (here) => {
         session.signed_in ? el("button", { type: "button", class: "tool", "aria-label": "Help and keys", title: "Help (?)", on: { click: help } }, icon("M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5")) : null,
         session.signed_in ? el("div", { class: "who" },
           el("span", { class: "who-name" }, who, el("small", session.is_operator ? "operator" : session.principal_id)),
-          el("button", { type: "button", class: "button small", id: "sign-out", on: { click: leave } }, "Sign out")) : null)));
+          el("button", { type: "button", class: "button small", id: "sign-out", on: { click: leave } }, "Sign out")) : null)),
+    session.signed_in && session.observes_until ? el("p", { class: "observing", role: "status" }, `Observing: decisions are recorded and stop no action until ${session.observes_until}.`) : null);
 };
 
 const leave = async () => {
   live.stop();
   try {
     await signOut();
+    // The session at the identity provider ends there; it sends the browser back here.
+    if (session.sign_out_url) {
+      location.assign(session.sign_out_url);
+      return;
+    }
   } catch (error) {
     toast(error.message, "denied");
     live.start();
@@ -180,7 +186,7 @@ setInterval(() => {
 // --- keys -------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["g then o, i, a, s, m", "open overview, inbox, agents, search, manage"],
+  ["g then o, i, a, s, p, m", "open overview, inbox, agents, search, policy, manage"],
   ["/", "search"],
   ["j, k", "next or previous in the inbox"],
   ["a", "approve what is open in the inbox (Enter confirms)"],

@@ -3,7 +3,8 @@ import { get, segment } from "./api.js";
 import { el, link, show } from "./dom.js";
 import { evidenceOf } from "./evidence.js";
 import { clock, milliseconds, usd } from "./format.js";
-import { actionCard, agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, when } from "./parts.js";
+import { originsCard } from "./origins.js";
+import { actionCard, agentLink, block, card, copyButton, decisionPill, empty, facts, fillFrom, riskPill, statusPill, voter, when } from "./parts.js";
 
 const STATES = {
   passed: ["✓", "passed"], decided: ["➜", "decided here"], tightened: ["↑", "also spoke against it"], not_reached: ["", "not reached"], not_applicable: ["–", "does not apply"],
@@ -78,7 +79,7 @@ const outcome = (ran) => card("Outcome", facts([["Result", ran.outcome], ["Error
 
 const approvalCard = (approval) => card("Approval",
   facts([["Status", statusPill(approval.status)], ["Request", link(`/dashboard/inbox/${segment(approval.id)}${approval.status === "open" ? "" : `?status=${approval.status}`}`, {}, approval.id)], ["Edited by", approval.edited_by]]),
-  approval.votes.length ? el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), el("code", vote.by), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))) : null);
+  approval.votes.length ? el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), voter(vote), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))) : null);
 
 export const decisionPage = async ({ main, signal, parameters }) => {
   const place = el("div", { class: "stack" });
@@ -89,12 +90,13 @@ export const decisionPage = async ({ main, signal, parameters }) => {
     const context = entry.context ?? {};
     return [
       el("div", { class: "page-head" },
-        el("div", el("p", { class: "dim" }, agentLink(entry.agent_id, agents[entry.agent_id]), " · ", clock(entry.timestamp)), el("h1", entry.action_type), el("div", { class: "pills" }, decisionPill(entry.decision), entry.verification ? riskPill(entry.verification.risk_level) : null)),
+        el("div", el("p", { class: "dim" }, agentLink(entry.agent_id, agents[entry.agent_id]), " · ", clock(entry.timestamp)), el("h1", entry.action_type), el("div", { class: "pills" }, decisionPill(entry.decision), entry.observed ? el("span", { class: "pill" }, "only observed: the agent acted") : null, entry.verification ? riskPill(entry.verification.risk_level) : null)),
         el("div", { class: "actions" }, copyButton(() => location.href, "Copy link"))),
       verdict(entry, checks),
       el("div", { class: "columns" },
         el("div", { class: "stack" },
           actionCard(entry.action, entry.verification?.evidence),
+          originsCard(entry.origins, context.step_number),
           entry.verification ? verification(entry.verification) : null,
           entry.execution ? outcome(entry.execution) : null),
         el("div", { class: "stack" },

@@ -6,7 +6,8 @@ import { evidenceOf } from "./evidence.js";
 import { clock, json, left, summary } from "./format.js";
 import { notifyButton } from "./notify.js";
 import { arrange, denyAll, groupItem, keepView, readView, toolbar } from "./inbox-list.js";
-import { actionCard, agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, when } from "./parts.js";
+import { originsCard } from "./origins.js";
+import { actionCard, agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, voter, when } from "./parts.js";
 
 const TABS = [["open", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["redeemed", "Used"], ["expired", "Expired"]];
 const PAGE = 50;
@@ -117,7 +118,7 @@ const votes = (approval) =>
     ? card("Answers",
       el("p", { class: "dim" }, `${approval.votes.filter((vote) => vote.approves).length} of ${approval.approvers_needed} needed`, approval.required_role ? `, by the role ${approval.required_role}` : "",
         approval.escalated_to ? [`; passed on to the role ${approval.escalated_to} `, when(approval.escalated_at)] : null),
-      el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), el("code", vote.by), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))))
+      el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), voter(vote), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))))
     : null;
 
 const buttons = (approval, answer) => {
@@ -149,6 +150,7 @@ const detail = (approval, comparison, asked, answer) => {
     unusual(comparison),
     edited(approval, asked),
     actionCard(approval.action, approval.evidence),
+    originsCard(approval.evidence?.origins, approval.step_number),
     card("Why it waits", el("p", approval.reason || "A person must approve it."), evidenceOf(approval.evidence)),
     votes(approval),
     card("Where it comes from", facts([

@@ -25,6 +25,23 @@ const tiles = (now) => {
     tile("Spent today", usd(now.spending.today_usd), now.spending.ceiling_usd === null ? "all agents" : `of ${usd(now.spending.ceiling_usd)}`));
 };
 
+const FINDINGS = {
+  receipt_mismatch: "What ran is not what was approved",
+  effect_without_permit: "Ran without a permit",
+  call_refused: "Calls that tools refused",
+  permit_unused: "Permits that nobody used",
+};
+
+/** Differences between what was approved and what was run; nothing where there are none. */
+const permitFindings = (now) => {
+  const rows = Object.entries(FINDINGS).filter(([kind]) => now.permit_findings[kind]);
+  if (!rows.length) return null;
+  return card("Approved and executed", rankedBars(rows.map(([kind, label]) => ({
+    label: link("/dashboard/search?action_type=" + (kind === "permit_unused" ? "permit_unused" : kind === "receipt_mismatch" ? "report_receipt" : "permit_finding"), {}, label),
+    value: now.permit_findings[kind],
+  }))));
+};
+
 const refusals = (now) =>
   card("Refusals by reason", now.refusals.length
     ? rankedBars(now.refusals.map((row) => ({
@@ -86,7 +103,7 @@ export const overviewPage = async ({ main, signal, query, live }) => {
     const all = ["approved", "corrected", "pending", "denied", "budget_exceeded"].reduce((sum, kind) => sum + num(now.totals[kind]), 0);
     return [known.agents.length ? null : firstRun(), tiles(now),
       card("Decisions over time", all ? outcomeBars(now.bars, now.period.bar_hours) : empty("No decisions in this period", "They appear here as agents ask.")),
-      now.at_risk.length ? atRisk(now) : null,
+      permitFindings(now), now.at_risk.length ? atRisk(now) : null,
       el("div", { class: "columns level" }, refusals(now), spending(now)), now.at_risk.length ? null : atRisk(now)];
   };
   const refresh = calmly(3000, () => fillFrom(figures, signal, build));

@@ -148,3 +148,9 @@ export const copyButton = (text, label) =>
       },
     },
   }, label);
+
+/** Who voted: the person by name, with who knows them and how they signed in; else the key. */
+export const voter = (vote) =>
+  vote.person
+    ? el("span", { class: "voter", title: `${vote.person.subject} at ${vote.person.issuer}` }, el("strong", vote.person.name), el("small", ` ${vote.person.how}`))
+    : el("code", vote.by);

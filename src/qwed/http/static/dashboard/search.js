@@ -38,7 +38,7 @@ const readAgents = async () => {
 const readTypes = async () => (await get("/actions").catch(() => ({ actions: [] }))).actions.map((action) => action.name);
 
 const options = (id, values) => el("datalist", { id }, values.map((value) => el("option", { value })));
-const CODES = ["QWED-AGENT-001", "QWED-AGENT-004", "QWED-AGENT-005", "QWED-AGENT-ACTION-001", "QWED-AGENT-BUDGET-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-LOOP-003", "QWED-AGENT-TRUST-001", "QWED-AGENT-TRUST-002"];
+const CODES = ["QWED-AGENT-001", "QWED-AGENT-004", "QWED-AGENT-005", "QWED-AGENT-ACTION-001", "QWED-AGENT-BUDGET-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-LOOP-003", "QWED-AGENT-RULE-001", "QWED-AGENT-RULE-002", "QWED-AGENT-RULE-003", "QWED-AGENT-TRUST-001", "QWED-AGENT-TRUST-002"];
 
 // --- the file ---------------------------------------------------------------------------------------
 

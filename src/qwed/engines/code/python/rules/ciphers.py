@@ -4,8 +4,8 @@ import re
 from typing import Any, Final
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
-from qwed.engines.code.python.values import Const, Items, Ref, Table, Value
+from qwed.engines.code.python.machine import PythonCall, Rule
+from qwed.engines.code.python.values import Const, Items, PythonTable, PythonValue, Ref
 
 _HARMLESS_HASH: Final = re.compile(
     r"checksum|etag|cache|finger_?print|dedup|gravatar|content|file|chunk|bucket|shard|short|color|"
@@ -14,7 +14,7 @@ _HARMLESS_HASH: Final = re.compile(
 )
 
 
-def weak_hash(run: Interpreter, call: Call) -> Value | None:
+def weak_hash(run: Interpreter, call: PythonCall) -> PythonValue | None:
     name = call.path.rpartition(".")[2]
     if name == "new":
         algorithm = call.argument(0, "name")
@@ -32,14 +32,14 @@ def weak_hash(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def _is_harmless_hash(run: Interpreter, call: Call) -> bool:
+def _is_harmless_hash(run: Interpreter, call: PythonCall) -> bool:
     around = f"{run.function_names[-1] if run.function_names else ''} {run.text(call.line)}"
     return _HARMLESS_HASH.search(around) is not None and not re.search(
         r"passw|secret|token|sign", around, re.I
     )
 
 
-def salted_hash(run: Interpreter, call: Call) -> Value | None:
+def salted_hash(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """A fast hash is no way to keep a password, however strong the hash."""
     data = call.argument(0)
     if data is not None and any(re.search(r"passw|pwd", origin.text, re.I) for origin in data.taint):
@@ -47,7 +47,7 @@ def salted_hash(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def key_derivation(run: Interpreter, call: Call) -> Value | None:
+def key_derivation(run: Interpreter, call: PythonCall) -> PythonValue | None:
     rounds = call.argument(3, "iterations")
     salt = call.argument(2, "salt")
     if isinstance(rounds, Const) and isinstance(rounds.data, int) and rounds.data < 1000:
@@ -57,12 +57,12 @@ def key_derivation(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def weak_cipher(run: Interpreter, call: Call) -> Value | None:
+def weak_cipher(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.harm("weak-cipher", call.line)
     return None
 
 
-def cipher_mode(run: Interpreter, call: Call) -> Value | None:
+def cipher_mode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`AES.new(key, mode, iv)`."""
     mode = call.argument(1, "mode")
     if isinstance(mode, Ref) and mode.path.endswith("MODE_ECB"):
@@ -74,23 +74,23 @@ def cipher_mode(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def constant_iv(run: Interpreter, call: Call) -> Value | None:
+def constant_iv(run: Interpreter, call: PythonCall) -> PythonValue | None:
     if isinstance(call.argument(0), Const):
         run.harm("constant-iv", call.line)
     return None
 
 
-def constant_key(run: Interpreter, call: Call) -> Value | None:
+def constant_key(run: Interpreter, call: PythonCall) -> PythonValue | None:
     _judge_key(run, call, call.argument(0, "key"))
     return None
 
 
-def _judge_key(run: Interpreter, call: Call, key: Value | None) -> None:
+def _judge_key(run: Interpreter, call: PythonCall, key: PythonValue | None) -> None:
     if isinstance(key, Const) and isinstance(key.data, (str, bytes)) and key.data:
         run.harm("hard-coded-secret", call.line)
 
 
-def key_size(run: Interpreter, call: Call) -> Value | None:
+def key_size(run: Interpreter, call: PythonCall) -> PythonValue | None:
     sizes = [
         value.data for value in call.everything if isinstance(value, Const) and isinstance(value.data, int)
     ]
@@ -100,10 +100,10 @@ def key_size(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def jwt_decode(run: Interpreter, call: Call) -> Value | None:
+def jwt_decode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     options = call.kwargs.get("options")
     verify = call.kwargs.get("verify")
-    if isinstance(options, Table):
+    if isinstance(options, PythonTable):
         verify = options.entries.get("verify_signature", verify)
     if isinstance(verify, Const) and verify.data is False:
         run.harm("unverified-token", call.line)
@@ -114,7 +114,7 @@ def jwt_decode(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def jwt_encode(run: Interpreter, call: Call) -> Value | None:
+def jwt_encode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     key = call.argument(1, "key")
     algorithm = call.argument(2, "algorithm")
     if isinstance(algorithm, Const) and str(algorithm.data).lower() == "none":
@@ -123,7 +123,7 @@ def jwt_encode(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def unverified(run: Interpreter, call: Call) -> Value | None:
+def unverified(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.harm("unverified-token", call.line)
     return None
 

@@ -5,9 +5,18 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.names import LOCAL, NETWORK, PARAMETER, REMOTE
-from qwed.engines.code.python.values import CLEAN, Choice, Const, Ref, Taint, Text, Unknown, Value
+from qwed.engines.code.python.values import (
+    CLEAN,
+    Choice,
+    Const,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
+    Ref,
+    Taint,
+)
 
 _SQL: Final = re.compile(
     r"\s*(?:--[^\n]*\n|/\*.*?\*/|\(|\s)*(?:select|insert|update|delete|replace|create|drop|alter|truncate"
@@ -23,7 +32,7 @@ _NAME_POSITION: Final = re.compile(
 _SAFE_SHAPES: Final = frozenset({"number", "validated", "constant-text"})
 
 
-def execute(run: Interpreter, call: Call) -> Value | None:
+def execute(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`cursor.execute(query, …)` on anything."""
     query = call.argument(0, "query") or call.kwargs.get("statement") or call.kwargs.get("sql")
     if query is not None:
@@ -31,7 +40,7 @@ def execute(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def raw_sql(run: Interpreter, call: Call) -> Value | None:
+def raw_sql(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`sqlalchemy.text(…)`, `RawSQL(…)`, `Model.objects.raw(…)`: the text is SQL for certain."""
     query = call.argument(0)
     if query is not None:
@@ -39,12 +48,12 @@ def raw_sql(run: Interpreter, call: Call) -> Value | None:
     return Ref(call.path + "()", CLEAN)
 
 
-def _judge_query(run: Interpreter, call: Call, query: Value) -> None:
+def _judge_query(run: Interpreter, call: PythonCall, query: PythonValue) -> None:
     if isinstance(query, Choice):
         for option in query.options:
             _judge_query(run, call, option)
         return
-    if isinstance(query, Text):
+    if isinstance(query, PythonText):
         if _SQL.match(query.known()):
             run.report.effects.add("database")
             if places.destroys_tables(query.known()):
@@ -64,7 +73,7 @@ def _judge_query(run: Interpreter, call: Call, query: Value) -> None:
         run.harm("sql-injection", call.line, outside)
 
 
-def _judge_holes(run: Interpreter, call: Call, query: Text) -> None:
+def _judge_holes(run: Interpreter, call: PythonCall, query: PythonText) -> None:
     before = ""
     for part in query.parts:
         if isinstance(part, str):
@@ -74,8 +83,8 @@ def _judge_holes(run: Interpreter, call: Call, query: Text) -> None:
         before += "x"
 
 
-def _judge_hole(run: Interpreter, call: Call, hole: Value, before: str) -> None:
-    shape = hole.shape if isinstance(hole, Unknown) else ""
+def _judge_hole(run: Interpreter, call: PythonCall, hole: PythonValue, before: str) -> None:
+    shape = hole.shape if isinstance(hole, PythonUnknown) else ""
     if shape in _SAFE_SHAPES and not hole.taint:
         return
     if isinstance(hole, Choice) and all(isinstance(option, Const) for option in hole.options):
@@ -91,13 +100,13 @@ def _judge_hole(run: Interpreter, call: Call, hole: Value, before: str) -> None:
         run.doubt("sql-from-pieces", call.line, hole.taint)
 
 
-def ldap_search(run: Interpreter, call: Call) -> Value | None:
+def ldap_search(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """LDAP filters and names."""
     _judge_pieces(run, call, "ldap-injection")
     return None
 
 
-def xpath(run: Interpreter, call: Call) -> Value | None:
+def xpath(run: Interpreter, call: PythonCall) -> PythonValue | None:
     query = call.argument(0)
     if query is not None and not isinstance(query, Const):
         taint = _outside(query)
@@ -109,24 +118,24 @@ def xpath(run: Interpreter, call: Call) -> Value | None:
 _PARSED: Final = ("json.loads()", ".json", ".get_json()", ".json()", "request.args.to_dict()")
 
 
-def find_elements(run: Interpreter, call: Call) -> Value | None:
+def find_elements(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`root.findall("./user[@name='…']")`: a path with a place in it that input fills."""
     query = call.argument(0)
-    if isinstance(query, Text) and re.search(r"/|\[@", query.known()):
+    if isinstance(query, PythonText) and re.search(r"/|\[@", query.known()):
         return xpath(run, call)
     return None
 
 
-def filter_expression(run: Interpreter, call: Call) -> Value | None:
+def filter_expression(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Key-value stores that take conditions as text."""
     for name in ("FilterExpression", "KeyConditionExpression", "ConditionExpression", "ProjectionExpression"):
         condition = call.kwargs.get(name)
-        if isinstance(condition, Text) and _outside(condition):
+        if isinstance(condition, PythonText) and _outside(condition):
             run.harm("query-injection", call.line, _outside(condition))
     return None
 
 
-def log_in(run: Interpreter, call: Call) -> Value | None:
+def log_in(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`connect(password="…")`, `login(name, "…")`: a password that stands in the source, or an empty one."""
     names = ("password", "passwd", "pwd")
     given = [call.kwargs[name] for name in names if name in call.kwargs]
@@ -138,7 +147,7 @@ def log_in(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def mongo_find(run: Interpreter, call: Call) -> Value | None:
+def mongo_find(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`$where` runs JavaScript in the database; a client's object may hold operators."""
     query = call.argument(0)
     if isinstance(query, Ref) and query.path.endswith(_PARSED):
@@ -151,15 +160,15 @@ def mongo_find(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def _judge_pieces(run: Interpreter, call: Call, rule: str) -> None:
+def _judge_pieces(run: Interpreter, call: PythonCall, rule: str) -> None:
     for argument in call.everything:
         taint = _outside(argument)
-        if taint and isinstance(argument, Text):
+        if taint and isinstance(argument, PythonText):
             run.harm(rule, call.line, taint)
             return
 
 
-def _outside(value: Value) -> Taint:
+def _outside(value: PythonValue) -> Taint:
     return tuple(origin for origin in value.taint if origin.kind in (REMOTE, LOCAL, PARAMETER, NETWORK))
 
 

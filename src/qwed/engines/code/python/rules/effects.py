@@ -4,27 +4,27 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.rules import files, network
-from qwed.engines.code.python.values import UNKNOWN, Const, Ref, Value
+from qwed.engines.code.python.values import UNKNOWN, Const, PythonValue, Ref
 
 _MANY: Final = 50
 
 
-def end_every_process(run: Interpreter, call: Call) -> Value:
+def end_every_process(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("process")
     run.harm("destructive-command", call.line)
     return UNKNOWN
 
 
-def drop_database(run: Interpreter, call: Call) -> Value | None:
+def drop_database(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`MongoClient().drop_database("shop")`, `Redis().flushall()`."""
     run.report.effects.add("database")
     run.harm("destructive-command", call.line)
     return None
 
 
-def change_owner(run: Interpreter, call: Call) -> Value:
+def change_owner(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-write")
     if any(
         places.is_system(name) or places.is_sensitive(name)
@@ -34,7 +34,7 @@ def change_owner(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
-def change_times(run: Interpreter, call: Call) -> Value:
+def change_times(run: Interpreter, call: PythonCall) -> PythonValue:
     """A file of the machine is made to look older or newer than it is."""
     run.report.effects.add("file-write")
     if any(places.is_system(name) for name in files.known_names(call.argument(0, "path"))):
@@ -42,17 +42,17 @@ def change_times(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
-def clear_history(run: Interpreter, call: Call) -> Value:
+def clear_history(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("covers-tracks", call.line)
     return UNKNOWN
 
 
-def write_crontab(run: Interpreter, call: Call) -> Value:
+def write_crontab(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("persistence", call.line)
     return UNKNOWN
 
 
-def send_path(run: Interpreter, call: Call) -> Value | None:
+def send_path(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`upload_file("/home/ann/x", …)`: a file is named, and leaves."""
     run.report.effects.add("network")
     for name in files.known_names(call.argument(0)):
@@ -61,7 +61,7 @@ def send_path(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def send_somewhere(run: Interpreter, call: Call) -> Value | None:
+def send_somewhere(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """A method that sends, on a value whose type is not known: only what must not leave counts."""
     if isinstance(call.receiver, Ref) and call.receiver.path.startswith(
         ("queue.", "multiprocessing.", "asyncio.")
@@ -75,13 +75,13 @@ def send_somewhere(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def look_up_host(run: Interpreter, call: Call) -> Value | None:
+def look_up_host(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """A name server reads every name it is asked for."""
     run.report.effects.add("network")
     return send_somewhere(run, call)
 
 
-def start_worker(run: Interpreter, call: Call) -> Value | None:
+def start_worker(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """A thread or process that is started in a loop that never waits."""
     run.report.effects.add("process")
     if run.bare_loops:
@@ -89,7 +89,7 @@ def start_worker(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def rent_machines(run: Interpreter, call: Call) -> Value | None:
+def rent_machines(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     for name in ("MinCount", "MaxCount", "count", "desired_capacity", "DesiredCapacity"):
         count = call.kwargs.get(name)
@@ -98,7 +98,7 @@ def rent_machines(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def pay(run: Interpreter, call: Call) -> Value | None:
+def pay(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """The same payment, again and again."""
     run.report.effects.add("network")
     if len(run.pending) > 1 and call.kwargs and all(isinstance(each, Const) for each in call.everything):

@@ -4,36 +4,36 @@ import re
 from typing import Final
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.names import POWERFUL_MODULES, REMOTE
 from qwed.engines.code.python.values import (
     UNKNOWN,
     Choice,
     Const,
-    Function,
     Items,
     Partial,
+    PythonFunction,
+    PythonTable,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Ref,
-    Table,
-    Text,
-    Unknown,
-    Value,
     join,
     merge_taint,
 )
 
 
-def evaluate(run: Interpreter, call: Call) -> Value:
+def evaluate(run: Interpreter, call: PythonCall) -> PythonValue:
     """`eval`, `exec`, `compile`: a constant is inspected as code, anything else is harm or doubt."""
     run.report.effects.add("dynamic-execution")
     source = call.argument(0, "source")
     return _evaluated(run, call, source)
 
 
-def _evaluated(run: Interpreter, call: Call, source: Value | None) -> Value:
+def _evaluated(run: Interpreter, call: PythonCall, source: PythonValue | None) -> PythonValue:
     match source:
         case Choice():
-            made: Value = UNKNOWN
+            made: PythonValue = UNKNOWN
             for option in source.options:
                 made = join(made, _evaluated(run, call, option))
             return made
@@ -46,9 +46,9 @@ def _evaluated(run: Interpreter, call: Call, source: Value | None) -> Value:
             return UNKNOWN
         case None if call.path.startswith("."):
             return UNKNOWN
-        case Unknown(shape="number" | "validated"):
+        case PythonUnknown(shape="number" | "validated"):
             return UNKNOWN
-        case Text() if not source.taint and all(map(_is_checked, source.parts)):
+        case PythonText() if not source.taint and all(map(_is_checked, source.parts)):
             return _inspected(run, call, source.known("0"))
     if source is not None and source.taint:
         run.harm("code-injection", call.line, source.taint)
@@ -57,24 +57,28 @@ def _evaluated(run: Interpreter, call: Call, source: Value | None) -> Value:
     return UNKNOWN
 
 
-def _is_checked(part: str | Value) -> bool:
-    return isinstance(part, str) or (isinstance(part, Unknown) and part.shape in ("number", "validated"))
-
-
-def keep_shape(run: Interpreter, call: Call) -> Value | None:
-    """`str(number)` is still nothing but a number."""
-    given = call.args[0] if len(call.args) == 1 and not call.kwargs else None
-    return (
-        given if isinstance(given, (Text, Choice)) or (isinstance(given, Unknown) and given.shape) else None
+def _is_checked(part: str | PythonValue) -> bool:
+    return isinstance(part, str) or (
+        isinstance(part, PythonUnknown) and part.shape in ("number", "validated")
     )
 
 
-def _inspected(run: Interpreter, call: Call, text: str) -> Value:
+def keep_shape(run: Interpreter, call: PythonCall) -> PythonValue | None:
+    """`str(number)` is still nothing but a number."""
+    given = call.args[0] if len(call.args) == 1 and not call.kwargs else None
+    return (
+        given
+        if isinstance(given, (PythonText, Choice)) or (isinstance(given, PythonUnknown) and given.shape)
+        else None
+    )
+
+
+def _inspected(run: Interpreter, call: PythonCall, text: str) -> PythonValue:
     result = run.run_text(text, call.line, expression=call.path == "builtins.eval")
     return Ref("builtins.compile()") if call.path == "builtins.compile" else result
 
 
-def import_module(run: Interpreter, call: Call) -> Value:
+def import_module(run: Interpreter, call: PythonCall) -> PythonValue:
     name = call.argument(0, "name")
     if isinstance(name, Const) and isinstance(name.data, str):
         module = name.data if call.path != "builtins.__import__" else name.data.partition(".")[0]
@@ -83,16 +87,18 @@ def import_module(run: Interpreter, call: Call) -> Value:
         run.rules.imported(run, module, call.line)
         return run.reference(module, call.line)
     if isinstance(name, Choice):
-        return run.over(name, lambda option: import_module(run, Call(call.path, [option], {}, call.line)))
+        return run.over(
+            name, lambda option: import_module(run, PythonCall(call.path, [option], {}, call.line))
+        )
     taint = name.taint if name is not None else ()
     if any(origin.kind == REMOTE for origin in taint):
         run.harm("dynamic-import", call.line, taint)
     else:
         run.doubt("dynamic-import", call.line, taint)
-    return Unknown(taint)
+    return PythonUnknown(taint)
 
 
-def get_attribute(run: Interpreter, call: Call) -> Value:
+def get_attribute(run: Interpreter, call: PythonCall) -> PythonValue:
     if len(call.args) < 2:
         return UNKNOWN
     owner, name = call.args[0], call.args[1]
@@ -101,18 +107,18 @@ def get_attribute(run: Interpreter, call: Call) -> Value:
         return join(found, call.args[2]) if len(call.args) > 2 and not isinstance(found, Ref) else found
     if isinstance(name, Choice):
         return run.over(
-            name, lambda option: get_attribute(run, Call(call.path, [owner, option], {}, call.line))
+            name, lambda option: get_attribute(run, PythonCall(call.path, [owner, option], {}, call.line))
         )
     if (
         (isinstance(owner, Ref) and owner.path.partition(".")[0] in POWERFUL_MODULES)
-        or (isinstance(name, Text) and "__" in name.known())
+        or (isinstance(name, PythonText) and "__" in name.known())
         or any(origin.kind == REMOTE for origin in name.taint)
     ):
         run.doubt("dynamic-attribute", call.line, name.taint)
-    return Unknown(name.taint)
+    return PythonUnknown(name.taint)
 
 
-def set_attribute(run: Interpreter, call: Call) -> Value:
+def set_attribute(run: Interpreter, call: PythonCall) -> PythonValue:
     if len(call.args) >= 3:
         owner, name, value = call.args[:3]
         known = isinstance(name, Const) and isinstance(name.data, str)
@@ -122,15 +128,15 @@ def set_attribute(run: Interpreter, call: Call) -> Value:
     return Const(None)
 
 
-def namespace(run: Interpreter, call: Call) -> Value:
+def namespace(run: Interpreter, call: PythonCall) -> PythonValue:
     """`globals()`, `locals()`, `vars()` without argument, `vars(module)`."""
     if call.args:
         owner = call.args[0]
-        return owner if isinstance(owner, Ref) and "(" not in owner.path else Unknown(owner.taint)
+        return owner if isinstance(owner, Ref) and "(" not in owner.path else PythonUnknown(owner.taint)
     return Ref("globals()")
 
 
-def object_attribute(run: Interpreter, call: Call) -> Value | None:
+def object_attribute(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`object.__getattribute__(module, "name")` and `module.__getattribute__("name")`."""
     owner = call.receiver
     args = call.args
@@ -142,25 +148,25 @@ def object_attribute(run: Interpreter, call: Call) -> Value | None:
     return UNKNOWN
 
 
-def partial(run: Interpreter, call: Call) -> Value:
+def partial(run: Interpreter, call: PythonCall) -> PythonValue:
     if not call.args:
         return UNKNOWN
     return Partial(call.args[0], call.args[1:], call.kwargs)
 
 
-def attribute_getter(run: Interpreter, call: Call) -> Value:
+def attribute_getter(run: Interpreter, call: PythonCall) -> PythonValue:
     return Partial(UNKNOWN, call.args, kind="attribute")
 
 
-def item_getter(run: Interpreter, call: Call) -> Value:
+def item_getter(run: Interpreter, call: PythonCall) -> PythonValue:
     return Partial(UNKNOWN, call.args, kind="item")
 
 
-def method_caller(run: Interpreter, call: Call) -> Value:
+def method_caller(run: Interpreter, call: PythonCall) -> PythonValue:
     return Partial(UNKNOWN, call.args, kind="method")
 
 
-def apply_to_all(run: Interpreter, call: Call) -> Value:
+def apply_to_all(run: Interpreter, call: PythonCall) -> PythonValue:
     """`map`, `filter`: the function is called with what the iterables hold."""
     if len(call.args) < 2:
         return UNKNOWN
@@ -180,7 +186,7 @@ def apply_to_all(run: Interpreter, call: Call) -> Value:
     return Items(results, "list", iterable.taint)
 
 
-def reduce(run: Interpreter, call: Call) -> Value:
+def reduce(run: Interpreter, call: PythonCall) -> PythonValue:
     if len(call.args) < 2:
         return UNKNOWN
     members = run.members(call.args[1])
@@ -192,7 +198,7 @@ def reduce(run: Interpreter, call: Call) -> Value:
     return made
 
 
-def deserialize(run: Interpreter, call: Call) -> Value:
+def deserialize(run: Interpreter, call: PythonCall) -> PythonValue:
     """Formats that name the functions to call while they are read."""
     source = call.argument(0)
     run.report.effects.add("deserialisation")
@@ -201,10 +207,10 @@ def deserialize(run: Interpreter, call: Call) -> Value:
     options = source.options if isinstance(source, Choice) else (source,)
     if not all(map(_is_inert, options)):
         run.harm("unsafe-deserialisation", call.line, source.taint if source is not None else ())
-    return Unknown(source.taint if source is not None else ())
+    return PythonUnknown(source.taint if source is not None else ())
 
 
-def _is_inert(source: Value | None) -> bool:
+def _is_inert(source: PythonValue | None) -> bool:
     """A text that stands in the program, and names nothing to call: no pickle, and no YAML with a tag."""
     if isinstance(source, Ref) and source.path.startswith("base64.") and not source.taint:
         # Decoding it failed when it was tried here.
@@ -218,7 +224,7 @@ def _is_inert(source: Value | None) -> bool:
 _INERT: Final = re.compile(rb"[\w :,/+=-]{0,200}")
 
 
-def load_yaml(run: Interpreter, call: Call) -> Value | None:
+def load_yaml(run: Interpreter, call: PythonCall) -> PythonValue | None:
     loader = call.argument(1, "Loader")
     for option in loader.options if isinstance(loader, Choice) else (loader,):
         if isinstance(option, Ref) and option.path.rpartition(".")[2] in (
@@ -232,27 +238,27 @@ def load_yaml(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def load_numpy(run: Interpreter, call: Call) -> Value | None:
+def load_numpy(run: Interpreter, call: PythonCall) -> PythonValue | None:
     allowed = call.kwargs.get("allow_pickle")
     return deserialize(run, call) if isinstance(allowed, Const) and allowed.data is True else None
 
 
-def load_torch(run: Interpreter, call: Call) -> Value | None:
+def load_torch(run: Interpreter, call: PythonCall) -> PythonValue | None:
     only = call.kwargs.get("weights_only")
     return None if isinstance(only, Const) and only.data is True else deserialize(run, call)
 
 
-def load_native(run: Interpreter, call: Call) -> Value:
+def load_native(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("native-code", call.line)
     return UNKNOWN
 
 
-def debugger(run: Interpreter, call: Call) -> Value:
+def debugger(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("interactive-console", call.line)
     return UNKNOWN
 
 
-def run_file(run: Interpreter, call: Call) -> Value:
+def run_file(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("dynamic-execution")
     path = call.argument(0)
     if path is not None and path.taint:
@@ -262,35 +268,35 @@ def run_file(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
-def unwrap(run: Interpreter, call: Call) -> Value | None:
+def unwrap(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`staticmethod(f)` calls as `f` does."""
     return call.args[0] if call.args else None
 
 
-def make_range(run: Interpreter, call: Call) -> Value | None:
-    return Unknown(shape="number")
+def make_range(run: Interpreter, call: PythonCall) -> PythonValue | None:
+    return PythonUnknown(shape="number")
 
 
-def make_type(run: Interpreter, call: Call) -> Value | None:
+def make_type(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`type(name, bases, namespace)` makes a class; `type(x)` asks for one."""
-    if len(call.args) == 3 and isinstance(call.args[2], Table):
+    if len(call.args) == 3 and isinstance(call.args[2], PythonTable):
         for name, value in call.args[2].entries.items():
             run.escaping(value, call.line, hidden=isinstance(name, str) and name.startswith("__"))
         return UNKNOWN
     if len(call.args) == 1:
         owner = call.args[0]
-        if isinstance(owner, Function):
+        if isinstance(owner, PythonFunction):
             return UNKNOWN
         return Ref("builtins.type()")
     return None
 
 
-def new_container(run: Interpreter, call: Call) -> Value | None:
+def new_container(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`dict()`, `list()`, `set()`, and those made from named arguments."""
     if call.args:
         return None
     if call.path == "builtins.dict":
-        return Table(dict(call.kwargs), merge_taint(call.kwargs.values()), open="**" in call.kwargs)
+        return PythonTable(dict(call.kwargs), merge_taint(call.kwargs.values()), open="**" in call.kwargs)
     return Items([], call.path.removeprefix("builtins."))
 
 

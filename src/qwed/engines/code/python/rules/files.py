@@ -6,19 +6,19 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.names import FILE, NETWORK, OUTSIDE, REMOTE, SECRET
 from qwed.engines.code.python.values import (
     UNKNOWN,
     Choice,
     Const,
+    DataOrigin,
     Items,
-    Origin,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
     Ref,
     Taint,
-    Text,
-    Unknown,
-    Value,
     both,
     merge_taint,
 )
@@ -26,7 +26,7 @@ from qwed.engines.code.python.values import (
 _PATH: Final = "pathlib.Path()"
 
 
-def open_file(run: Interpreter, call: Call) -> Value:
+def open_file(run: Interpreter, call: PythonCall) -> PythonValue:
     path = call.argument(0, "file")
     mode = call.argument(1, "mode")
     text = mode.data if isinstance(mode, Const) and isinstance(mode.data, str) else "r"
@@ -36,7 +36,7 @@ def open_file(run: Interpreter, call: Call) -> Value:
     return Ref("builtins.open()", read(run, path, call.line))
 
 
-def read(run: Interpreter, path: Value | None, line: int) -> Taint:
+def read(run: Interpreter, path: PythonValue | None, line: int) -> Taint:
     """Judges reading a path; the answer is where the data then comes from."""
     run.report.effects.add("file-read")
     kind = FILE
@@ -49,10 +49,10 @@ def read(run: Interpreter, path: Value | None, line: int) -> Taint:
         elif kind != SECRET and places.leaves_working_tree(name):
             kind = OUTSIDE
     _traversal(run, path, line)
-    return (Origin(kind, line, "a file"),)
+    return (DataOrigin(kind, line, "a file"),)
 
 
-def write(run: Interpreter, path: Value | None, line: int) -> None:
+def write(run: Interpreter, path: PythonValue | None, line: int) -> None:
     run.report.effects.add("file-write")
     for name in known_names(path):
         if places.is_trace(name):
@@ -72,29 +72,29 @@ def write(run: Interpreter, path: Value | None, line: int) -> None:
     _traversal(run, path, line)
 
 
-def _traversal(run: Interpreter, path: Value | None, line: int) -> None:
+def _traversal(run: Interpreter, path: PythonValue | None, line: int) -> None:
     if path is not None:
         taint = tuple(origin for origin in path.taint if origin.kind in (REMOTE, NETWORK))
         if taint and not _only_numbers(path):
             run.harm("path-traversal", line, taint)
 
 
-def _only_numbers(path: Value) -> bool:
+def _only_numbers(path: PythonValue) -> bool:
     return (
-        isinstance(path, Text)
+        isinstance(path, PythonText)
         and all(isinstance(part, str) or not part.taint for part in path.parts)
-        and not any(isinstance(part, Value) and part.taint for part in path.parts)
+        and not any(isinstance(part, PythonValue) and part.taint for part in path.parts)
     )
 
 
-def known_names(path: Value | None) -> list[str]:
+def known_names(path: PythonValue | None) -> list[str]:
     """Every file name the value can be, as far as it is known (a name that goes on unknown ends there)."""
     match path:
         case Const(data=str()):
             return [path.data]
         case Const(data=bytes()):
             return [path.data.decode("utf-8", "replace")]
-        case Text():
+        case PythonText():
             return [path.known("x")]
         case Choice():
             return [name for option in path.options for name in known_names(option)]
@@ -105,7 +105,7 @@ def known_names(path: Value | None) -> list[str]:
     return []
 
 
-def delete_file(run: Interpreter, call: Call) -> Value:
+def delete_file(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-delete")
     path = call.argument(0, "path")
     for name in known_names(path):
@@ -117,7 +117,7 @@ def delete_file(run: Interpreter, call: Call) -> Value:
     return Const(None)
 
 
-def delete_tree(run: Interpreter, call: Call) -> Value:
+def delete_tree(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-delete")
     path = call.argument(0, "path")
     names = known_names(path)
@@ -131,13 +131,13 @@ def delete_tree(run: Interpreter, call: Call) -> Value:
     return Const(None)
 
 
-def _is_scratch(path: Value | None) -> bool:
+def _is_scratch(path: PythonValue | None) -> bool:
     return (isinstance(path, Ref) and path.path.startswith("tempfile.")) or (
-        isinstance(path, Unknown) and path.shape == "validated"
+        isinstance(path, PythonUnknown) and path.shape == "validated"
     )
 
 
-def read_source(run: Interpreter, call: Call) -> Value | None:
+def read_source(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`shutil.copy(src, dst)` and the like."""
     if len(call.args) >= 2:
         read(run, call.args[0], call.line)
@@ -145,23 +145,23 @@ def read_source(run: Interpreter, call: Call) -> Value | None:
     return UNKNOWN
 
 
-def write_target(run: Interpreter, call: Call) -> Value | None:
+def write_target(run: Interpreter, call: PythonCall) -> PythonValue | None:
     write(run, call.argument(0), call.line)
     return UNKNOWN
 
 
-def empty_file(run: Interpreter, call: Call) -> Value | None:
+def empty_file(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`os.truncate`: what was in the file is gone."""
     write(run, call.argument(0, "path"), call.line)
     return delete_file(run, call)
 
 
-def serve_file(run: Interpreter, call: Call) -> Value | None:
-    return Unknown(read(run, call.argument(0), call.line))
+def serve_file(run: Interpreter, call: PythonCall) -> PythonValue | None:
+    return PythonUnknown(read(run, call.argument(0), call.line))
 
 
-def join_path(run: Interpreter, call: Call) -> Value:
-    parts: list[Value] = []
+def join_path(run: Interpreter, call: PythonCall) -> PythonValue:
+    parts: list[PythonValue] = []
     for argument in call.args:
         if isinstance(argument, Const) and isinstance(argument.data, str) and argument.data.startswith("/"):
             parts = []
@@ -169,76 +169,78 @@ def join_path(run: Interpreter, call: Call) -> Value:
             parts.append(Const("/"))
         parts.append(argument)
     if any(isinstance(part, Choice) for part in parts):
-        return Unknown(merge_taint(parts))
+        return PythonUnknown(merge_taint(parts))
     return run.concatenated(parts)
 
 
-def same_path(run: Interpreter, call: Call) -> Value | None:
+def same_path(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Functions that spell a path differently."""
     return call.args[0] if call.args else UNKNOWN
 
 
-def make_path(run: Interpreter, call: Call) -> Value:
+def make_path(run: Interpreter, call: PythonCall) -> PythonValue:
     if not call.args:
         return Ref(_PATH, (), (Const("."),))
     args = [argument.args[0] if _is_path(argument) and argument.args else argument for argument in call.args]  # type: ignore[attr-defined]
-    joined = join_path(run, Call(call.path, args, {}, call.line)) if len(args) > 1 else args[0]
+    joined = join_path(run, PythonCall(call.path, args, {}, call.line)) if len(args) > 1 else args[0]
     return Ref(_PATH, merge_taint(call.args), (joined,))
 
 
-def home(run: Interpreter, call: Call) -> Value:
+def home(run: Interpreter, call: PythonCall) -> PythonValue:
     return Ref(_PATH, (), (Const("~"),))
 
 
-def divide_paths(run: Interpreter, op: ast.operator, left: Value, right: Value, line: int) -> Value | None:
+def divide_paths(
+    run: Interpreter, op: ast.operator, left: PythonValue, right: PythonValue, line: int
+) -> PythonValue | None:
     if not isinstance(op, ast.Div) or not (_is_path(left) or _is_path(right)):
         return None
-    return make_path(run, Call("pathlib.Path", [left, right], {}, line))
+    return make_path(run, PythonCall("pathlib.Path", [left, right], {}, line))
 
 
-def _is_path(value: Value) -> bool:
+def _is_path(value: PythonValue) -> bool:
     return isinstance(value, Ref) and value.path == _PATH
 
 
 def path_method(name: str) -> Rule:
     """A method of a path, judged as the function that does the same."""
 
-    def rule(run: Interpreter, call: Call) -> Value | None:
+    def rule(run: Interpreter, call: PythonCall) -> PythonValue | None:
         receiver = call.receiver
         if not _is_path(receiver) if receiver is not None else True:
             return None
         assert isinstance(receiver, Ref)
         path = receiver.args[0] if receiver.args else UNKNOWN
         path = _tainted(path, receiver.taint)
-        return _PATH_ACTIONS[name](run, Call(call.path, [path, *call.args], call.kwargs, call.line))
+        return _PATH_ACTIONS[name](run, PythonCall(call.path, [path, *call.args], call.kwargs, call.line))
 
     return rule
 
 
-def _tainted(path: Value, taint: Taint) -> Value:
-    if isinstance(path, Unknown):
-        return Unknown(both(path.taint, taint), path.shape)
+def _tainted(path: PythonValue, taint: Taint) -> PythonValue:
+    if isinstance(path, PythonUnknown):
+        return PythonUnknown(both(path.taint, taint), path.shape)
     return path
 
 
-def _read_text(run: Interpreter, call: Call) -> Value:
-    return Unknown(read(run, call.args[0], call.line))
+def _read_text(run: Interpreter, call: PythonCall) -> PythonValue:
+    return PythonUnknown(read(run, call.args[0], call.line))
 
 
-def _write_text(run: Interpreter, call: Call) -> Value:
+def _write_text(run: Interpreter, call: PythonCall) -> PythonValue:
     write(run, call.args[0], call.line)
     return UNKNOWN
 
 
-def _same(run: Interpreter, call: Call) -> Value:
+def _same(run: Interpreter, call: PythonCall) -> PythonValue:
     return Ref(_PATH, call.args[0].taint, (call.args[0],))
 
 
-def _name_only(run: Interpreter, call: Call) -> Value:
-    return Unknown(shape="file-name")
+def _name_only(run: Interpreter, call: PythonCall) -> PythonValue:
+    return PythonUnknown(shape="file-name")
 
 
-def _walk_path(run: Interpreter, call: Call) -> Value:
+def _walk_path(run: Interpreter, call: PythonCall) -> PythonValue:
     """Remembers where the walk starts, for what it yields."""
     run.report.effects.add("file-read")
     return Ref("pathlib.Path().iterdir()", (), (call.args[0],))
@@ -263,7 +265,7 @@ _PATH_ACTIONS: Final[dict[str, Rule]] = {
 }
 
 
-def walked(run: Interpreter, iterable: Ref) -> Value | None:
+def walked(run: Interpreter, iterable: Ref) -> PythonValue | None:
     """What a directory walk yields is below where it started."""
     if iterable.path not in (
         "os.walk()",
@@ -279,16 +281,16 @@ def walked(run: Interpreter, iterable: Ref) -> Value | None:
     start = iterable.args[0] if iterable.args else UNKNOWN
     names = known_names(start)
     if iterable.path == "os.walk()":
-        root: Value = Text((names[0], UNKNOWN)) if names else Unknown(start.taint)
+        root: PythonValue = PythonText((names[0], UNKNOWN)) if names else PythonUnknown(start.taint)
         return Items([root, UNKNOWN, UNKNOWN], "tuple")
     if iterable.path in ("os.listdir()", "os.scandir()"):
         return UNKNOWN
     prefix = names[0].partition("*")[0] if names else ""
-    inner: Value = Text((prefix, UNKNOWN)) if prefix else UNKNOWN
+    inner: PythonValue = PythonText((prefix, UNKNOWN)) if prefix else UNKNOWN
     return inner if iterable.path.startswith("glob") else Ref(_PATH, (), (inner,))
 
 
-def look_for_files(run: Interpreter, call: Call) -> Value | None:
+def look_for_files(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`glob.glob("/home/*/.ssh/id_rsa")` says what it is after."""
     if any(places.is_sensitive(name.replace("*", "x")) for name in known_names(call.argument(0))):
         run.harm("reads-sensitive-file", call.line)
@@ -298,14 +300,14 @@ def look_for_files(run: Interpreter, call: Call) -> Value | None:
 _STARTED_WITH_WINDOWS: Final = re.compile(r"\\CurrentVersion\\Run(?:Once)?$", re.I)
 
 
-def open_registry_key(run: Interpreter, call: Call) -> Value | None:
+def open_registry_key(run: Interpreter, call: PythonCall) -> PythonValue | None:
     for name in (name for argument in call.everything for name in known_names(argument)):
         if _STARTED_WITH_WINDOWS.search(name):
             run.harm("persistence", call.line)
     return None
 
 
-def extract_archive(run: Interpreter, call: Call) -> Value | None:
+def extract_archive(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`TarFile.extractall` writes where the archive says, unless a filter is given."""
     receiver = call.receiver
     if not (isinstance(receiver, Ref) and receiver.path.startswith("tarfile.")):

@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.rules import effects
 from qwed.engines.code.python.rules.processes import judge_command
-from qwed.engines.code.python.values import Const, Items, Ref, Table, Value
+from qwed.engines.code.python.values import Const, Items, PythonTable, PythonValue, Ref
 
 _HOST: Final = re.compile(r"(?:/|/etc|/root|/proc|/sys|/var/run/docker\.sock|/run/docker\.sock)/?(?::.*)?")
 _POWERFUL: Final = frozenset({"ALL", "SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE", "DAC_READ_SEARCH", "NET_ADMIN"})
@@ -16,24 +16,24 @@ _EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0", "allUsers", "allAuthenticate
 _ALL_RIGHTS: Final = re.compile(r"(?:AdministratorAccess|IAMFullAccess|PowerUserAccess)$|^roles/owner$")
 
 
-def _texts(value: Value | None) -> list[str]:
+def _texts(value: PythonValue | None) -> list[str]:
     """Every constant text in a value, keys of tables included."""
     match value:
         case Const(data=str(text)):
             return [text]
         case Items():
             return [text for item in value.items for text in _texts(item)]
-        case Table():
+        case PythonTable():
             keys = [str(key) for key in value.entries]
             return keys + [text for entry in value.entries.values() for text in _texts(entry)]
     return []
 
 
-def _is_true(value: Value | None) -> bool:
+def _is_true(value: PythonValue | None) -> bool:
     return isinstance(value, Const) and value.data is True
 
 
-def run_container(run: Interpreter, call: Call) -> Value | None:
+def run_container(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`containers.run(image, privileged=True, volumes={"/": …})`."""
     run.report.effects.add("process")
     given = call.kwargs
@@ -47,7 +47,7 @@ def run_container(run: Interpreter, call: Call) -> Value | None:
     return Ref(call.path + "()")
 
 
-def container_security(run: Interpreter, call: Call) -> Value | None:
+def container_security(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`V1SecurityContext(privileged=True)`, `V1PodSpec(host_pid=True)`."""
     names = ("privileged", "host_pid", "host_network", "host_ipc", "allow_privilege_escalation")
     if any(_is_true(call.kwargs.get(name)) for name in names):
@@ -55,13 +55,13 @@ def container_security(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def host_path(run: Interpreter, call: Call) -> Value | None:
+def host_path(run: Interpreter, call: PythonCall) -> PythonValue | None:
     if any(_HOST.fullmatch(text) for text in _texts(call.argument(0, "path"))):
         run.harm("privilege", call.line)
     return None
 
 
-def share(run: Interpreter, call: Call) -> Value | None:
+def share(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`put_bucket_acl(ACL="public-read")`, `create_container(public_access="blob")`."""
     run.report.effects.add("network")
     settings = [call.kwargs.get(name) for name in ("ACL", "ExtraArgs", "public_access", "predefined_acl")]
@@ -72,25 +72,25 @@ def share(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def share_file(run: Interpreter, call: Call) -> Value | None:
+def share_file(run: Interpreter, call: PythonCall) -> PythonValue | None:
     share(run, call)
     return effects.METHODS[call.path.rpartition(".")[2]](run, call)
 
 
-def open_port(run: Interpreter, call: Call) -> Value | None:
+def open_port(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     if _EVERYBODY & {text for value in call.everything for text in _texts(value)}:
         run.harm("opens-to-everybody", call.line)
     return None
 
 
-def make_public(run: Interpreter, call: Call) -> Value | None:
+def make_public(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     run.harm("opens-to-everybody", call.line)
     return None
 
 
-def give_rights(run: Interpreter, call: Call) -> Value | None:
+def give_rights(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     if any(_ALL_RIGHTS.search(text) for value in call.everything for text in _texts(value)):
         run.harm("privilege", call.line)
@@ -99,7 +99,7 @@ def give_rights(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def run_remotely(run: Interpreter, call: Call) -> Value | None:
+def run_remotely(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`fabric.Connection(host).run(text)`, `invoke.run(text)`: a shell reads the text."""
     run.report.effects.update({"process", "network"})
     if call.path.endswith("sudo"):
@@ -108,7 +108,7 @@ def run_remotely(run: Interpreter, call: Call) -> Value | None:
     return Ref(call.path + "()")
 
 
-def end_process(run: Interpreter, call: Call) -> Value | None:
+def end_process(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Every process there is, one after the other, without a question which one it is."""
     receiver = call.receiver
     path = receiver.path if isinstance(receiver, Ref) else ""

@@ -5,9 +5,18 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.names import ENVIRONMENT, OUTSIDE, REMOTE, SECRET
-from qwed.engines.code.python.values import Choice, Const, Items, Ref, Table, Taint, Text, Value
+from qwed.engines.code.python.values import (
+    Choice,
+    Const,
+    Items,
+    PythonTable,
+    PythonText,
+    PythonValue,
+    Ref,
+    Taint,
+)
 
 _FIXED_HOST: Final = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s\ufffc]+[/?#]", re.I)
 _BODY: Final = ("data", "json", "files", "content", "params", "body")
@@ -15,7 +24,7 @@ _BODY: Final = ("data", "json", "files", "content", "params", "body")
 _PRIVATE_VARIABLE: Final = re.compile(r"secret|passw|private|credential|^aws_|database_url|^ssh_", re.I)
 
 
-def request(run: Interpreter, call: Call) -> Value | None:
+def request(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`requests.get(url, …)` and its kin."""
     run.report.effects.add("network")
     by_method = call.path.rpartition(".")[2] in ("request", "stream")
@@ -32,7 +41,7 @@ def request(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def send(run: Interpreter, call: Call) -> Value | None:
+def send(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`socket.send(data)`."""
     run.report.effects.add("network")
     for body in call.args:
@@ -40,7 +49,7 @@ def send(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def connect(run: Interpreter, call: Call) -> Value | None:
+def connect(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     address = call.argument(0)
     host = address.items[0] if isinstance(address, Items) and address.items else address
@@ -49,7 +58,7 @@ def connect(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def _judge_address(run: Interpreter, call: Call, url: Value | None) -> None:
+def _judge_address(run: Interpreter, call: PythonCall, url: PythonValue | None) -> None:
     match url:
         case Choice():
             for option in url.options:
@@ -60,7 +69,7 @@ def _judge_address(run: Interpreter, call: Call, url: Value | None) -> None:
         case Ref() if url.args and url.path.endswith("Request()"):
             _judge_address(run, call, url.args[0])
             return
-    known = url.data if isinstance(url, Const) else url.known() if isinstance(url, Text) else ""
+    known = url.data if isinstance(url, Const) else url.known() if isinstance(url, PythonText) else ""
     if isinstance(known, str) and places.is_metadata_service(known):
         run.harm("metadata-service", call.line)
     if isinstance(known, str) and _FIXED_HOST.match(known):
@@ -70,14 +79,14 @@ def _judge_address(run: Interpreter, call: Call, url: Value | None) -> None:
         run.harm("server-side-request-forgery", call.line, remote)
 
 
-def _judge_leak(run: Interpreter, call: Call, body: Value) -> None:
+def _judge_leak(run: Interpreter, call: PythonCall, body: PythonValue) -> None:
     leaking = leaks(body)
     if leaking:
         run.harm("exfiltration", call.line, leaking)
 
 
-def leaks(value: Value, key: str = "") -> Taint:
-    if isinstance(value, Table):
+def leaks(value: PythonValue, key: str = "") -> Taint:
+    if isinstance(value, PythonTable):
         for name, entry in value.entries.items():
             found = leaks(entry, str(name))
             if found:
@@ -98,19 +107,20 @@ def leaks(value: Value, key: str = "") -> Taint:
     return ()
 
 
-def _is_whole_environment(value: Value) -> bool:
-    if isinstance(value, Text):
+def _is_whole_environment(value: PythonValue) -> bool:
+    if isinstance(value, PythonText):
         return any(
-            isinstance(part, Value) and part.taint and _is_whole_environment(part) for part in value.parts
+            isinstance(part, PythonValue) and part.taint and _is_whole_environment(part)
+            for part in value.parts
         )
     if isinstance(value, Ref) and value.path.startswith(("os.environ[]", "os.environ.get()", "os.getenv()")):
         return False
     return value.taint[0].text == "os.environ" and "one variable" not in value.taint[0].steps
 
 
-def _is_private_variable(value: Value) -> bool:
-    if isinstance(value, Text):
-        return any(isinstance(part, Value) and _is_private_variable(part) for part in value.parts)
+def _is_private_variable(value: PythonValue) -> bool:
+    if isinstance(value, PythonText):
+        return any(isinstance(part, PythonValue) and _is_private_variable(part) for part in value.parts)
     if (
         isinstance(value, Ref)
         and value.path in ("os.environ[]", "os.environ.get()", "os.getenv()")

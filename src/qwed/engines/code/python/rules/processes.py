@@ -4,8 +4,17 @@ import shlex
 from typing import Final
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
-from qwed.engines.code.python.values import UNKNOWN, Choice, Const, Items, Ref, Text, Unknown, Value
+from qwed.engines.code.python.machine import PythonCall, Rule
+from qwed.engines.code.python.values import (
+    UNKNOWN,
+    Choice,
+    Const,
+    Items,
+    PythonText,
+    PythonUnknown,
+    PythonValue,
+    Ref,
+)
 
 # A hole whose filling can only be one harmless word keeps the command readable.
 _SAFE_WORD: Final = "qwed-value"
@@ -13,14 +22,14 @@ _SAFE_SHAPES: Final = frozenset({"number", "shell-word", "validated", "constant-
 _INTERPRETERS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell"})
 
 
-def shell_command(run: Interpreter, call: Call) -> Value:
+def shell_command(run: Interpreter, call: PythonCall) -> PythonValue:
     """`os.system` and its kin: the text goes to a shell."""
     run.report.effects.add("process")
     _judge_text(run, call, call.argument(0, "command") or call.argument(0, "cmd") or call.kwargs.get("args"))
     return Ref(call.path + "()")
 
 
-def subprocess_call(run: Interpreter, call: Call) -> Value:
+def subprocess_call(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("process")
     if run.bare_loops and call.path == "subprocess.Popen":
         run.harm("fork-bomb", call.line)
@@ -40,32 +49,32 @@ def subprocess_call(run: Interpreter, call: Call) -> Value:
     return Ref(call.path + "()", (), tuple(call.args[:1]))
 
 
-def exec_program(run: Interpreter, call: Call) -> Value:
+def exec_program(run: Interpreter, call: PythonCall) -> PythonValue:
     """`os.execv(path, argv)`, `os.execl(path, arg0, …)`, `os.spawn…(mode, path, …)`."""
     run.report.effects.add("process")
     args = call.args[1:] if "spawn" in call.path and "posix" not in call.path else call.args
     if not args:
         return UNKNOWN
     if len(args) > 1 and isinstance(args[1], Items):
-        words: list[Value] = [args[0], *args[1].items[1:]]
+        words: list[PythonValue] = [args[0], *args[1].items[1:]]
     else:
         words = [args[0], *args[2:]]
     _judge_vector(run, call, Items(words, "list"))
     return UNKNOWN
 
 
-def spawn_terminal(run: Interpreter, call: Call) -> Value:
+def spawn_terminal(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("reverse-shell", call.line)
     return UNKNOWN
 
 
-def duplicate_descriptor(run: Interpreter, call: Call) -> Value | None:
+def duplicate_descriptor(run: Interpreter, call: PythonCall) -> PythonValue | None:
     if call.args and isinstance(call.args[0], Ref) and call.args[0].path.startswith("socket."):
         run.harm("reverse-shell", call.line)
     return None
 
 
-def remote_command(run: Interpreter, call: Call) -> Value | None:
+def remote_command(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`SSHClient().exec_command(text)`."""
     run.report.effects.add("network")
     command = call.argument(0, "command")
@@ -73,12 +82,12 @@ def remote_command(run: Interpreter, call: Call) -> Value | None:
         run.harm("command-injection", call.line, command.taint)
     elif isinstance(command, Const):
         _judge_text(run, call, command)
-    elif isinstance(command, Text):
+    elif isinstance(command, PythonText):
         run.doubt("dynamic-command", call.line)
     return None
 
 
-def _judge_vector(run: Interpreter, call: Call, command: Value | None) -> None:
+def _judge_vector(run: Interpreter, call: PythonCall, command: PythonValue | None) -> None:
     match command:
         case Choice():
             for option in command.options:
@@ -97,11 +106,11 @@ def _judge_vector(run: Interpreter, call: Call, command: Value | None) -> None:
             run.doubt("dynamic-command", call.line)
 
 
-def _judge_split(run: Interpreter, call: Call, text: Value) -> None:
+def _judge_split(run: Interpreter, call: PythonCall, text: PythonValue) -> None:
     known = _text_of(text)
     if known is not None:
         _judge_text(run, call, text)
-    elif isinstance(text, Text) and text.prefix.strip():
+    elif isinstance(text, PythonText) and text.prefix.strip():
         # Split before any shell sees it, the hole fills arguments only.
         _judge_words(run, call, [*text.prefix.split(), _SAFE_WORD])
     elif text.taint:
@@ -110,7 +119,7 @@ def _judge_split(run: Interpreter, call: Call, text: Value) -> None:
         run.doubt("dynamic-command", call.line)
 
 
-def _judge_items(run: Interpreter, call: Call, command: Items) -> None:
+def _judge_items(run: Interpreter, call: PythonCall, command: Items) -> None:
     program, *arguments = command.items
     if isinstance(program, Choice):
         for option in program.options:
@@ -133,7 +142,9 @@ def _judge_items(run: Interpreter, call: Call, command: Items) -> None:
     _judge_words(run, call, words)
 
 
-def _argument_word(run: Interpreter, call: Call, name: str, words: list[str], argument: Value) -> str:
+def _argument_word(
+    run: Interpreter, call: PythonCall, name: str, words: list[str], argument: PythonValue
+) -> str:
     known = _text_of(argument)
     if known is not None:
         return known
@@ -145,33 +156,33 @@ def _argument_word(run: Interpreter, call: Call, name: str, words: list[str], ar
             run.harm("command-injection", call.line, argument.taint)
         else:
             run.doubt("dynamic-command", call.line)
-    return argument.prefix + _SAFE_WORD if isinstance(argument, Text) else _SAFE_WORD
+    return argument.prefix + _SAFE_WORD if isinstance(argument, PythonText) else _SAFE_WORD
 
 
-def _judge_words(run: Interpreter, call: Call, words: list[str]) -> None:
+def _judge_words(run: Interpreter, call: PythonCall, words: list[str]) -> None:
     _inspect(run, call, shlex.join(words))
 
 
-def judge_command(run: Interpreter, call: Call, command: Value | None) -> None:
+def judge_command(run: Interpreter, call: PythonCall, command: PythonValue | None) -> None:
     """A text that a shell will read."""
     _judge_text(run, call, command)
 
 
-def _spelled_out(command: Text) -> list[Value] | None:
+def _spelled_out(command: PythonText) -> list[PythonValue] | None:
     """One command for each of the constants that a hole may hold."""
     for index, part in enumerate(command.parts):
         if isinstance(part, Choice) and all(isinstance(option, Const) for option in part.options):
             before, after = command.parts[:index], command.parts[index + 1 :]
             return [
-                Text((*before, str(option.data), *after), command.taint)
+                PythonText((*before, str(option.data), *after), command.taint)
                 for option in part.options
                 if isinstance(option, Const)
             ]
     return None
 
 
-def _judge_text(run: Interpreter, call: Call, command: Value | None) -> None:
-    spelled = _spelled_out(command) if isinstance(command, Text) and not command.taint else None
+def _judge_text(run: Interpreter, call: PythonCall, command: PythonValue | None) -> None:
+    spelled = _spelled_out(command) if isinstance(command, PythonText) and not command.taint else None
     for each in spelled or ():
         _judge_text(run, call, each)
     if spelled is not None:
@@ -196,21 +207,21 @@ def _judge_text(run: Interpreter, call: Call, command: Value | None) -> None:
         _inspect(run, call, known)
 
 
-def _text_of(value: Value) -> str | None:
+def _text_of(value: PythonValue) -> str | None:
     """The command, holes that can't change its meaning filled in; None where one can."""
     if isinstance(value, Const):
         if isinstance(value.data, bytes):
             return value.data.decode("utf-8", "replace")
         return str(value.data)
-    if isinstance(value, Unknown):
+    if isinstance(value, PythonUnknown):
         return _SAFE_WORD if value.shape in _SAFE_SHAPES else None
-    if isinstance(value, Text):
+    if isinstance(value, PythonText):
         filled = [part if isinstance(part, str) else _text_of(part) for part in value.parts]
         return None if None in filled else "".join(part for part in filled if part is not None)
     return None
 
 
-def _inspect(run: Interpreter, call: Call, text: str) -> None:
+def _inspect(run: Interpreter, call: PythonCall, text: str) -> None:
     run.report.include(run.nested("shell", text, run.depth + 1), call.line, run.text(call.line))
 
 
@@ -255,20 +266,20 @@ _EXEC = (
 )
 
 
-def _vector_call(run: Interpreter, call: Call) -> Value:
+def _vector_call(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("process")
     _judge_vector(run, call, Items(list(call.args), "list", open=call.open))
     return UNKNOWN
 
 
-def fork(run: Interpreter, call: Call) -> Value:
+def fork(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("process")
     if run.unbounded_loops:
         run.harm("fork-bomb", call.line)
-    return Unknown(shape="number")
+    return PythonUnknown(shape="number")
 
 
-def kill(run: Interpreter, call: Call) -> Value:
+def kill(run: Interpreter, call: PythonCall) -> PythonValue:
     """Process 1 holds up the system; -1 is every process there is."""
     run.report.effects.add("process")
     target = call.argument(0)
@@ -277,12 +288,12 @@ def kill(run: Interpreter, call: Call) -> Value:
     return UNKNOWN
 
 
-def become(run: Interpreter, call: Call) -> Value:
+def become(run: Interpreter, call: PythonCall) -> PythonValue:
     run.harm("privilege", call.line)
     return UNKNOWN
 
 
-def open_with_its_program(run: Interpreter, call: Call) -> Value:
+def open_with_its_program(run: Interpreter, call: PythonCall) -> PythonValue:
     """`os.startfile`: a program is run, or another one opens the file."""
     run.report.effects.add("process")
     run.doubt("runs-another-file", call.line)

@@ -5,8 +5,8 @@ import re
 from typing import Final
 
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
-from qwed.engines.code.python.values import Const, Origin, Ref, Text, Unknown, Value
+from qwed.engines.code.python.machine import PythonCall, Rule
+from qwed.engines.code.python.values import Const, DataOrigin, PythonText, PythonUnknown, PythonValue, Ref
 
 _SECRET_NAME: Final = re.compile(
     r"(?:^|_)(?:password|passwd|pwd|pass|passphrase|secret|secret_?key|access_?key|api_?key|auth_?token|access_?token"
@@ -33,19 +33,19 @@ _SECRET_PURPOSE: Final = re.compile(
 )
 
 
-def assigned(run: Interpreter, name: str, value: Value, line: int) -> None:
+def assigned(run: Interpreter, name: str, value: PythonValue, line: int) -> None:
     """A name that says secret, given a constant."""
     if isinstance(value, Const) and isinstance(value.data, (str, bytes)) and not value.taint:
         if _SECRET_NAME.search(_CAMEL.sub("_", name)) and _is_secret(value.data, name):
             run.harm("hard-coded-secret", line)
-    elif isinstance(value, (Ref, Unknown, Text)) and _SECRET_PURPOSE.search(name):
+    elif isinstance(value, (Ref, PythonUnknown, PythonText)) and _SECRET_PURPOSE.search(name):
         _judge_random(run, value, line)
 
 
 _URL_PASSWORD: Final = re.compile(r"^\w[\w+.-]*://[^:/@\s]+:([^@/\s]*)@")
 
 
-def connection_string(run: Interpreter, name: str, value: Value, line: int) -> None:
+def connection_string(run: Interpreter, name: str, value: PythonValue, line: int) -> None:
     """`postgres://user:password@host`, with a password or, in a setting, with an empty one."""
     if not (isinstance(value, Const) and isinstance(value.data, str)):
         return
@@ -58,7 +58,7 @@ def connection_string(run: Interpreter, name: str, value: Value, line: int) -> N
         run.harm("hard-coded-secret", line)
 
 
-def _judge_random(run: Interpreter, value: Value, line: int) -> None:
+def _judge_random(run: Interpreter, value: PythonValue, line: int) -> None:
     if any(origin.kind == "random" for origin in value.taint):
         run.harm("weak-randomness", line, tuple(o for o in value.taint if o.kind == "random"))
 
@@ -73,7 +73,7 @@ def _is_secret(data: str | bytes, name: str) -> bool:
     return _NOT_A_SECRET.search(text) is None
 
 
-def compared(run: Interpreter, node: ast.Compare, values: list[Value]) -> None:
+def compared(run: Interpreter, node: ast.Compare, values: list[PythonValue]) -> None:
     """`password == "letmein"`."""
     if not isinstance(node.ops[0], (ast.Eq, ast.NotEq)) or len(values) != 2:
         return
@@ -102,17 +102,17 @@ def _name_of(side: ast.expr) -> str:
     return ""
 
 
-def show_secret(run: Interpreter, call: Call) -> Value | None:
+def show_secret(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Passwords in logs and on screens are read by those who read logs and screens."""
     for shown in call.everything:
-        pieces = shown.parts if isinstance(shown, Text) else (shown,)
+        pieces = shown.parts if isinstance(shown, PythonText) else (shown,)
         for piece in pieces:
             taint = (
                 tuple(o for o in piece.taint if _SHOWN_SECRET.search(o.text))
-                if isinstance(piece, Value)
+                if isinstance(piece, PythonValue)
                 else ()
             )
-            if taint and not (isinstance(piece, Unknown) and piece.shape):
+            if taint and not (isinstance(piece, PythonUnknown) and piece.shape):
                 run.harm("exposes-a-password", call.line, taint)
                 return None
     return None
@@ -121,12 +121,12 @@ def show_secret(run: Interpreter, call: Call) -> Value | None:
 _SHOWN_SECRET: Final = re.compile(r"^parameter \W?(?:\w*_)?(?:password|passwd|pwd|passphrase)\W?$", re.I)
 
 
-def weak_random(run: Interpreter, call: Call) -> Value | None:
+def weak_random(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`random` is predictable: harm where the name of what it makes says that it must not be."""
     from_function = next((name for name in reversed(run.function_names) if _SECRET_PURPOSE.search(name)), "")
     if from_function:
         run.harm("weak-randomness", call.line)
-    return Unknown((Origin("random", call.line, call.path),))
+    return PythonUnknown((DataOrigin("random", call.line, call.path),))
 
 
 _RANDOM: Final = (

@@ -5,32 +5,32 @@ from typing import Any, Final
 
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
-from qwed.engines.code.python.machine import Call, Rule
+from qwed.engines.code.python.machine import PythonCall, Rule
 from qwed.engines.code.python.rules.files import known_names
-from qwed.engines.code.python.values import Const, Items, Ref, Value
+from qwed.engines.code.python.values import Const, Items, PythonValue, Ref
 
 
-def wrap_socket(run: Interpreter, call: Call) -> Value | None:
+def wrap_socket(run: Interpreter, call: PythonCall) -> PythonValue | None:
     required = call.kwargs.get("cert_reqs")
     if not (isinstance(required, Ref) and required.path == "ssl.CERT_REQUIRED"):
         run.harm("tls-verification-off", call.line)
     return None
 
 
-def snmp_community(run: Interpreter, call: Call) -> Value | None:
+def snmp_community(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Versions 1 and 2c send the community string in clear."""
     run.report.effects.add("network")
     run.harm("clear-text-protocol", call.line)
     return None
 
 
-def configure_from_outside(run: Interpreter, call: Call) -> Value | None:
+def configure_from_outside(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`logging.config.listen`: a configuration names functions to call."""
     run.harm("code-injection", call.line)
     return None
 
 
-def record_keys(run: Interpreter, call: Call) -> Value | None:
+def record_keys(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.harm("records-keystrokes", call.line)
     return None
 
@@ -43,7 +43,7 @@ def old_protocol(run: Interpreter, path: str, line: int) -> None:
     run.harm("old-protocol", line)
 
 
-def keyword_checked(run: Interpreter, name: str, value: Value, line: int) -> None:
+def keyword_checked(run: Interpreter, name: str, value: PythonValue, line: int) -> None:
     """`verify=False`, `ssl=False`, `check_hostname=False`, wherever they are given."""
     if name in _CERTIFICATES and _asks_for_none(value):
         run.harm("tls-verification-off", line)
@@ -66,13 +66,13 @@ _TRUST: Final = frozenset(
 _HTTP_CALL: Final = re.compile(r"\b(?:get|post|put|patch|delete|head|request|ws_connect|TCPConnector)\(")
 
 
-def _asks_for_none(value: Value) -> bool:
+def _asks_for_none(value: PythonValue) -> bool:
     if isinstance(value, Ref):
         return value.path == "ssl.CERT_NONE"
     return isinstance(value, Const) and str(value.data).upper() in ("CERT_NONE", "NONE")
 
 
-def set_curl_option(run: Interpreter, call: Call) -> Value | None:
+def set_curl_option(run: Interpreter, call: PythonCall) -> PythonValue | None:
     option, value = call.argument(0), call.argument(1)
     checks = isinstance(option, Ref) and option.path.endswith(("SSL_VERIFYPEER", "SSL_VERIFYHOST"))
     if checks and isinstance(value, Const) and not value.data:
@@ -80,12 +80,12 @@ def set_curl_option(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def temporary_name(run: Interpreter, call: Call) -> Value | None:
+def temporary_name(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.harm("racy-temporary-file", call.line)
     return None
 
 
-def change_mode(run: Interpreter, call: Call) -> Value | None:
+def change_mode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     mode = call.argument(1, "mode")
     run.report.effects.add("file-write")
     if (isinstance(mode, Const) and isinstance(mode.data, int) and mode.data & 0o002) or (
@@ -98,14 +98,14 @@ def change_mode(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def mask_mode(run: Interpreter, call: Call) -> Value | None:
+def mask_mode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     mode = call.argument(0)
     if isinstance(mode, Const) and mode.data == 0:
         run.harm("world-writable", call.line)
     return None
 
 
-def host_keys(run: Interpreter, call: Call) -> Value | None:
+def host_keys(run: Interpreter, call: PythonCall) -> PythonValue | None:
     policy = call.argument(0)
     path = policy.path if isinstance(policy, Ref) else ""
     if "AutoAddPolicy" in path or "WarningPolicy" in path:
@@ -113,7 +113,7 @@ def host_keys(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def bind_everywhere(run: Interpreter, call: Call) -> Value | None:
+def bind_everywhere(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     address = call.argument(0)
     host = address.items[0] if isinstance(address, Items) and address.items else None
@@ -123,7 +123,7 @@ def bind_everywhere(run: Interpreter, call: Call) -> Value | None:
     return None
 
 
-def clear_text(run: Interpreter, call: Call) -> Value | None:
+def clear_text(run: Interpreter, call: PythonCall) -> PythonValue | None:
     run.report.effects.add("network")
     run.harm("clear-text-protocol", call.line)
     return None
@@ -134,7 +134,7 @@ def imported(run: Interpreter, name: str, line: int) -> None:
         run.report.effects.add("network")
 
 
-def attribute_set(run: Interpreter, path: str, value: Value, line: int) -> None:
+def attribute_set(run: Interpreter, path: str, value: PythonValue, line: int) -> None:
     if path.endswith((".check_hostname", ".verify")):
         if isinstance(value, Const) and value.data is False:
             run.harm("tls-verification-off", line)

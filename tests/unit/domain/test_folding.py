@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from qwed_open_responses.folding import canonical, decodings, is_disguised
+from qwed.domain.folding import canonical, decodings, is_disguised
 
 HIDDEN = "DROP TABLE users;"
 

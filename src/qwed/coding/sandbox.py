@@ -1,0 +1,214 @@
+"""The full sandbox: bubblewrap with its own users, files, processes and network.
+
+The project can be written; programs and libraries can be read; everything else is not there. The only way
+out is one Unix socket to the gateway (and one to a broker, where there is one).
+"""
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from qwed.coding.inside import pass_on
+from qwed.coding.surroundings import inherit
+
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/opt")
+_SETTINGS: Final = (
+    *("hosts", "passwd", "group", "nsswitch.conf", "localtime", "timezone", "ld.so.cache", "ld.so.conf"),
+    *(
+        "ld.so.conf.d",
+        "ssl/certs",
+        "ca-certificates",
+        "alternatives",
+        "mime.types",
+        "os-release",
+        "protocols",
+    ),
+    *("services", "terminfo"),
+)
+#: Of the home: which hooks an agent has, and what the hook needs. To be read, never to be written.
+_HOOKS: Final = (
+    *(".config/qwed/hooks", ".claude/settings.json", ".codex/hooks.json", ".codex/config.toml"),
+    *(".gemini/settings.json", ".cursor/hooks.json", ".copilot/hooks", ".gitconfig"),
+)
+_VARIABLES: Final = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "COLORTERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TZ",
+    "EDITOR",
+)
+GATEWAY_SOCKET: Final = "/run/qwed/gateway.sock"
+BROKER_SOCKET: Final = "/run/qwed/broker.sock"
+_PROXY_PORT: Final = 3128
+_INSIDE: Final = "/run/qwed/inside.py"
+
+
+class CannotSandbox(Exception):
+    """There is no full sandbox here; the message says what would make one."""
+
+
+class Box(msgspec.Struct, frozen=True):
+    """`read` are more places that can be read; `environment` is what the command is given besides."""
+
+    project: Path
+    gateway: str
+    read: tuple[Path, ...] = ()
+    broker: Path | None = None
+    environment: Mapping[str, str] = {}
+
+
+def find_bubblewrap() -> str:
+    """Raises `CannotSandbox` where it is missing, or the machine forbids namespaces."""
+    if sys.platform != "linux":
+        raise CannotSandbox("the full sandbox needs Linux; nothing was started")
+    program = shutil.which("bwrap")
+    if program is None:
+        raise CannotSandbox(
+            "bubblewrap is not installed: apt-get install bubblewrap (dnf, pacman: the same name)"
+        )
+    tried = subprocess.run(  # noqa: S603
+        [program, "--unshare-all", "--ro-bind", "/", "/", "true"], capture_output=True, text=True, check=False
+    )
+    if tried.returncode != 0:
+        raise CannotSandbox(
+            f"namespaces are forbidden here ({tried.stderr.strip()[:200]}): "
+            "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000, and on Ubuntu "
+            "kernel.apparmor_restrict_unprivileged_userns=0"
+        )
+    return program
+
+
+def arguments(program: str, box: Box, sockets: Path, command: Sequence[str]) -> list[str]:
+    """The whole command line: later binds lie over earlier ones."""
+    home = Path.home()
+    line = [program, "--unshare-all", "--die-with-parent", "--clearenv", "--hostname", "sandbox"]
+    if not _is_terminal_safe():
+        line.append("--new-session")
+    for place in _SYSTEM:
+        line += _bind_read(Path(place))
+    line += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", str(home)]  # noqa: S108
+    for name in _SETTINGS:
+        line += _bind_read(Path("/etc") / name)
+    for readable in (*_interpreter(), *_program_of(command[0]), *box.read, *(home / name for name in _HOOKS)):
+        line += _bind_read(readable)
+    line += ["--bind", str(box.project), str(box.project), *_protect_hooks(box.project)]
+    line += ["--ro-bind", str(sockets / "gateway.sock"), GATEWAY_SOCKET]
+    line += ["--ro-bind", str(sockets / "inside.py"), _INSIDE]
+    forwards = [f"{urlsplit(box.gateway).port or 80}={GATEWAY_SOCKET}"]
+    if box.broker is not None:
+        line += ["--ro-bind", str(box.broker), BROKER_SOCKET]
+        forwards.append(f"{_PROXY_PORT}={BROKER_SOCKET}")
+    for name, value in _environment(box).items():
+        line += ["--setenv", name, value]
+    inside = [sys.executable, "-I", "-S", _INSIDE, *forwards, "--", *command]
+    return [*line, "--chdir", str(box.project), "--", *inside]
+
+
+def _bind_read(place: Path) -> list[str]:
+    if place.is_symlink() and len(place.parts) == 2:
+        return ["--symlink", str(place.readlink()), str(place)]
+    return ["--ro-bind-try", str(place), str(place)] if place.exists() else []
+
+
+def _protect_hooks(project: Path) -> list[str]:
+    """The project's own hook settings can be read and not be written, whatever the agent is told."""
+    names = (".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json", ".cursor/hooks.json")
+    found = [project / name for name in (*names, ".github/hooks", ".git/hooks") if (project / name).exists()]
+    return [word for place in found for word in ("--ro-bind", str(place), str(place))]
+
+
+def _interpreter() -> list[Path]:
+    """What Python needs to start, which may lie in a home."""
+    return [Path(sys.base_prefix), Path(sys.prefix)]
+
+
+def _program_of(name: str) -> list[Path]:
+    """The folder of the program, and of what it is a link to; nothing that would show a whole home."""
+    found = shutil.which(name)
+    if found is None:
+        return []
+    folders = {Path(found).parent, Path(found).resolve().parent}
+    package = next(
+        (parent for parent in Path(found).resolve().parents if parent.name == "node_modules"), None
+    )
+    wanted = [*folders, *([package] if package is not None else [])]
+    home = Path.home()
+    return [folder for folder in wanted if folder not in (home, Path("/")) and folder not in home.parents]
+
+
+def _environment(box: Box) -> dict[str, str]:
+    kept = inherit(_VARIABLES)
+    if box.broker is not None:
+        proxy = f"http://127.0.0.1:{_PROXY_PORT}"
+        kept |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy)
+    return {**kept, "HOME": str(Path.home()), "QWED_SANDBOX": "full", **box.environment}
+
+
+def _is_terminal_safe() -> bool:
+    """Whether a program can't push text into the terminal that started it."""
+    try:
+        return Path("/proc/sys/dev/tty/legacy_tiocsti").read_text(encoding="ascii").strip() == "0"
+    except OSError:
+        return False
+
+
+@contextmanager
+def way_out(gateway: str) -> Iterator[Path]:
+    """A folder with a socket that leads to the gateway and nowhere else, as long as the block lasts."""
+    parts = urlsplit(gateway)
+    target = (parts.hostname or "127.0.0.1", parts.port or (443 if parts.scheme == "https" else 80))
+    with tempfile.TemporaryDirectory(prefix="qwed-run-") as folder:
+        path = Path(folder)
+        (path / "inside.py").write_bytes(resources.files("qwed.coding").joinpath("inside.py").read_bytes())
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path / "gateway.sock"))
+            listener.listen(64)
+            threading.Thread(target=_serve, args=(listener, target), daemon=True).start()
+            yield path
+
+
+def _serve(listener: socket.socket, target: tuple[str, int]) -> None:
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=_join, args=(client, target), daemon=True).start()
+
+
+def _join(client: socket.socket, target: tuple[str, int]) -> None:
+    with client:
+        try:
+            gateway = socket.create_connection(target, timeout=10)
+        except OSError:
+            return
+        with gateway:
+            gateway.settimeout(None)
+            back = threading.Thread(target=pass_on, args=(gateway, client), daemon=True)
+            back.start()
+            pass_on(client, gateway)
+            back.join()
+
+
+def run(box: Box, command: Sequence[str]) -> int:
+    """The command's own exit code. Raises `CannotSandbox` before anything was started."""
+    program = find_bubblewrap()
+    with way_out(box.gateway) as sockets:
+        line = arguments(program, box, sockets, command)
+        return subprocess.run(line, check=False).returncode  # noqa: S603

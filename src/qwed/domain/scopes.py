@@ -1,0 +1,18 @@
+"""What a credential may do, one word for each right."""
+
+import enum
+from typing import Final
+
+OPERATOR_ROLE: Final = "operator"
+
+
+class Scope(enum.StrEnum):
+    VERIFY = "verify"
+    REGISTER = "register"
+    READ = "read"
+    APPROVE = "approve"
+    TRUST = "trust"
+    #: For whoever runs tools: use permits, and say what was run.
+    PERMITS = "permits"
+    #: For whoever collects metrics: nothing else.
+    METRICS = "metrics"

@@ -1,0 +1,237 @@
+"""How far a command reaches beyond its project: what it sends, publishes, installs or writes elsewhere.
+
+`reach.toml` lists it by program and sub-command. Harm is not listed here: other tables find it.
+"""
+
+import functools
+import itertools
+import re
+import tomllib
+from importlib import resources
+from typing import Final
+
+import msgspec
+
+from qwed.engines.code import places
+from qwed.engines.code.shell import words
+from qwed.engines.code.shell.runner import Runner
+from qwed.engines.code.shell.words import HOLE
+
+#: What others see, or what lies elsewhere, changes.
+PUBLISHES: Final = "publishes"
+SENDS: Final = "sends"
+OUTSIDE: Final = "writes-outside"
+UNKNOWN_SOURCE: Final = "installs-from-elsewhere"
+#: From an index that everybody uses.
+INSTALLS: Final = "installs"
+FAR: Final = frozenset({PUBLISHES, SENDS, OUTSIDE, UNKNOWN_SOURCE})
+
+_URL: Final = re.compile(
+    r"(?:git\+|bzr\+|hg\+|svn\+)?(?:https?|ssh|git|ftp|file)[:+]|git@|github:|gitlab:|bitbucket:|gist:"
+)
+_LOOPBACK: Final = re.compile(
+    r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::|/|$)"
+)
+_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+(?:#.*)?")
+_SENDING: Final = re.compile(
+    r"-(?:d|F|T)|-[sSfLkvgi]+[dFT]|--(?:data(?:-\w+)?|form(?:-\w+)?|upload-file|json|post-(?:data|file)|body-(?:data|file))(?:=.*)?"
+    r"|-[dFT].+"
+)
+_METHOD: Final = re.compile(r"(?i)-X(?:POST|PUT|PATCH|DELETE)|--(?:request|method)=(?:POST|PUT|PATCH|DELETE)")
+_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_REQUEST_VALUES: Final = frozenset(
+    [
+        *(
+            "-H",
+            "-o",
+            "-u",
+            "-A",
+            "-e",
+            "-b",
+            "-c",
+            "-w",
+            "-m",
+            "-x",
+            "-X",
+            "-d",
+            "-F",
+            "-T",
+            "-O",
+            "--header",
+        ),
+        *(
+            "--output",
+            "--user",
+            "--user-agent",
+            "--cookie",
+            "--max-time",
+            "--request",
+            "--data",
+            "--data-raw",
+        ),
+        *("--data-binary", "--json", "--form", "--write-out", "--connect-timeout", "--retry", "--method"),
+    ]
+)
+_FETCHERS: Final = frozenset({"curl", "wget", "http", "https", "xh", "httpie", "curlie"})
+_REMOTE_FILE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\).*")
+# Of these, the last operand is written; the others are read.
+_COPIERS: Final = frozenset({"cp", "ln", "install", "rsync", "scp"})
+_FIRST_IS_NO_PATH: Final = frozenset({"chown", "chmod", "chgrp", "csplit"})
+# These write below where they stand, whatever they are given to read.
+_UNPACKERS: Final = frozenset(
+    {"tar", "unzip", "7z", "7za", "gunzip", "bsdtar", "unrar", "pandoc", "ffmpeg", "convert"}
+)
+_OUTPUT: Final = re.compile(
+    r"-(?:o|O|d|C|-output(?:-dir)?|-out(?:file|dir)?|-directory|-target(?:-directory)?|-prefix|t)"
+)
+_LOOKS: Final = frozenset({"--help", "-h", "--dry-run", "help", "--version"})
+_WRITES: Final = frozenset({"file-write", "file-delete"})
+_AGENT_SETTINGS: Final = re.compile(
+    r"(?:^|/)(?:\.claude/(?:settings[\w.]*\.json|hooks(?:/.*)?)|\.claude\.json"
+    r"|\.codex/(?:config\.toml|hooks(?:\.json|/.*))"
+    r"|\.gemini/(?:settings\.json|hooks(?:/.*)?)"
+    r"|\.cursor/(?:hooks(?:\.json|/.*)|cli\.json)"
+    r"|\.copilot/(?:config\.json|hooks(?:/.*)?)|\.github/hooks(?:/.*)?"
+    r"|\.config/qwed(?:/.*)?|\.qwed(?:/.*)?"
+    r"|(?:etc|Library/Application Support)/(?:claude-code|ClaudeCode)(?:/.*)?)$"
+    r"|(?:^|/)\.(?:claude|codex|gemini|cursor|copilot)$",
+    re.I,
+)
+
+
+class Verbs(msgspec.Struct, frozen=True):
+    """`far` and `installs` are sub-commands (`push`, `pr create`); `values` are options that take a word."""
+
+    publishes: frozenset[str] = frozenset()
+    sends: frozenset[str] = frozenset()
+    installs: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    #: A word that begins so makes the whole command a look.
+    reads: frozenset[str] = frozenset()
+
+
+def holds_agent_settings(path: str) -> bool:
+    """The settings in which a coding agent names its hooks: who writes them can switch the gateway off."""
+    return _AGENT_SETTINGS.search(places.normal_path(path)) is not None
+
+
+@functools.cache
+def _table() -> dict[str, Verbs]:
+    text = resources.files(__package__).joinpath("reach.toml").read_text(encoding="utf-8")
+    found: dict[str, Verbs] = {}
+    for entry in tomllib.loads(text)["program"]:
+        verbs = Verbs(
+            **{
+                key: frozenset(map(str.strip, value.split(",")))
+                for key, value in entry.items()
+                if key != "names"
+            }
+        )
+        found.update(dict.fromkeys(entry["names"].split(), verbs))
+    return found
+
+
+def shorten_path(run: Runner, path: str) -> str:
+    return path if run.project is None else run.project.shorten(path)
+
+
+def judge_reach(run: Runner, name: str, args: list[str], line: int) -> None:
+    """By what the command is told to do."""
+    if run.project is None:
+        return
+    plain = [words.plain(arg) for arg in args]
+    verbs = _table().get(name)
+    if verbs is not None:
+        _judge_verb(run, verbs, plain, line)
+    elif name in _FETCHERS:
+        _judge_request(run, name, plain, line)
+    if (
+        name in ("scp", "rsync")
+        and plain
+        and _REMOTE_FILE.fullmatch(_operands(plain)[-1:][0] if _operands(plain) else "")
+    ):
+        run.reach(SENDS, line)
+
+
+def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
+    operands = _operands(args, verbs.values)
+    said = {"*", *(" ".join(operands[:count]) for count in (1, 2, 3))}
+    looks = any(operand.startswith(tuple(verbs.reads)) for operand in operands[:3]) if verbs.reads else False
+    if verbs.publishes & said and not looks and not _LOOKS & set(args):
+        run.reach(PUBLISHES, line)
+    if verbs.sends & said and not looks and "-z" not in args:
+        run.reach(SENDS, line)
+    if verbs.installs & said:
+        is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
+            _URL.match(operand) or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
+            for operand in operands[1:]
+        )
+        run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
+
+
+def _judge_request(run: Runner, name: str, args: list[str], line: int) -> None:
+    """A request that carries something, or changes something there; to this machine it may."""
+    targets = [
+        arg for arg in _operands(args, _REQUEST_VALUES) if "." in arg or ":" in arg or arg == "localhost"
+    ]
+    if (targets and all(map(_LOOPBACK.match, targets))) or {"-G", "--get"} & set(args):
+        return
+    methods = {
+        after.upper()
+        for option, after in itertools.pairwise(args)
+        if option in ("-X", "--request", "--method")
+    }
+    if name in ("http", "https", "xh", "httpie", "curlie"):
+        methods |= {arg for arg in args if arg in _METHODS}
+    if methods & _METHODS or any(map(_METHOD.fullmatch, args)) or any(map(_SENDING.fullmatch, args)):
+        run.reach(SENDS, line)
+
+
+def _operands(args: list[str], values: frozenset[str] = frozenset()) -> list[str]:
+    kept, is_value = list[str](), False
+    for arg in args:
+        if is_value:
+            is_value = False
+        elif arg.startswith(("-", "+")):
+            is_value = arg in values
+        else:
+            kept.append(arg)
+    return kept
+
+
+def judge_places(run: Runner, name: str, args: list[str], line: int) -> None:
+    """By where the files lie that it makes, changes or removes, if its effects say that it does."""
+    if run.project is None or not run.report.effects & _WRITES:
+        return
+    plain = [words.plain(arg) for arg in args]
+    for path in _written(name, plain):
+        judge_place(run, path, line)
+
+
+def _written(name: str, args: list[str]) -> list[str]:
+    after = [value for option, value in itertools.pairwise(args) if _OUTPUT.fullmatch(option)] + [
+        arg.partition("=")[2] for arg in args if arg.startswith("--") and "=" in arg
+    ]
+    operands = _operands(args)
+    if name in _COPIERS:
+        return [*after, *operands[-1:]]
+    if name in _UNPACKERS:
+        return after
+    if name in _FIRST_IS_NO_PATH:
+        return [*after, *operands[1:]]
+    return [*after, *operands]
+
+
+def judge_place(run: Runner, path: str, line: int) -> None:
+    if run.project is None or not path or path.startswith(("/dev/", "-")):
+        return
+    where = (
+        f"{run.directory.rstrip('/')}/{path}"
+        if run.directory and not path.startswith(("/", "~", HOLE))
+        else path
+    )
+    if holds_agent_settings(where.replace(HOLE, "x")):
+        run.harm("disables-protection", line)
+    if where.startswith(HOLE) or places.leaves_working_tree(where.replace(HOLE, "x")):
+        run.reach(OUTSIDE, line)

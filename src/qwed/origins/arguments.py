@@ -1,0 +1,195 @@
+"""The values of an action that decide where something goes: recipients, hosts, accounts, amounts, written
+paths.
+
+What a text says in passing is content, and no business of this room; a link in it is one, and in programs so
+is every address, host, path and account.
+"""
+
+import enum
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from qwed.domain.actions import Action
+from qwed.domain.folding import canonical
+from qwed.domain.texts import collect_texts
+from qwed.engines.words import words
+from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of
+from qwed.origins.results import PROSE
+
+MAX_ARGUMENTS: Final = 256
+_SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[eE][+-]?\d{1,2}")
+_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+class ArgumentRole(enum.StrEnum):
+    RECIPIENT = "recipient"
+    LINK = "link"
+    #: A link in a text that goes to somebody: who reads it may follow it.
+    SENT_LINK = "link in a message"
+    ACCOUNT = "account"
+    AMOUNT = "amount"
+    PATH = "path"
+    #: Nothing by itself; a policy may name it as a sink.
+    VALUE = "value"
+
+
+class Argument(NamedTuple):
+    """One value: where it stands, what it would do there, and how it is shown."""
+
+    where: str
+    slot: str
+    role: ArgumentRole
+    atom: Atom
+    shown: str
+
+
+_SENDING: Final = words(
+    "send post put upload publish share forward notify submit transmit push export invite add reply webhook"
+    " mail email message transfer pay"
+)
+_WRITING: Final = words(
+    "write create save append delete remove move copy rename overwrite edit update upload put store mkdir"
+    " touch"
+)
+_ACCOUNTS: Final = words(
+    "account iban bic payee beneficiary card recipient destination to sender routing wallet"
+)
+_ADDRESSEES: Final = words(
+    "to cc bcc recipient recipients email emails mail address addresses attendee attendees participant"
+    " participants invitee invitees member members receiver receivers destination"
+)
+_PHONES: Final = words("phone mobile tel telephone sms whatsapp number to recipient")
+_AMOUNTS: Final = words("amount sum total price value cost fee payment usd eur limit budget")
+_PATHS: Final = words("path file filename filepath destination target output directory folder dir")
+_RUNS: Final = words("code script command cmd sql query statement shell program source")
+
+
+def words_of(name: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _SPLIT.findall(name))
+
+
+def arguments_of(action: Action) -> Iterator[Argument]:
+    """Every value that a rule or a default may ask about, each once per place."""
+    tool = words_of(action.type)
+    yield from itertools.islice(_all_arguments(action, tool), MAX_ARGUMENTS)
+
+
+def has_more(action: Action) -> bool:
+    """Whether the action holds more values than `arguments_of` tells."""
+    if not collect_texts(action).is_complete:
+        return True
+    found = _all_arguments(action, words_of(action.type))
+    return next(itertools.islice(found, MAX_ARGUMENTS, None), None) is not None
+
+
+def _all_arguments(action: Action, tool: frozenset[str]) -> Iterator[Argument]:
+    for text in collect_texts(action).values:
+        yield from _in_text(text.where.removeprefix("parameters."), text.slot, text.value, tool)
+    yield from _numbers(action.parameters, "", tool, 0)
+
+
+def _in_text(where: str, slot: str, value: str, tool: frozenset[str]) -> Iterator[Argument]:
+    slot_words = words_of(slot.rpartition(".")[2])
+    is_program = not slot_words.isdisjoint(_RUNS)
+    atoms = list(dict.fromkeys(atoms_in(value)))
+    is_short = len(value) <= PROSE and "\n" not in value.strip()
+    if not is_program and is_short and (name := name_of(value)) is not None:
+        yield Argument(where, slot, ArgumentRole.VALUE, name, value)
+    for atom in atoms:
+        is_whole = is_short and _is_whole(value, atom, atoms)
+        is_whole = is_whole or (not is_program and _is_meant(atom, slot_words, is_short=is_short))
+        role = _role(atom, slot_words, tool, is_whole=is_whole, is_program=is_program)
+        if role is not None:
+            yield Argument(where, slot, role, atom, atom.value)
+
+
+def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
+    """The member's name says what its text is for, whatever stands around the value."""
+    match atom.kind:
+        case AtomKind.EMAIL:
+            return not slot.isdisjoint(_ADDRESSEES)
+        case AtomKind.NUMBER | AtomKind.TOKEN:
+            return not slot.isdisjoint(_ACCOUNTS)
+        case AtomKind.AMOUNT:
+            return is_short and not slot.isdisjoint(_AMOUNTS)
+    return False
+
+
+def _is_whole(value: str, atom: Atom, atoms: list[Atom]) -> bool:
+    """Nothing but atoms and what sets them apart; or an address with a name before it."""
+    if atom.kind is AtomKind.EMAIL and re.fullmatch(r"[^@]{0,80}<[^<>\s]+>\s*", value):
+        return True
+    bare = canonical(value).strip()
+    if " " not in bare:
+        return True
+    longest = sum(len(each.value) for each in atoms if each.kind is atom.kind)
+    return len(re.sub(r"[\s,;<>-]", "", bare)) <= longest + 2
+
+
+def _role(
+    atom: Atom, slot: frozenset[str], tool: frozenset[str], *, is_whole: bool, is_program: bool
+) -> ArgumentRole | None:
+    match atom.kind:
+        case AtomKind.EMAIL:
+            return ArgumentRole.RECIPIENT if is_whole or is_program else None
+        case AtomKind.URL:
+            if tool.isdisjoint(_SENDING):
+                return ArgumentRole.LINK
+            return ArgumentRole.RECIPIENT if is_whole or is_program else ArgumentRole.SENT_LINK
+        case AtomKind.NUMBER:
+            return _role_of_number(atom, slot, is_whole=is_whole, is_program=is_program)
+        case AtomKind.TOKEN:
+            return ArgumentRole.ACCOUNT if is_whole and not slot.isdisjoint(_ACCOUNTS) else None
+        case AtomKind.AMOUNT:
+            return ArgumentRole.AMOUNT if is_whole and not slot.isdisjoint(_AMOUNTS) else None
+        case AtomKind.PATH:
+            is_written = not slot.isdisjoint(_PATHS) and not tool.isdisjoint(_WRITING)
+            return ArgumentRole.PATH if is_program or (is_whole and is_written) else None
+    return None
+
+
+def _role_of_number(
+    atom: Atom, slot: frozenset[str], *, is_whole: bool, is_program: bool
+) -> ArgumentRole | None:
+    if not atom.value.isdigit():
+        return ArgumentRole.ACCOUNT if is_whole or is_program else None
+    if not is_whole:
+        return None
+    if not slot.isdisjoint(_ACCOUNTS):
+        return ArgumentRole.ACCOUNT
+    return ArgumentRole.RECIPIENT if not slot.isdisjoint(_PHONES) else None
+
+
+def _numbers(value: Any, slot: str, tool: frozenset[str], depth: int) -> Iterator[Argument]:
+    """Numbers that are written as numbers, where the member says what they are; and members that are named by
+    a value."""
+    if depth > 32:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if depth and not str(key).isidentifier():
+                yield from _in_text(slot, slot, str(key), tool)
+            yield from _numbers(inner, f"{slot}.{key}" if slot else str(key), tool, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _numbers(inner, slot, tool, depth + 1)
+    else:
+        yield from _number(value, slot)
+
+
+def _number(value: Any, slot: str) -> Iterator[Argument]:
+    slot_words = words_of(slot.rpartition(".")[2])
+    if isinstance(value, str):
+        # As a program writes it: `1e3`.
+        is_number = "e" in value.casefold() and _SCIENTIFIC.fullmatch(value.strip()) is not None
+        value = Decimal(value.strip()) if is_number else value
+    if (atom := amount_of(value)) is not None:
+        is_amount = not slot_words.isdisjoint(_AMOUNTS)
+        yield Argument(slot, slot, ArgumentRole.AMOUNT if is_amount else ArgumentRole.VALUE, atom, str(value))
+    if (atom := number_of(value)) is not None:
+        role = _role_of_number(atom, slot_words, is_whole=True, is_program=False)
+        if role is not None:
+            yield Argument(slot, slot, role, atom, str(value))

@@ -1,0 +1,103 @@
+"""What the origins of an action's values come to, under a policy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from qwed.domain.actions import Action
+from qwed.domain.provenance_rules import OriginNeed, OtherwiseAct, ProvenanceRules, SinkRule
+from qwed.domain.risk import Risk
+from qwed.origins.arguments import Argument, ArgumentRole, arguments_of, has_more
+from qwed.origins.index import Index, OriginLevel
+from qwed.origins.trace import Origin, Traced, trace
+
+#: Where an untrusted value asks without a rule, from MEDIUM risk on.
+DEFAULT_SINKS: Final = frozenset(ArgumentRole) - {ArgumentRole.VALUE}
+#: Where being endorsed by a lookup or a named source is not enough.
+_NEVER_ENDORSED: Final = frozenset({ArgumentRole.RECIPIENT, ArgumentRole.SENT_LINK, ArgumentRole.ACCOUNT})
+_UNREAD: Final = "the action has more values than are read, so nobody can tell who said them"
+#: So many values are recorded with their origins.
+MAX_SHOWN: Final = 64
+_LEVELS: Final = {
+    OriginNeed.USER: frozenset({OriginLevel.USER, OriginLevel.APPROVED}),
+    OriginNeed.TRUSTED: frozenset({OriginLevel.TRUSTED, OriginLevel.APPROVED}),
+    OriginNeed.ENDORSED: frozenset({OriginLevel.ENDORSED, OriginLevel.APPROVED}),
+}
+
+
+class OriginFinding(msgspec.Struct, frozen=True):
+    """The values with their origins, and what is said against them: `otherwise` is None where nothing is."""
+
+    traced: tuple[Traced, ...] = ()
+    otherwise: OtherwiseAct | None = None
+    reasons: tuple[str, ...] = ()
+
+
+def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> OriginFinding:
+    named = rules_of(rules, action.type)
+    traced: list[Traced] = []
+    against: list[tuple[OtherwiseAct, str]] = []
+    for argument in judged_arguments(action, rules):
+        rule = _rule_for(named, argument)
+        found = trace(index, argument)
+        traced.append(found)
+        if rule is None and _asks_by_default(found, argument.role, risk):
+            against.append((OtherwiseAct.ASK, found.says))
+        elif rule is not None and not _meets(rule, found):
+            against.append((rule.otherwise, f"{found.says}; {argument.slot} needs {_needs(rule)}"))
+    if (named or risk >= Risk.MEDIUM) and has_more(action):
+        strictest = _worst([rule.otherwise for rule in named.values()]) or OtherwiseAct.ASK
+        against.append((strictest, _UNREAD))
+    acts, reasons = [act for act, _ in against], tuple(says for _, says in against)
+    return OriginFinding(tuple(traced[:MAX_SHOWN]), _worst(acts), reasons[:MAX_SHOWN])
+
+
+def judged_arguments(action: Action, rules: ProvenanceRules) -> list[Argument]:
+    """The values that are traced: those that lead somewhere, and those that a sink names."""
+    named = rules_of(rules, action.type)
+    arguments = list(arguments_of(action))
+    special = {argument.where for argument in arguments if argument.role is not ArgumentRole.VALUE}
+    return [
+        argument
+        for argument in arguments
+        # A value that is an address or an account is compared as one, not as a name besides.
+        if argument.role is not ArgumentRole.VALUE
+        or (argument.where not in special and _rule_for(named, argument) is not None)
+    ]
+
+
+def _rule_for(named: Mapping[str, SinkRule], argument: Argument) -> SinkRule | None:
+    return named.get(argument.where) or named.get(argument.slot) or named.get(argument.slot.partition(".")[0])
+
+
+def rules_of(rules: ProvenanceRules, tool: str) -> dict[str, SinkRule]:
+    """The sinks of one tool, by argument."""
+    prefix = f"{tool}."
+    return {name.removeprefix(prefix): rule for name, rule in rules.sinks.items() if name.startswith(prefix)}
+
+
+def _asks_by_default(found: Traced, role: ArgumentRole, risk: Risk) -> bool:
+    if role not in DEFAULT_SINKS or risk < Risk.MEDIUM:
+        return False
+    if found.origin is Origin.UNTRUSTED:
+        return True
+    is_weak = found.level is OriginLevel.ENDORSED
+    return is_weak and (role in _NEVER_ENDORSED or risk > Risk.MEDIUM)
+
+
+def _meets(rule: SinkRule, found: Traced) -> bool:
+    return found.level is not None and any(found.level in _LEVELS[need] for need in rule.needs)
+
+
+def _needs(rule: SinkRule) -> str:
+    return " or ".join(
+        {"user": "the user's word", "trusted": "a trusted source"}.get(n, "an endorsement")
+        for n in rule.needs
+    )
+
+
+def _worst(acts: Sequence[OtherwiseAct]) -> OtherwiseAct | None:
+    if not acts:
+        return None
+    return OtherwiseAct.DENY if OtherwiseAct.DENY in acts else OtherwiseAct.ASK

@@ -1,0 +1,180 @@
+"""What a tool's result says, value by value: JSON, text, HTML and tables, also one inside the other.
+
+A *record* is an object with its plain members, or a row of a table; 0 is none. A value is *whole* when it is
+all that its field says. Only whole values of records can be looked up, and a record with a long text in it (a
+message, a file) is none.
+"""
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from qwed.domain import json_text
+from qwed.domain.json_text import JsonError
+from qwed.domain.lazy_pattern import lazy_pattern
+from qwed.engines.words import words
+from qwed.origins.atoms import (
+    MAX_ATOMS,
+    MAX_NAME,
+    Atom,
+    AtomKind,
+    atoms_in,
+    atoms_of_number,
+    name_of,
+    number_of,
+    quoted_names,
+)
+
+MAX_DEPTH: Final = 32
+#: Text of this length in one field is prose.
+PROSE: Final = 200
+_COUNTERS: Final = words("id ids index page count number no nr position rank year month day hour minute")
+_KEY_WORDS = lazy_pattern(r"[^\W_]+")
+_JSON_STARTS: Final = ("{", "[", '"')
+_TAG = lazy_pattern(r"<[A-Za-z/!][^<>]{0,2000}>")
+_CELLS = lazy_pattern(r"\s*\|\s*")
+_RULER = lazy_pattern(r"[\s|:+-]+")
+_LISTED = lazy_pattern(r"\s*[,;]\s*")
+
+
+class SeenResult(NamedTuple):
+    atom: Atom
+    record: int
+    is_whole: bool
+
+
+class ResultReader:
+    """One bounded walk over a result. Where `fields` are given, only those of a record are whole."""
+
+    def __init__(self, fields: frozenset[str] = frozenset()) -> None:
+        self._fields = fields
+        self._records = 0
+        self._left = MAX_ATOMS
+        #: More was said than was read.
+        self.is_cut = False
+
+    def read(self, result: Any) -> list[SeenResult]:
+        seen: list[SeenResult] = []
+        for found in self._value(result, 0, 0):
+            self._left -= 1
+            if self._left < 0:
+                self.is_cut = True
+                break
+            seen.append(found)
+        return seen
+
+    def _value(self, value: Any, record: int, depth: int) -> Iterator[SeenResult]:
+        if depth > MAX_DEPTH:
+            self.is_cut = True
+        elif isinstance(value, str):
+            yield from self._text(value, record, depth)
+        elif isinstance(value, Mapping):
+            yield from self._object(value, None, depth)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from self._value(item, record, depth + 1)
+        else:
+            yield from (SeenResult(atom, record, True) for atom in atoms_of_number(value))
+
+    def _object(self, members: Mapping[Any, Any], name: str | None, depth: int) -> Iterator[SeenResult]:
+        record = self._next_record(members)
+        if name is not None and (atom := name_of(name)) is not None:
+            yield SeenResult(atom, record, True)
+        for key, value in members.items():
+            if isinstance(value, Mapping):
+                yield from self._object(value, str(key), depth + 1)
+            elif isinstance(value, int) and not _COUNTERS.isdisjoint(_KEY_WORDS.findall(str(key).casefold())):
+                # A number that counts or identifies is no amount.
+                for atom in (name_of(str(value)), number_of(value)):
+                    if atom is not None:
+                        yield SeenResult(atom, record, True)
+            elif not self._fields or key in self._fields:
+                yield from self._value(value, record, depth + 1)
+            else:
+                yield from (found._replace(is_whole=False) for found in self._value(value, record, depth + 1))
+            if isinstance(key, str) and not key.isidentifier():
+                yield from self._whole_text(key, record)
+
+    def _next_record(self, members: Mapping[Any, Any]) -> int:
+        if any(isinstance(value, str) and _is_prose(value) for value in members.values()):
+            return 0
+        self._records += 1
+        return self._records
+
+    def _text(self, text: str, record: int, depth: int) -> Iterator[SeenResult]:
+        inner = _embedded(text)
+        if inner is not None:
+            yield from self._value(inner, record, depth + 1)
+        elif rows := _table_rows(text):
+            for row in rows:
+                self._records += 1
+                for cell in row:
+                    yield from self._whole_text(cell, self._records)
+        elif _is_prose(text):
+            yield from self._prose(text)
+        else:
+            yield from self._whole_text(text, record)
+
+    def _whole_text(self, text: str, record: int) -> Iterator[SeenResult]:
+        """A short field is a name, and so is each part of a list in it; an atom is whole where it is all of
+        it."""
+        parts = _LISTED.split(text) if "," in text or ";" in text else [text]
+        for part in dict.fromkeys((text, *parts)):
+            if (atom := name_of(part)) is not None:
+                yield SeenResult(atom, record, True)
+        for part in dict.fromkeys((text, *parts)):
+            is_alone = " " not in part.strip() or not any(map(str.isalpha, part))
+            for atom in atoms_in(part):
+                # The host of an address is no value of its own.
+                is_part = atom.kind is AtomKind.HOST and "@" in part
+                yield SeenResult(atom, record, not is_part and (is_alone or _fills(part, atom)))
+
+    def _prose(self, text: str) -> Iterator[SeenResult]:
+        for atom in atoms_in(text):
+            yield SeenResult(atom, 0, False)
+        for atom in quoted_names(text):
+            yield SeenResult(atom, 0, False)
+        if "<" in text and _TAG.search(text) is not None:
+            bare = html.unescape(_TAG.sub("", text))
+            for atom in atoms_in(bare):
+                yield SeenResult(atom, 0, False)
+
+
+def _fills(text: str, atom: Atom) -> bool:
+    return len(re.sub(r"[\s-]", "", text)) <= len(atom.value) + 1
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) > PROSE or "\n" in text.strip() or ("<" in text and _TAG.search(text) is not None)
+
+
+def _embedded(text: str) -> Any:
+    """What a text holds that is JSON."""
+    bare = text.strip()
+    if bare[:1] not in _JSON_STARTS:
+        return None
+    try:
+        value = json_text.loads(bare.encode("utf-8", "surrogatepass"), max_depth=MAX_DEPTH)
+    except JsonError:
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _table_rows(text: str) -> list[Sequence[str]]:
+    """The rows of a text that is a table and nothing else: cells between bars or tabs, as many in each."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(lines) < 2:
+        return []
+    if all("|" in line for line in lines):
+        rows: list[Sequence[str]] = [
+            _CELLS.split(line.strip("|").strip()) for line in lines if not _RULER.fullmatch(line)
+        ]
+    elif all("\t" in line for line in lines):
+        rows = [line.split("\t") for line in lines]
+    else:
+        return []
+    is_even = len({len(row) for row in rows}) == 1 and all(
+        len(cell) <= MAX_NAME for row in rows for cell in row
+    )
+    return rows if is_even else []

@@ -1,0 +1,68 @@
+"""Spellings of a value that no decoder undoes: blanks inside it, `(at)` and `[.]`, marks of emphasis, lines
+that break it, and hosts in another alphabet or as a number. All patterns are linear."""
+
+import re
+import socket
+from typing import Final
+
+from qwed.domain.lazy_pattern import lazy_pattern
+
+_MAX_LABEL: Final = 63
+_HINT = lazy_pattern(
+    r"[*`~]|\b(?:at|AT|dot|DOT)\b|\s@|@\s|[\[({]\s?[.@]\s?[\])}]|\w \. ?\w|(?:\S ){7}\S(?: |$)"
+    r"|[A-Za-z]{2}\d{2}[A-Za-z0-9 .-]{0,40}\n"
+)
+_IN_BRACKETS: Final = r"[ \t]?[\[({{<][ \t]?(?:{})[ \t]?[\])}}>][ \t]?"
+_STEPS: Final = (
+    (lazy_pattern(r"[*`~]{1,3}"), ""),
+    # Single characters with blanks between them.
+    (lazy_pattern(r"(?<!\S)(?:\S ){7,}\S(?!\S)"), " "),
+    (lazy_pattern(_IN_BRACKETS.format("at|AT|@") + r"|(?<=\w)[ \t]{1,2}@[ \t]{0,2}(?=\w)"), "@"),
+    (lazy_pattern(r"(?<=\w)@[ \t]{1,2}(?=\w)"), "@"),
+    (lazy_pattern(_IN_BRACKETS.format(r"dot|DOT|\.") + r"|(?<=\w) (?:dot|DOT|\.) (?=\w)"), "."),
+    (lazy_pattern(r"(?<=\w) (?:at|AT) (?=[\w-]{1,63}\.\w)"), "@"),
+)
+_BROKEN_ACCOUNT = lazy_pattern(r"(?<!\w)([A-Za-z]{2}\d{2}[A-Za-z0-9 .-]{0,40})\n(?=\d)")
+_WRAPPED = lazy_pattern(r"(?<=[A-Za-z0-9+/]{16})\r?\n(?=[A-Za-z0-9+/=]{4})")
+_NUMERIC = lazy_pattern(r"(?:0[xX])?[0-9a-fA-F]{1,12}(?:\.(?:0[xX])?[0-9a-fA-F]{1,12}){0,3}")
+
+
+def loosen(text: str) -> str | None:
+    """The text with such spellings undone; None where there are none."""
+    if _HINT.search(text) is None:
+        return None
+    loose = text
+    for pattern, by in _STEPS:
+        loose = pattern.sub(_close_up if by == " " else by, loose)
+    loose = _BROKEN_ACCOUNT.sub(r"\1 ", loose)
+    return None if loose == text else loose
+
+
+def _close_up(match: re.Match[str]) -> str:
+    return match.group().replace(" ", "")
+
+
+def unwrap(text: str) -> str:
+    """A long run of letters and digits as one, that lines were cut from."""
+    return _WRAPPED.sub("", text) if "\n" in text else text
+
+
+def plain_host(host: str) -> str:
+    """A host as it is compared: its own letters for `xn--`, four numbers for an address written otherwise."""
+    if "xn--" in host:
+        host = ".".join(map(_label, host.split(".")))
+    if host[:1].isdigit() and _NUMERIC.fullmatch(host) is not None:
+        try:
+            return socket.inet_ntoa(socket.inet_aton(host))
+        except OSError:
+            return host
+    return host
+
+
+def _label(label: str) -> str:
+    if not label.startswith("xn--") or len(label) > _MAX_LABEL:
+        return label
+    try:
+        return label[4:].encode("ascii").decode("punycode").casefold()
+    except (UnicodeError, ValueError):
+        return label

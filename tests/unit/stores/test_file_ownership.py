@@ -1,0 +1,80 @@
+"""One process owns a file, whatever becomes of the names in its folder."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tests.support.fakes import FakeClock
+from tests.support.records import RING, an_agent, noted
+
+from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.gateway.kernel.waiting import run
+from qwed.stores import DatabaseInUse, open_sqlite
+from qwed.stores.sqlite import file
+
+OPEN = """
+import sys
+from pathlib import Path
+from qwed.stores.errors import DatabaseInUse
+from qwed.stores.sqlite.file import own
+try:
+    own(Path(sys.argv[1]))
+except DatabaseInUse as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path):
+    store = open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
+    yield store
+    store.close()
+
+
+def record(store):
+    agent = an_agent()
+    run(store.commit(noted(agent, FakeClock().now_ms(), agent=agent)))
+
+
+def test_a_deleted_lock_file_gives_no_second_owner(store, path):
+    path.with_name("store.db.lock").unlink()
+    with pytest.raises(DatabaseInUse):
+        open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
+    other = subprocess.run([sys.executable, "-c", OPEN, path], capture_output=True, text=True, check=True)
+    assert "in use by another process" in other.stdout
+    record(store)
+
+
+def test_a_file_that_is_replaced_is_noticed_at_the_next_group(store, path):
+    record(store)
+    shutil.copy(path, path.with_name("other"))
+    path.with_name("other").rename(path)
+    with pytest.raises(StoreUnavailable, match="was replaced while it is in use"):
+        record(store)
+    with pytest.raises(StoreUnavailable, match="was replaced"):
+        run(store.ping())
+
+
+def test_a_file_that_is_removed_is_noticed_at_the_next_group(store, path):
+    path.unlink()
+    with pytest.raises(StoreUnavailable, match="was removed while it is in use"):
+        record(store)
+
+
+def test_a_full_disk_is_not_ready(store, monkeypatch):
+    run(store.ping())
+    monkeypatch.setattr(file, "MIN_FREE_BYTES", 2**63)
+    with pytest.raises(StoreUnavailable, match="is full"):
+        run(store.ping())
+
+
+def test_a_closed_store_can_be_opened_again(store, path):
+    store.close()
+    open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING).close()
