@@ -46,7 +46,7 @@ class _Waiting(msgspec.Struct):
 
 
 class WorkerPool:
-    """Processes and threads are started when first needed, and end with `close` or the parent."""
+    """Processes and threads are started one ahead of the work, and end with `close` or the parent."""
 
     def __init__(
         self,
@@ -101,12 +101,13 @@ class WorkerPool:
         return future
 
     def warm(self, *engines: str) -> None:
-        """Starts every worker and loads the engines' libraries, without waiting for it."""
+        """Starts one worker and loads the engines' libraries, without waiting for it. The next one starts
+        when this one is at work: an idle gateway does not pay for all of them."""
         with self._changed:
             if self._closed or self._owner_pid != os.getpid():
                 return
             self._used_engines.update(self._catalogue.keys() & engines)
-            for _ in range(len(self._threads), self._size):
+            if not self._threads:
                 self._start_thread()
 
     def close(self) -> None:
@@ -187,6 +188,8 @@ class WorkerPool:
                     self._idle -= 1
                 if self._closed:
                     return None
+                if not self._idle and len(self._threads) < self._size:
+                    self._start_thread()
             assert taken is not None
             owner, job = taken
             if not job.future.set_running_or_notify_cancel():

@@ -265,6 +265,18 @@ def test_a_pool_started_cold_closes_at_once():
     assert not any(thread.is_alive() for thread in pool._threads)
 
 
+def test_an_idle_pool_has_one_worker_and_a_busy_one_has_the_next_ready():
+    with WorkerPool(size=3, catalogue=TEST_CATALOGUE) as pool:
+        pool.warm(MATH)
+        while not pool._idle:
+            time.sleep(0.01)
+        assert len(pool._threads) == 1
+
+        pool.submit(MATH, Action("calculate", query="2+2")).result(timeout=60)
+
+        assert len(pool._threads) == 2
+
+
 def test_no_worker_can_be_started_is_uncertain(monkeypatch):
     def refuse(descriptor: int) -> None:
         raise OSError(11, "Resource temporarily unavailable")
