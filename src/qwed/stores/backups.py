@@ -1,6 +1,6 @@
 """A backup: a folder with a copy of a store, what is in it, and the deployment's signature over that.
 
-store.db or tables/*     the copy
+store.db or tables/*     the copy of the database
 keys/                    the signing key, if it was asked for
 manifest.json            what was kept, with the size and hash of every file
 manifest.jws             the signature over the manifest, written last
