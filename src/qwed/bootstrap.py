@@ -142,6 +142,7 @@ def build(
     state_required: bool = False,
     issuers: Issuers | None = None,
     can_mail: bool = False,
+    public_log: bool = False,
     clock: Clock | None = None,
 ) -> Services:
     """A gateway on a database server, on a SQLite file, or in memory where there is none. `close` ends it.
@@ -171,6 +172,7 @@ def build(
         charges=_charges(policy),
         state_required=state_required,
         issuers=issuers,
+        public_log=public_log,
         turns=base.turns,
         assurance=assurance,
         live=LivePolicy(PolicyTexts(_read_text, rebuild, _why_looser, _look_through)),
@@ -386,6 +388,7 @@ def build_from_settings(settings: Settings, policy_file: Path | None, *, is_work
             state_required=settings.doom_loop_guard_required,
             issuers=_issuers(settings.ect_issuers),
             can_mail=settings.smtp is not None,
+            public_log=settings.public_log,
         )
         services.live.file = None if policy_file is None else str(policy_file.absolute())
         services.live.file_version = file_version

@@ -90,6 +90,7 @@ class Settings(Bounds, frozen=True):
     operator_key: Secret | None = None
     #: Where it is, not what it is.
     record_key: str | None = None
+    public_log: bool = False
     base_url: str | None = None
     api_key: Secret | None = None
     broker_key: Secret | None = None
@@ -389,6 +390,13 @@ SETTINGS: Final = (
         "key that seals records on PostgreSQL: file:PATH or env:NAME",
         "follows from the signing key",
         True,
+    ),
+    Setting(
+        "QWED_PUBLIC_LOG",
+        "public_log",
+        _read_flag,
+        "let anybody read the ledger's tree (hashes alone)",
+        "false",
     ),
     Setting("QWED_BASE_URL", "base_url", _read_base_url, "gateway the command line speaks to", "none"),
     Setting("QWED_API_KEY", "api_key", _read_key, "key the command line sends to it", "none", True),

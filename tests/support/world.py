@@ -41,6 +41,7 @@ class World:
         address: str = "127.0.0.1",
         issuers: Issuers | None = None,
         database: Path | None = None,
+        public_log: bool = False,
     ) -> None:
         self.clock = clock or FakeClock()
         self.prover = prover or ToldProver()
@@ -55,6 +56,7 @@ class World:
             signer=signer,
             prover=self.prover,
             issuers=issuers or Issuers(),
+            public_log=public_log,
             address_problems=lambda url: [] if url.startswith("https://") else ["needs https"],
         )
         bootstrap.first_operator_key(self.services, OPERATOR_KEY)

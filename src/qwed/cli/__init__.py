@@ -37,6 +37,7 @@ COMMANDS = {
     "trust": ("qwed.cli.trust", "trust"),
     "verify": ("qwed.cli.verify", "verify"),
     "webhooks": ("qwed.cli.webhooks", "webhooks"),
+    "witness": ("qwed.cli.witness", "witness"),
     "workspace": ("qwed.cli.workspace", "workspace"),
 }
 

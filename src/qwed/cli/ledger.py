@@ -24,10 +24,12 @@ from qwed.ect.key_files import open_ring, read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ect.signatures import keys_of
 from qwed.gateway.kernel.ports import StoreUnavailable
+from qwed.http.pages import lone_page
 from qwed.ledger import export as exports
 from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
+from qwed.ledger.notes import InvalidNote, NoteKey, read_vkey
 from qwed.settings import PostgresUrl, Settings
 from qwed.stores.sqlite.counters import CounterAudit, verify_counters
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
@@ -47,6 +49,9 @@ def ledger() -> None:
 )
 @_JWKS
 @click.option("--witness-jwks", metavar="FILE", help="The last checkpoint must be cosigned by one of these.")
+@click.option(
+    "--witness-vkey", multiple=True, metavar="VKEY", help="The same, for a witness that signs notes."
+)
 @click.option("--known", multiple=True, metavar="TOKEN", help="A checkpoint kept elsewhere, to agree with.")
 @JSON_OPTION
 def verify(
@@ -54,6 +59,7 @@ def verify(
     exported: str | None,
     jwks: str | None,
     witness_jwks: str | None,
+    witness_vkey: tuple[str, ...],
     known: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -63,8 +69,9 @@ def verify(
         keys = _keys(jwks or _required("--jwks", "an export is verified with the public keys alone"))
         witnesses = _keys(witness_jwks) if witness_jwks else None
         checkpoints = _known(known, keys)
+        noting = [_vkey(text) for text in witness_vkey]
         with _opened(exported) as lines:
-            return _told_export(exports.verify(lines, keys, witnesses, checkpoints), as_json)
+            return _told_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
     store = find_store(database)
     path = store.path
     keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
@@ -136,6 +143,21 @@ def export(database: str | None, out: str | None, without_payloads: bool) -> int
     except (OSError, sqlite3.Error) as error:
         raise CannotRun(f"the ledger can't be exported: {error}") from None
     click.echo(f"{count} lines", err=True)
+    return 0
+
+
+@ledger.command()
+@click.option("--out", required=True, metavar="FILE", help="Where to write it.")
+def page(out: str) -> int:
+    """Write the page that verifies an export in a browser: one file, which fetches nothing."""
+    try:
+        with Path(out).open("x", encoding="utf-8") as file:
+            file.write(lone_page())
+    except FileExistsError:
+        raise CannotRun(f"{out} is there already: it is not overwritten") from None
+    except OSError as error:
+        raise CannotRun(f"{out} can't be written: {error.strerror}") from None
+    click.echo(out)
     return 0
 
 
@@ -259,6 +281,13 @@ def _keys(path: str) -> Mapping[str, PublicKey]:
         return keys_of(read_jwks(path))
     except InvalidKey as error:
         raise CannotRun(f"{path}: {error}") from None
+
+
+def _vkey(text: str) -> NoteKey:
+    try:
+        return read_vkey(text)
+    except InvalidNote as error:
+        raise CannotRun(f"--witness-vkey: {error}") from None
 
 
 def _known(tokens: Sequence[str], keys: Mapping[str, PublicKey]) -> list[Checkpoint]:

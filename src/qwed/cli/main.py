@@ -47,6 +47,7 @@ _HELP = {
     "trust": "Show and change how far an agent is trusted: show, history, explain, set, request.",
     "verify": "Verify one action, or ask one engine.",
     "webhooks": "Notify other systems and see what arrived: list, add, remove, deliveries, test.",
+    "witness": "Witness ledgers that others keep, or have this one witnessed: serve, ask, key.",
     "workspace": "Snapshot, diff and roll back a workspace.",
 }
 

@@ -94,7 +94,7 @@ class _Told:
 
 def _copied_key(source: Path, target: Path) -> Path:
     """The key goes along: the ledger's signatures are its own."""
-    for suffix in ("", ".retired", ".records"):
+    for suffix in ("", ".retired", ".records", ".log"):
         old, new = source.with_name(source.name + suffix), target.with_name(target.name + suffix)
         if old.exists() and not new.exists():
             shutil.copy2(old, new)

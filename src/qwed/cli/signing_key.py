@@ -55,15 +55,20 @@ def create_key(database: str | None, out: str | None, algorithm: str, as_json: b
 
 @signing_key.command("rotate")
 @_ALGORITHM
+@click.option(
+    "--new-log-key", is_flag=True, help="Also a new key for witnesses: after a leak. They have to be told."
+)
 @_DATABASE
 @_JSON
-def rotate_key(database: str | None, algorithm: str, as_json: bool) -> int:
+def rotate_key(database: str | None, algorithm: str, new_log_key: bool, as_json: bool) -> int:
     """Make a new key; the old one stays published, so that what it signed can be verified.
 
-    A running gateway signs with the old one until it is started again.
+    The ledger's Ed25519 key, by which witnesses know it, stays as it is. A running gateway signs with the
+    old one until it is started again.
     """
     path, issuer = _place(database)
-    _tell(_usable(lambda: rotate(path, issuer, int(time.time()), algorithm)), as_json)
+    now = int(time.time())
+    _tell(_usable(lambda: rotate(path, issuer, now, algorithm, new_log_key=new_log_key)), as_json)
     return 0
 
 

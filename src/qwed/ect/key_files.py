@@ -3,6 +3,7 @@
 qwed.db.key           the key that signs, PEM, mode 0600
 qwed.db.key.retired   the public halves of its predecessors, JSON
 qwed.db.key.records   the record keys that followed from them, mode 0600: they still verify
+qwed.db.key.log       the ledger's Ed25519 key, mode 0600, once it no longer follows from the key that signs
 """
 
 from pathlib import Path
@@ -23,35 +24,43 @@ from qwed.ect.keys import (
     write_new,
 )
 
+SEED_BYTES: Final = 32
 _RETIRED: Final = msgspec.json.Decoder(tuple[RetiredKey, ...])
 
 
 def open_ring(path: Path, issuer: str) -> KeyRing:
     """The ring that begins with the key in `path`, made where there is none. Raises `KeyUnusable`."""
-    return KeyRing(issuer, load_or_create(path), _retired(path))
+    return KeyRing(issuer, load_or_create(path), _retired(path), _log_seed(path))
 
 
 def read_ring(path: Path, issuer: str) -> KeyRing:
     """As `open_ring`, and makes nothing. Raises `KeyUnusable`."""
-    return KeyRing(issuer, load_file(path), _retired(path))
+    return KeyRing(issuer, load_file(path), _retired(path), _log_seed(path))
 
 
-def rotate(path: Path, issuer: str, at: int, algorithm: str = "ES256") -> KeyRing:
-    """A new key signs; the old private one is gone. Raises `KeyUnusable`."""
+def rotate(
+    path: Path, issuer: str, at: int, algorithm: str = "ES256", *, new_log_key: bool = False
+) -> KeyRing:
+    """A new key signs; the old private one is gone. The ledger's key for witnesses stays, unless a new one
+    is wanted. Raises `KeyUnusable`."""
     before = open_ring(path, issuer)
     ring = before.rotated(generate(algorithm), at)
     try:
         _keep_record_key(path, before)
+        if not new_log_key:
+            _write_log_seed(path, before.log_seed())
         # First what is published: a crash in between leaves the old key signing, and known twice.
         _write_retired(path, ring)
         fresh = path.with_name(f"{path.name}.new")
         fresh.unlink(missing_ok=True)
         write_new(fresh, ring.active.unsafe_pem())
         fresh.replace(path)
+        if new_log_key:
+            _log_path(path).unlink(missing_ok=True)
         sync_directory(path.parent)
     except OSError as error:
         raise KeyUnusable(f"{path} can't be rotated: {error.strerror}") from None
-    return ring
+    return open_ring(path, issuer)
 
 
 def revoke(path: Path, issuer: str, kid: str, at: int) -> KeyRing:
@@ -85,6 +94,33 @@ def _keep_record_key(path: Path, ring: KeyRing) -> None:
     lines = dict.fromkeys((*known, ring.derive(RECORD_PURPOSE).hex()))
     write_new(fresh, "".join(f"{line}\n" for line in lines).encode())
     fresh.replace(file)
+
+
+def _log_seed(path: Path) -> bytes | None:
+    file = _log_path(path)
+    try:
+        seed = bytes.fromhex(file.read_text("ascii").strip())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise KeyUnusable(f"{file} can't be read: {error.strerror}") from None
+    except ValueError:
+        seed = b""
+    if len(seed) != SEED_BYTES:
+        raise KeyUnusable(f"{file} does not hold the ledger's key: restore it from a backup")
+    return seed
+
+
+def _write_log_seed(path: Path, seed: bytes) -> None:
+    file = _log_path(path)
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    write_new(fresh, f"{seed.hex()}\n".encode())
+    fresh.replace(file)
+
+
+def _log_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.log")
 
 
 def _records_path(path: Path) -> Path:

@@ -28,6 +28,8 @@ _MAKERS: Final[Mapping[str, Callable[[], SigningKey]]] = {
 
 #: What a record key follows from a signing key for.
 RECORD_PURPOSE: Final = b"qwed-record-key"
+#: What the ledger's Ed25519 key follows from it for.
+LOG_PURPOSE: Final = b"qwed-log-key"
 
 
 class KeyUnusable(Exception):
@@ -150,9 +152,16 @@ class RetiredKey(msgspec.Struct, frozen=True):
 class KeyRing:
     """One issuer's keys: one that signs, those that did. A value: changes make a new ring."""
 
-    def __init__(self, issuer: str, active: SigningKey, retired: tuple[RetiredKey, ...] = ()) -> None:
+    def __init__(
+        self,
+        issuer: str,
+        active: SigningKey,
+        retired: tuple[RetiredKey, ...] = (),
+        log_seed: bytes | None = None,
+    ) -> None:
         self.issuer = issuer
         self.active = active
+        self._log_seed = log_seed
         self.kid = f"{issuer}#{active.public.thumbprint()}"
         if any(old.kid == self.kid and old.revoked_at is not None for old in retired):
             raise KeyUnusable(f"{self.kid} was revoked: move its file away, and a new key is made")
@@ -170,6 +179,10 @@ class KeyRing:
     def derive(self, purpose: bytes) -> bytes:
         """A secret of 32 bytes for one purpose, which ends with the key it follows from."""
         return HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(self.active.unsafe_pem())
+
+    def log_seed(self) -> bytes:
+        """Of the Ed25519 key that signs the ledger for witnesses: it stays when the signing key changes."""
+        return self._log_seed or self.derive(LOG_PURPOSE)
 
     def public(self, kid: str) -> PublicKey | None:
         """A key that signs or did, and is not revoked."""
@@ -216,7 +229,7 @@ class KeyRing:
         if kid == self.kid or any(old.kid == kid for old in self.retired):
             raise KeyUnusable(f"{kid} is not a new key")
         old = RetiredKey(self.kid, self.active.public.jwk, at)
-        return KeyRing(self.issuer, new, (*self.retired, old))
+        return KeyRing(self.issuer, new, (*self.retired, old), self.log_seed())
 
     def revoked(self, kid: str, at: int) -> "KeyRing":
         """Nothing that `kid` signed is accepted any more. Raises `KeyUnusable`."""
@@ -228,7 +241,7 @@ class KeyRing:
             msgspec.structs.replace(old, revoked_at=at) if old.kid == kid and old.revoked_at is None else old
             for old in self.retired
         )
-        return KeyRing(self.issuer, self.active, tuple(retired))
+        return KeyRing(self.issuer, self.active, tuple(retired), self._log_seed)
 
 
 def node_issuer(node_name: str) -> str:

@@ -53,6 +53,12 @@ class SigningKey:
     def compact_claims(self, kid: str, typ: str, claims: dict[str, Any]) -> str:
         return self.compact(kid, typ, _encoder.encode(claims))
 
+    def unsafe_seed(self) -> bytes:
+        """The private key as the 32 bytes of an Ed25519 seed. Raises `TypeError` for other keys."""
+        if not isinstance(self._private, ed25519.Ed25519PrivateKey):
+            raise TypeError("only an Ed25519 key has a seed")
+        return self._private.private_bytes_raw()
+
     def unsafe_pem(self) -> bytes:
         """The private key itself, for the file it is kept in."""
         return self._private.private_bytes(

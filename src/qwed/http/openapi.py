@@ -708,6 +708,30 @@ OPERATIONS: Final = (
         query=("first", "second"),
         errors=(404,),
     ),
+    Operation(
+        "log_checkpoint",
+        "GET",
+        "/ledger/log/checkpoint",
+        "The newest tree as a C2SP checkpoint, with its cosignatures",
+        "evidence",
+        errors=(404,),
+    ),
+    Operation(
+        "log_key",
+        "GET",
+        "/ledger/log/key",
+        "The key of this log, as witnesses take it",
+        "evidence",
+        errors=(404,),
+    ),
+    Operation(
+        "log_tile",
+        "GET",
+        "/ledger/log/tile/{place*}",
+        "A tile of the tree, or a bundle of entries (C2SP tlog-tiles)",
+        "evidence",
+        errors=(404,),
+    ),
     Operation("health", "GET", "/health", "Alive?", "health", is_open=True),
     Operation("ready", "GET", "/ready", "Able to decide?", "health", is_open=True, errors=(503,)),
     Operation("metrics", "GET", "/metrics", "Prometheus metrics", "health"),
@@ -729,6 +753,9 @@ _REPORTS: Final = (JSON, "text/csv", "application/pdf")
 _OTHER_MEDIA: Final = {
     "events": ("text/event-stream",),
     "metrics": ("text/plain",),
+    "log_checkpoint": ("text/plain",),
+    "log_key": ("text/plain",),
+    "log_tile": ("application/octet-stream",),
     "report": _REPORTS,
     "agent_report": _REPORTS,
 }
@@ -756,7 +783,9 @@ def describe(version: str) -> bytes:
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, by_kind)
+        # What takes several segments has one name here too.
+        path = operation.path.replace("*}", "}")
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, by_kind)
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -802,7 +831,7 @@ def _operation(operation: Operation, schemas: dict[type, Any]) -> dict[str, Any]
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"{(\w+)}", operation.path)
+        for name in re.findall(r"{(\w+)\*?}", operation.path)
     ]
     in_query = [
         {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, {"type": "string"})}

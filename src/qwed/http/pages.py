@@ -52,6 +52,22 @@ async def _docs(request: Request) -> Response:
     return _file("docs.html")
 
 
+async def _verify_export(request: Request) -> Response:
+    return _file("verify-export.html")
+
+
+def lone_page() -> str:
+    """The page that verifies an export, as one file that fetches nothing."""
+    page, script, style = (
+        _shipped()[name][0].decode() for name in ("verify-export.html", "verify-export.js", "page.css")
+    )
+    policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    page = page.replace('<link rel="stylesheet" href="/static/page.css">', f"{meta}<style>\n{style}</style>")
+    module = '<script type="module" src="/static/verify-export.js"></script>'
+    return page.replace(module, f'<script type="module">\n{script}</script>')
+
+
 async def _dashboard(request: Request) -> Response:
     """Which page it is, the page itself reads from its address, so every link to one can be opened."""
     return _file("dashboard/index.html")
@@ -79,6 +95,7 @@ def _asset(folder: str) -> Endpoint:
 PAGES: Final = [
     ("GET", "/", _home),
     ("GET", "/docs", _docs),
+    ("GET", "/verify-export", _verify_export),
     ("GET", "/dashboard", _dashboard),
     ("GET", "/dashboard/{page}", _dashboard),
     ("GET", "/dashboard/{page}/{name}", _dashboard),

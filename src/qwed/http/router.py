@@ -11,6 +11,8 @@ from starlette.responses import Response
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _ANY: Final = "{}"
+#: Everything that is left of the path, as `{name*}` asks.
+_REST: Final = "{*}"
 
 
 class FoundRoute(msgspec.Struct, frozen=True):
@@ -45,8 +47,8 @@ class Router:
         node, names = self._root, []
         for segment in pattern.strip("/").split("/"):
             if segment.startswith("{"):
-                names.append(segment[1:-1])
-                segment = _ANY
+                names.append(segment[1:-1].removesuffix("*"))
+                segment = _REST if segment.endswith("*}") else _ANY
             node = node.children.setdefault(segment, _Node())
         node.names, node.pattern = names, pattern
         node.endpoints[method] = endpoint
@@ -56,10 +58,16 @@ class Router:
         that is still quoted may have a `/` inside a segment, as in the name of a tool."""
         node, values = self._root, []
         segments = path[1:].split("/")
-        for segment in map(unquote, segments) if is_quoted else segments:
+        if is_quoted:
+            segments = [unquote(segment) for segment in segments]
+        for at, segment in enumerate(segments):
             child = node.children.get(segment)
-            if child is None or segment == _ANY:
+            if child is None or segment in (_ANY, _REST):
                 child = node.children.get(_ANY)
+                if child is None and _REST in node.children:
+                    values.append("/".join(segments[at:]))
+                    node = node.children[_REST]
+                    break
                 if child is None or not segment:
                     return None
                 values.append(segment)

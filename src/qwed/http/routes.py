@@ -25,7 +25,7 @@ from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
 from qwed.gateway.decide.doors import deny_unrecorded, verify_action, verify_tool
 from qwed.gateway.decide.evaluate_access import AccessQuestions, evaluate, show_access
 from qwed.gateway.decide.observe import observes_until
-from qwed.gateway.evidence import ledger_queries, permits
+from qwed.gateway.evidence import ledger_queries, permits, transparency
 from qwed.gateway.evidence.check_attestation import check_attestation
 from qwed.gateway.evidence.redact_activity import redact_activity, redact_matching
 from qwed.gateway.evidence.redact_token import redact_token
@@ -709,6 +709,27 @@ class Api(PolicyRoutes, SessionRoutes):
         if first is None:
             raise malformed("first", "is missing: the size of the ledger that you know")
         return response_of(await ledger_queries.prove_consistency(self._services, caller, first, second))
+
+    async def log_checkpoint(self, request: Request) -> Response:
+        caller = await self._log_reader(request)
+        text, token = await transparency.show_log_checkpoint(self._services, caller)
+        headers = {"Cache-Control": "max-age=1", "QWED-Checkpoint": token}
+        return Response(text, media_type="text/plain", headers=headers)
+
+    async def log_key(self, request: Request) -> Response:
+        text = await transparency.show_log_key(self._services, await self._log_reader(request))
+        return Response(text, media_type="text/plain")
+
+    async def log_tile(self, request: Request) -> Response:
+        caller = await self._log_reader(request)
+        content = await transparency.read_tile(self._services, caller, request.path_params["place"])
+        scope = "public" if self._services.public_log else "private"
+        headers = {"Cache-Control": f"{scope}, max-age=31536000, immutable"}
+        return Response(content, media_type="application/octet-stream", headers=headers)
+
+    async def _log_reader(self, request: Request) -> Caller | None:
+        """Nobody in particular, where the log is public."""
+        return None if self._services.public_log else await self._gatekeeper.caller(request)
 
     async def health(self, request: Request) -> Response:
         return response_of(Answer({"status": "ok", "version": self._version}))

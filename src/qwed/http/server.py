@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from qwed.http.app import Application
 from qwed.http.connections import Connections
 from qwed.http.protocol import has_not_asked, protocol_with
+from qwed.http.shedding import RequestGate
 
 BACKLOG: Final = 2048
 #: A connection that is kept open is answered for this long after the stop, and told that it ends.
@@ -90,8 +91,17 @@ class CannotServe(Exception):
     """Nobody can be answered; the message says why."""
 
 
+class Served(Protocol):
+    """An application, how many requests it has at work, and what it does at a stop."""
+
+    gate: RequestGate
+
+    def stop(self) -> None: ...
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 def serve(
-    app: Application,
+    app: Served,
     *,
     host: str,
     port: int,

@@ -3,7 +3,7 @@
     {"format":"qwed-ledger/1","ledger":"…"}
     {"seq":1,"at_ms":…,"subject":"…","commitment":"…","previous":"…","hash":"…","salt":"…","payload":"…"}
     …
-    {"checkpoint":"<JWS>","cosignatures":["<JWS>"]}
+    {"checkpoint":"<JWS>","cosignatures":["<JWS, or a line of a signed note>"]}
 
 Hashes are base64. `salt` and `payload` are absent where they were erased or left out. A checkpoint stands
 right after the entries it covers, and the last line is one: nothing is exported unsigned.
@@ -19,6 +19,8 @@ from qwed.ect.jws import InvalidToken
 from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import SALT_BYTES, LedgerEntry, commit_to
+from qwed.ledger.notes import LINE_START, InvalidNote, NoteKey, verify_witness_line
+from qwed.ledger.tlog import LogCheckpoint
 
 FORMAT: Final = "qwed-ledger/1"
 MAX_LINE_BYTES: Final = 4_194_304
@@ -83,10 +85,11 @@ def verify(
     keys: Mapping[str, PublicKey],
     witness_keys: Mapping[str, PublicKey] | None = None,
     known: Sequence[Checkpoint] = (),
+    note_witnesses: Sequence[NoteKey] = (),
 ) -> Exported | Tampering | NotAnExport:
-    """Follow an export. With `witness_keys`, its last checkpoint has to be cosigned by one of them;
-    `known` are checkpoints from elsewhere with which it has to agree."""
-    reader = _Reader(keys, witness_keys or {})
+    """Follow an export. With `witness_keys` or `note_witnesses`, its last checkpoint has to be cosigned by
+    one of them; `known` are checkpoints from elsewhere with which it has to agree."""
+    reader = _Reader(keys, witness_keys or {}, note_witnesses)
     audited = audit(reader.items(lines), known=known)
     # A line that can't be read ends the entries: what follows from that is not the first problem.
     if reader.problem is not None and (isinstance(audited, Audited) or audited.kind is AuditKind.TRUNCATED):
@@ -97,10 +100,16 @@ def verify(
 class _Reader:
     """Lines in, entries and verified checkpoints out, until the first line with a problem."""
 
-    def __init__(self, keys: Mapping[str, PublicKey], witness_keys: Mapping[str, PublicKey]) -> None:
+    def __init__(
+        self,
+        keys: Mapping[str, PublicKey],
+        witness_keys: Mapping[str, PublicKey],
+        note_witnesses: Sequence[NoteKey],
+    ) -> None:
         self.problem: Tampering | NotAnExport | None = None
         self._keys = keys
         self._witness_keys = witness_keys
+        self._note_witnesses = note_witnesses
         self._ledger = ""
         self._number = 0
         self._payloads = 0
@@ -164,8 +173,12 @@ class _Reader:
 
     def _is_cosigned(self, token: str, checkpoint: Checkpoint) -> bool:
         try:
-            read_cosignature(token, self._witness_keys, checkpoint)
-        except InvalidToken:
+            if token.startswith(LINE_START):
+                text = LogCheckpoint(checkpoint.ledger, checkpoint.size, checkpoint.root).text
+                verify_witness_line(token, text, self._note_witnesses)
+            else:
+                read_cosignature(token, self._witness_keys, checkpoint)
+        except (InvalidToken, InvalidNote):
             return False
         return True
 
@@ -175,6 +188,6 @@ class _Reader:
             return NotAnExport(self._respelt, "the line is not as it was written")
         if self._last is None or self._last.size != audited.head.seq:
             return NotAnExport(self._number, f"entry {audited.head.seq} is under no checkpoint")
-        if self._witness_keys and not self._is_witnessed:
+        if (self._witness_keys or self._note_witnesses) and not self._is_witnessed:
             return NotAnExport(self._number, "the last checkpoint is not signed by the witness")
         return Exported(self._ledger, audited, self._last, self._is_witnessed, self._payloads)

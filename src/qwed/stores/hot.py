@@ -944,6 +944,9 @@ class HotEvidence:
     async def consistency(self, first: int, second: int) -> list[bytes]:
         return await self._access.read(self._tables.consistency, first, second)
 
+    async def tree_hashes(self, level: int, first: int, count: int) -> list[bytes]:
+        return await self._access.read(self._tables.tree_hashes, level, first, count)
+
     async def position(self, subject: str) -> int | None:
         return await self._access.read(self._tables.position, subject)
 

@@ -814,6 +814,9 @@ class MemoryLedgerTables:
     def consistency(self, first: int, second: int) -> list[bytes]:
         return prove_consistency(self._nodes, first, second)
 
+    def tree_hashes(self, level: int, first: int, count: int) -> list[bytes]:
+        return [self._nodes.get(level, index) for index in range(first, first + count)]
+
     def position(self, subject: str) -> int | None:
         return self._positions.get(subject)
 

@@ -20,6 +20,7 @@ from qwed.gateway.agents.manage_agents import change
 from qwed.gateway.decide.execution_context import NodeFacts, NotAccepted, accept, issue_node
 from qwed.gateway.decide.refused_often import count_refusal
 from qwed.gateway.decide.statements import state_in_token
+from qwed.gateway.evidence.transparency import log_checkpoint
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.ports import StoreUnavailable
@@ -31,6 +32,7 @@ from qwed.gateway.trust.behaviours import follow
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import NoSuchProof
+from qwed.ledger.notes import LINE_START, InvalidNote, verify_witness_line
 from qwed.ledger.receipts import Receipt, sign_receipt
 
 MAX_ENTRIES: Final = 1_000
@@ -278,12 +280,16 @@ async def keep_cosignature(services: Services, caller: Caller, raw: Any) -> Answ
     """A witness's signature, kept beside the checkpoint it is about."""
     require_operator(caller)
     body = convert(raw, CosignatureBody)
-    if not services.issuers.witnesses:
+    if not services.issuers.witnesses and not services.issuers.note_witnesses:
         raise malformed("cosignature", "no witness is configured: name its keys in QWED_ECT_ISSUERS")
     checkpoint = await _own_checkpoint(services, body.checkpoint)
     try:
-        read_cosignature(body.cosignature, services.issuers.witnesses, checkpoint)
-    except InvalidToken as error:
+        if body.cosignature.startswith(LINE_START):
+            text = log_checkpoint(checkpoint).text
+            verify_witness_line(body.cosignature, text, services.issuers.note_witnesses)
+        else:
+            read_cosignature(body.cosignature, services.issuers.witnesses, checkpoint)
+    except (InvalidToken, InvalidNote) as error:
         raise malformed("cosignature", f"is not a witness's signature of this checkpoint: {error}") from None
     activity = noted(services, caller, "cosign_checkpoint", {"size": checkpoint.size})
     kept = Cosignature(checkpoint.size, checkpoint.iat * 1000, body.checkpoint, body.cosignature)

@@ -69,6 +69,8 @@ class Services(msgspec.Struct, frozen=True):
     #: Until then decisions are recorded and none stops an action; None where they are enforced.
     observes_until_ms: int | None = None
     live: LivePolicy = msgspec.field(default_factory=LivePolicy)
+    #: Whether anybody may read the ledger's tree and its checkpoints.
+    public_log: bool = False
     #: Changes of one agent, principal or kind of thing, one after the other.
     turns: Turns = msgspec.field(default_factory=Turns)
 

@@ -7,12 +7,13 @@ import msgspec
 
 from qwed.domain.agents import PrincipalId
 from qwed.domain.nodes import activity_id_of
+from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
 from qwed.stores.chaining import decided_node, erased_node, parents_of, received_node
 from qwed.stores.ledger_items import item_of
-from qwed.stores.postgres.nodes import proven
+from qwed.stores.postgres.nodes import fetch_nodes, proven
 from qwed.stores.postgres.rows import par_of
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.texts import shown_or_none
@@ -58,6 +59,9 @@ class PostgresEvidence:
     async def consistency(self, first: int, second: int) -> list[bytes]:
         return await self._read(proven, lambda nodes: prove_consistency(nodes, first, second))
 
+    async def tree_hashes(self, level: int, first: int, count: int) -> list[bytes]:
+        return await self._read(_tree_hashes, level, first, count)
+
     async def position(self, subject: str) -> int | None:
         await self._settle()
         found: int | None = await self._read(_value, "position", subject)
@@ -101,6 +105,13 @@ async def _entries(connection: Connection, after: int, limit: int) -> list[Ledge
 
 async def _owners(connection: Connection, after: int, limit: int) -> list[PrincipalId | None]:
     return [row[0] for row in await connection.fetch(SQL["owners"], after, limit)]
+
+
+async def _tree_hashes(connection: Connection, level: int, first: int, count: int) -> list[bytes]:
+    hashes = await fetch_nodes(connection, level, first, count)
+    if len(hashes) != count:
+        raise StoreUnavailable("the ledger's tree has a hole: run `qwed ledger verify`")
+    return hashes
 
 
 async def _received(connection: Connection, jti: str) -> Received | None:

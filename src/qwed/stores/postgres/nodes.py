@@ -31,10 +31,11 @@ async def proven(connection: Connection, work: Callable[[TiledNodes], T]) -> T:
         try:
             return work(TiledNodes(read))
         except _Lacking as lacking:
-            known[lacking.place] = await _fetch(connection, *lacking.place)
+            known[lacking.place] = await fetch_nodes(connection, *lacking.place)
 
 
-async def _fetch(connection: Connection, level: int, first: int, count: int) -> list[bytes]:
+async def fetch_nodes(connection: Connection, level: int, first: int, count: int) -> list[bytes]:
+    """Up to that many neighbours of a level that is kept; level 0 are the leaves."""
     if level:
         return [row[0] for row in await connection.fetch(SQL["tiles"], level, first, first + count)]
     return [leaf_hash(row[0]) for row in await connection.fetch(SQL["leaves"], first, first + count)]

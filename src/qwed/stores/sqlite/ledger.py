@@ -101,6 +101,10 @@ class SqliteLedger:
     def consistency(self, first: int, second: int) -> list[bytes]:
         return prove_consistency(self.nodes(), first, second)
 
+    def tree_hashes(self, level: int, first: int, count: int) -> list[bytes]:
+        nodes = self.nodes()
+        return [nodes.get(level, index) for index in range(first, first + count)]
+
     def position(self, subject: str) -> int | None:
         """The number of the entry about a token or an activity, or of the newest about a row that decides."""
         if is_state(subject):
