@@ -27,9 +27,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--repetitions", type=int, help="how often what is marked `repeated` runs")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    given = metafunc.config.getoption("--repetitions")
     for mark in metafunc.definition.iter_markers("repeated"):
-        if (times := scale(ci=1, **mark.kwargs)) > 1:
+        if (times := given or scale(ci=1, **mark.kwargs)) > 1:
             metafunc.fixturenames.append("_time")
             metafunc.parametrize("_time", range(times))
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,6 +39,10 @@ from qwed.stores.postgres import DatabaseClock, open_postgres
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.repeated(nightly=3, long=20)]
 
 RECOVERY_SECONDS = 60
+POLICY = """
+approvals: {approvers: 2}
+principals: {named: {tight: {max_requests_per_day: 60}}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,9 @@ def database(postgres):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory, database, redis):
-    with Cluster(tmp_path_factory.mktemp("cluster"), database, redis.url, 3) as cluster:
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "policy.yaml").write_text(POLICY)
+    with Cluster(folder, database, redis.url, 3, "--config", "policy.yaml") as cluster:
         yield cluster
 
 
@@ -108,14 +115,114 @@ def test_200_against_100_is_exact_while_a_worker_dies(cluster):
     assert len(set(approved)) == 100
 
 
-async def insist(cluster, agent, count, kill_after):
+def test_a_ceiling_of_a_principal_is_exact_while_a_worker_dies(cluster, database, postgres):
+    """Three agents share it."""
+    tight = "SELECT count(*) FROM activities WHERE principal_id = 'tight' AND decision = 'APPROVED'"
+    postgres.sql("DELETE FROM days WHERE subject = 'tight'", "faults")
+    before = int(postgres.sql(tight, "faults"))
+    agents = [cluster.register(principal_id="tight", budget=UNLIMITED) for _ in range(3)]
+    answers = asyncio.run(insist(cluster, agents, 120, kill_after=20))
+    cluster.await_ready()
+
+    decisions = Counter(answer["decision"] for answer in answers)
+    assert decisions == {"APPROVED": 60, "BUDGET_EXCEEDED": 60}
+    assert int(postgres.sql(tight, "faults")) - before == 60
+
+
+def test_a_cost_budget_is_exact_while_a_worker_dies(cluster):
+    """A calculation costs a cent."""
+    agent = cluster.register(budget={**UNLIMITED, "max_daily_cost_usd": 0.6})
+    answers = asyncio.run(insist(cluster, agent, 120, kill_after=20))
+    recorded = cluster.call("GET", f"/agents/{agent['agent_id']}/activity").json()["summary"]["approved"]
+    cluster.await_ready()
+
+    assert Counter(answer["decision"] for answer in answers) == {"APPROVED": 60, "BUDGET_EXCEEDED": 60}
+    assert recorded == 60
+
+
+def test_nobody_acts_after_its_suspension_though_a_worker_dies(cluster):
+    with Traffic(cluster) as traffic:
+        recovers(cluster, traffic, 0)
+        cluster.kill_worker()
+        path = f"/agents/{traffic.agent['agent_id']}/suspend"
+        persist(lambda: cluster.call("POST", path, json={"reason": "a fault"}))
+        suspended = time.monotonic()
+        wait_for(lambda: sum(one[0] > suspended for one in traffic.answers) > 50, "answers", 60)
+    cluster.await_ready()
+
+    assert traffic.approved_after(suspended) == 0
+    assert all(len(activities) == 1 for activities in traffic.approved.values())
+
+
+def persist(call):
+    """The first answer that is one."""
+    end = time.monotonic() + RECOVERY_SECONDS
+    while time.monotonic() < end:
+        with contextlib.suppress(httpx2.HTTPError):
+            answer = call()
+            if answer.status_code < 500:
+                return answer
+        time.sleep(0.05)
+    raise AssertionError("no answer")
+
+
+def test_two_people_agree_once_each_while_a_worker_dies(cluster):
+    people = [cluster.principal_key("acme", scopes=["approve", "read"]) for _ in range(5)]
+    agents = [cluster.register(type="supervised", budget=UNLIMITED) for _ in range(4)]
+    mail = {"type": "send_email", "parameters": {"to": "a@example.com", "subject": "s", "body": "hello"}}
+
+    def act(agent, path, body):
+        return persist(lambda: cluster.call("POST", path, key=agent["agent_token"], json=body)).json()
+
+    waiting = {}
+    for agent in agents:
+        body = {"action": mail, "context": {"conversation_id": "q", "step_number": 1}}
+        waiting[act(agent, f"/agents/{agent['agent_id']}/verify", body)["approval"]["id"]] = agent
+    votes = [(key, approval_id) for approval_id in waiting for key in people]
+    with ThreadPoolExecutor(len(votes)) as crowd:
+        cast = crowd.map(
+            lambda vote: persist(
+                lambda: cluster.call("POST", f"/approvals/{vote[1]}/approve", key=vote[0], json={})
+            ),
+            votes,
+        )
+        cluster.kill_worker()
+        told = list(cast)
+        redeemed = list(
+            crowd.map(
+                lambda approval_id: (
+                    approval_id,
+                    act(waiting[approval_id], f"/approvals/{approval_id}/redeem", {"action": mail}),
+                ),
+                [*waiting] * 4,
+            )
+        )
+    cluster.await_ready()
+
+    assert {answer.status_code for answer in told} <= {200, 409, 403, 404, 422}
+    for approval_id in waiting:
+        shown = cluster.call("GET", f"/approvals/{approval_id}").json()
+        assert len(shown["votes"]) == 2, [one.text for one in told]
+        assert len({vote["by"] for vote in shown["votes"]}) == 2
+        used = {
+            answer["activity_id"]
+            for one, answer in redeemed
+            if one == approval_id and answer.get("decision") == "APPROVED"
+        }
+        assert len(used) == 1, used
+
+
+async def insist(cluster, agents, count, kill_after):
     """Each caller asks until it knows; in the middle of it a worker is killed."""
     answers = []
+    agents = agents if isinstance(agents, list) else [agents]
 
     async def ask(client, number):
         for attempt in range(1000):
             key = f"{number}-{attempt}"
-            body = await told(client, verify_request(agent, f"{number} + 1", 1, f"k{number}"), key)
+            agent = agents[number % len(agents)]
+            asked = verify_request(agent, f"{number} + 1", 1, f"k{number}")
+            body = await told(client, asked, key)
             # Somebody is at work on this step: it is the worker that died, until it is given up.
             if "in_flight" not in (body.get("error", {}).get("details") or {}):
                 break
