@@ -71,9 +71,6 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
     if body.note is not None and len(body.note) > MAX_TEXT:
         raise malformed("note", f"is longer than {MAX_TEXT} characters")
     approval = await visible_approval(services, caller, approval_id)
-    if approves and body.action_hash not in (None, approval.action_hash):
-        # Where several have to agree, the first may have edited it while the next one was reading.
-        raise refuse(Code.APPROVAL_MISMATCH, "the action is another one by now: look at it again")
     if approves and services.policy.people.only_people_approve and caller.person is None:
         raise refuse(Code.APPROVAL_FORBIDDEN, "a person who signed in has to approve this, not a key")
     vote = Vote(
@@ -85,9 +82,15 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
         person_id=caller.person_id,
     )
     if approval.kind is ApprovalKind.POLICY:
+        if approves:
+            _require_same_action(body, approval)
         return await answer_policy_change(services, caller, approval, vote)
     # A vote can change its agent's trust, so it takes its turn among the changes of that agent.
     async with services.turns.turn(approval.agent_id):
+        # Where several have to agree, somebody may have voted while this one waited for its turn.
+        approval = await visible_approval(services, caller, approval_id)
+        if approves:
+            _require_same_action(body, approval)
         agent = await services.store.agent(approval.agent_id)
         if agent is None:
             raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
@@ -99,6 +102,12 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
             approval = await _edited(services, caller, agent, approval, body.action)
             result = _answered(services, caller, approval, vote)
         return await _save(services, caller, agent, result, vote)
+
+
+def _require_same_action(body: VoteBody, approval: Approval) -> None:
+    """The first of several may have edited it while the next one was reading."""
+    if body.action_hash not in (None, approval.action_hash):
+        raise refuse(Code.APPROVAL_MISMATCH, "the action is another one by now: look at it again")
 
 
 def _answered(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Approval:
