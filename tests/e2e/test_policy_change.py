@@ -98,6 +98,7 @@ def test_a_stop_holds_at_every_worker_with_the_next_decision(cluster):
     assert {answer.json()["error"]["code"] for answer in answers} == {"QWED-AGENT-STOP-001"}
 
 
+@pytest.mark.timeout(600)
 def test_a_reload_that_fails_half_way_leaves_one_policy_in_force(tmp_path):
     """The file is good when it is applied, and broken while the workers are replaced."""
     services, file = shared(), tmp_path / "fleet.yaml"
