@@ -203,6 +203,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
             on_close=close,
             counts_folder=inherited.counts_folder if inherited else None,
             registration=_registration(settings),
+            home=settings.public_url,
         )
         run_server(
             app,

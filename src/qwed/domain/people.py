@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from qwed.domain.risk import Risk
 from qwed.domain.scopes import OPERATOR_ROLE, Scope
 
 MAX_GROUPS: Final = 500
@@ -36,6 +37,15 @@ class PeopleRules(msgspec.Struct, frozen=True):
     groups_claim: str = "groups"
     recheck_seconds: int = 300
     only_people_approve: bool = False
+    #: From these risks on, whoever approves signs with a passkey; whoever answers says why. None: never.
+    passkey_from: str | None = None
+    reason_from: str | None = None
+
+    def needs_passkey(self, risk: Risk) -> bool:
+        return _is_reached(self.passkey_from, risk)
+
+    def needs_reason(self, risk: Risk) -> bool:
+        return _is_reached(self.reason_from, risk)
 
     def rights_of(self, groups: Iterable[str]) -> Rights | str:
         """What somebody in these groups may do, or why nothing."""
@@ -50,3 +60,7 @@ class PeopleRules(msgspec.Struct, frozen=True):
         if len(principals) != 1:
             return f"your groups belong to more than one principal: {', '.join(principals)}"
         return Rights(roles, scopes, principals[0])
+
+
+def _is_reached(limit: str | None, risk: Risk) -> bool:
+    return limit is not None and risk >= Risk.from_wire(limit)

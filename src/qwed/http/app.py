@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -80,9 +81,11 @@ def create_app(
     on_close: Callable[[], None] | None = None,
     counts_folder: Path | None = None,
     registration: "Registration | None" = None,
+    home: str | None = None,
 ) -> "Application":
     """`counts_folder` is where several workers of one gateway count together; `registration` is how an
-    identity provider knows this gateway. Raises `ImportError` where the extra for that is missing."""
+    identity provider knows this gateway, `home` the address at which people reach it. Raises `ImportError`
+    where an extra for that is missing."""
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
     if counts_folder is not None:
@@ -102,6 +105,10 @@ def create_app(
 
         provider = Provider(registration, services.clock.now_ms)
         gatekeeper.people = People(services, provider, gatekeeper.sessions)
+    if home is not None and find_spec("webauthn") is not None:
+        from qwed.http.signin.passkeys import Passkeys  # noqa: PLC0415 - the library is an extra
+
+        gatekeeper.passkeys = Passkeys(services, home)
     api = Api(
         services,
         gatekeeper,

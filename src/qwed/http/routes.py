@@ -53,6 +53,7 @@ from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
+from qwed.http.passkey_routes import PasskeyRoutes
 from qwed.http.policy_routes import PolicyRoutes
 from qwed.http.reading import (
     MAX_READ_AT_ONCE,
@@ -77,7 +78,7 @@ MAX_REPORT_SECONDS = 120
 ECT_MEDIA = ("application/exec+jwt", "application/wimse-exec+jwt")
 
 
-class Api(PolicyRoutes, SessionRoutes):
+class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
     def __init__(
         self,
         services: Services,
@@ -462,7 +463,10 @@ class Api(PolicyRoutes, SessionRoutes):
         return response_of(await compare_approval(self._services, caller, approval_id))
 
     async def approve(self, request: Request) -> Response:
-        return await self._on_approval(request, answer_approval.approve)
+        caller, approval_id = await self._gatekeeper.caller(request), request.path_params["approval_id"]
+        raw = await self._bodies.json(request)
+        proof = await self._passkey_proof(caller, raw)
+        return response_of(await answer_approval.approve(self._services, caller, approval_id, raw, proof))
 
     async def deny(self, request: Request) -> Response:
         return await self._on_approval(request, answer_approval.deny)

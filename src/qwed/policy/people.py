@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.credentials import OPERATOR_ROLE, Scope
 from qwed.domain.people import MAX_GROUPS, GroupRights, PeopleRules
+from qwed.domain.risk import RISK_NAMES
 from qwed.policy import readers
 from qwed.policy.readers import INVALID, PolicyReading, Reader, flag, whole
 from qwed.policy.yaml_text import YamlNode
@@ -36,11 +37,14 @@ def _groups(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     return {name: given for name, given in found.items() if given is not INVALID}
 
 
+_RISK: Final = readers.optional(readers.one_of("risk", RISK_NAMES))
 PEOPLE: Final[Mapping[str, Reader]] = {
     "groups": _groups,
     "groups_claim": readers.text,
     "recheck_seconds": whole(10, 86_400),
     "only_people_approve": flag,
+    "passkey_from": _RISK,
+    "reason_from": _RISK,
 }
 
 

@@ -3,9 +3,10 @@ import { get, post, remove, segment, session } from "./api.js";
 import { gauge } from "./charts.js";
 import { el, link, show } from "./dom.js";
 import { clock, count, usd } from "./format.js";
+import { make, sign } from "./passkeys.js";
 import { agentLink, ask, card, empty, field, fillFrom, statusPill, toast, when } from "./parts.js";
 
-const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"]];
+const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
 
 const frame = (main, title, ...actions) => {
   const place = el("div", { class: "stack" });
@@ -162,6 +163,43 @@ export const webhooksPage = async ({ main, signal }) => {
   const draw = () => fillFrom(place, signal, async () => {
     const { webhooks } = await get("/webhooks");
     return webhooks.length ? webhooks.map(one) : empty("Nobody is told", "A webhook tells your own systems, Slack or a mailbox what happens here.");
+  });
+  await draw();
+};
+
+// --- passkeys ---------------------------------------------------------------------------------------
+
+const addPasskey = () => {
+  const label = el("input", { type: "text", name: "label", maxlength: "60", placeholder: "such as: laptop", "data-first": true });
+  return ask({
+    title: "Add a passkey",
+    body: [el("p", { class: "dim" }, "Your browser asks for a fingerprint, a PIN or a security key. If you have a passkey here, it is asked for first."), field("Label", label)],
+    confirm: "Add",
+    attempt: async () => {
+      const asked = await post("/passkeys/options");
+      const proof = asked.proof ? { proof: await sign(asked.proof) } : {};
+      await post("/passkeys", { ...(await make(asked)), ...proof, label: label.value });
+      toast("The passkey is added.", "approved");
+      return true;
+    },
+  });
+};
+
+export const passkeysPage = async ({ main, signal }) => {
+  const place = frame(main, "Passkeys", el("button", { type: "button", class: "button primary", on: { click: async () => { if (await addPasskey()) draw(); } } }, "Add a passkey"));
+  const draw = () => fillFrom(place, signal, async () => {
+    let found;
+    try {
+      found = await get("/passkeys");
+    } catch (error) {
+      if (error.status === 404) return empty("Passkeys are not set up", error.message);
+      throw error;
+    }
+    return [el("p", { class: "dim" }, "With a passkey you sign an approval yourself: the signature is kept in the record, and anybody can check it. The policy says from which risk on that is needed (people.passkey_from)."),
+      found.passkeys.length
+        ? table(["Passkey", "Added"], found.passkeys.map((one) => el("tr", cell("Passkey", el("strong", one.label), el("small", one.credential_id)), cell("Added", when(one.created_at)))))
+        : empty("You have no passkey here yet", "Add one on each device from which you approve."),
+      el("p", { class: "dim" }, "Lost one? Another operator takes all of yours away (", el("code", `DELETE /passkeys/${found.owner}`), "), and you add new ones.")];
   });
   await draw();
 };
