@@ -29,6 +29,13 @@ class Rights(msgspec.Struct, frozen=True):
     principal: str | None
 
 
+class SlackUser(msgspec.Struct, frozen=True):
+    """Who somebody in Slack is: their subject at the identity provider, and their groups."""
+
+    subject: str
+    groups: tuple[str, ...] = ()
+
+
 class PeopleRules(msgspec.Struct, frozen=True):
     """`groups_claim` is where the provider says which groups somebody is in. It is asked again when its last
     answer is `recheck_seconds` old, so who leaves a group loses its rights by then."""
@@ -40,6 +47,8 @@ class PeopleRules(msgspec.Struct, frozen=True):
     #: From these risks on, whoever approves signs with a passkey; whoever answers says why. None: never.
     passkey_from: str | None = None
     reason_from: str | None = None
+    #: By the id of a Slack user: who may press its buttons, as whom.
+    slack: Mapping[str, SlackUser] = msgspec.field(default_factory=dict)
 
     def needs_passkey(self, risk: Risk) -> bool:
         return _is_reached(self.passkey_from, risk)

@@ -47,6 +47,7 @@ from qwed.http.responses import (
 from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
 from qwed.http.shedding import RequestGate
+from qwed.http.signin.slack import SlackDoor
 from qwed.http.tracing import Tracing
 from qwed.ledger.states import StateDifference
 
@@ -82,6 +83,7 @@ def create_app(
     counts_folder: Path | None = None,
     registration: "Registration | None" = None,
     home: str | None = None,
+    slack_secret: str | None = None,
 ) -> "Application":
     """`counts_folder` is where several workers of one gateway count together; `registration` is how an
     identity provider knows this gateway, `home` the address at which people reach it. Raises `ImportError`
@@ -109,6 +111,9 @@ def create_app(
         from qwed.http.signin.passkeys import Passkeys  # noqa: PLC0415 - the library is an extra
 
         gatekeeper.passkeys = Passkeys(services, home)
+    if slack_secret is not None:
+        issuer = "slack" if registration is None else registration.issuer
+        gatekeeper.slack = SlackDoor(services, slack_secret, issuer)
     api = Api(
         services,
         gatekeeper,

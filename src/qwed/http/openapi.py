@@ -524,6 +524,15 @@ OPERATIONS: Final = (
         is_open=True,
         errors=(403, 404, 429),
     ),
+    Operation(
+        "slack_answer",
+        "POST",
+        "/slack/answers",
+        "A button that somebody pressed in Slack, with Slack's signature",
+        "approvals",
+        is_open=True,
+        errors=(401, 403, 404, 409, 422, 429),
+    ),
     Operation("passkeys", "GET", "/passkeys", "Your passkeys", "people", errors=(404,)),
     Operation(
         "begin_passkey",

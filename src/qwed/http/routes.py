@@ -68,6 +68,7 @@ from qwed.http.registrations import Registrations
 from qwed.http.responses import response_of
 from qwed.http.session_routes import SessionRoutes
 from qwed.http.shedding import RequestGate
+from qwed.http.signin.slack import MAX_SLACK_BYTES
 from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
 from qwed.reports import RendererMissing, ReportFormat, render
 
@@ -467,6 +468,21 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
         raw = await self._bodies.json(request)
         proof = await self._passkey_proof(caller, raw)
         return response_of(await answer_approval.approve(self._services, caller, approval_id, raw, proof))
+
+    async def slack_answer(self, request: Request) -> Response:
+        """Somebody pressed a button in Slack. Whatever Slack did not sign counts like a wrong key."""
+        door = self._gatekeeper.slack
+        if door is None:
+            raise refuse(Code.NOT_FOUND, "no Slack app is set up here (QWED_SLACK_SIGNING_SECRET)")
+        raw = await self._bodies.raw(request, is_known=False, most=MAX_SLACK_BYTES)
+        pressed = door.read(request.headers, raw)
+        if pressed is None:
+            raise await self._gatekeeper.failure(request)
+        caller = door.caller(pressed)
+        use_case = answer_approval.approve if pressed.approves else answer_approval.deny
+        body = {"action_hash": pressed.action_hash} if pressed.approves else {}
+        await use_case(self._services, caller, pressed.approval_id, body)
+        return response_of(Answer({}))
 
     async def deny(self, request: Request) -> Response:
         return await self._on_approval(request, answer_approval.deny)
