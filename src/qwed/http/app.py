@@ -35,7 +35,7 @@ from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
 from qwed.http.protocol import CYCLE, write_answer
-from qwed.http.reading import PRESENT
+from qwed.http.reading import EXT_AUTHZ, PRESENT
 from qwed.http.responses import (
     JSON,
     PLAIN_HEADERS,
@@ -241,6 +241,9 @@ class Application:
         if is_quoted := (b"%2F" in raw or b"%2f" in raw):
             path = str(raw.partition(b"?")[0], "latin-1")
         path = path[3:] if path.startswith(_VERSION_PREFIX) else path
+        if path.startswith(EXT_AUTHZ):
+            # Behind it stands another server's path, whatever that is.
+            return FoundRoute(f"{EXT_AUTHZ}{{path}}", self._api.ext_authz, {})
         return self._router.find(scope["method"], path, is_quoted=is_quoted)
 
     async def _traced(self, endpoint: Endpoint, request: Request) -> Response:

@@ -23,7 +23,13 @@ from qwed.gateway.approvals import answer_approval
 from qwed.gateway.approvals.compare_approval import compare_approval
 from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
 from qwed.gateway.decide.doors import deny_unrecorded, verify_action, verify_tool
-from qwed.gateway.decide.evaluate_access import AccessQuestions, evaluate, show_access
+from qwed.gateway.decide.evaluate_access import (
+    AccessQuestion,
+    AccessQuestions,
+    evaluate,
+    is_permitted,
+    show_access,
+)
 from qwed.gateway.decide.observe import observes_until
 from qwed.gateway.evidence import ledger_queries, permits
 from qwed.gateway.evidence.check_attestation import check_attestation
@@ -62,6 +68,7 @@ from qwed.http.reading import (
     execution_context_of,
     idempotency_of,
     presented,
+    read_forwarded,
     tokens_in,
 )
 from qwed.http.registrations import Registrations
@@ -76,6 +83,8 @@ LOOPBACK = ("127.0.0.1", "::1")
 MAX_WAIT_SECONDS = 60
 RETRY_STREAM_SECONDS = 60
 MAX_REPORT_SECONDS = 120
+#: What a request that Envoy asks about is, among the tools.
+API_CALL = "api_call"
 ECT_MEDIA = ("application/exec+jwt", "application/wimse-exec+jwt")
 
 
@@ -216,6 +225,22 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
             self._note_decision(request, answer)
             shown.append(show_access(answer))
         return response_of(Answer(shown[0] if questions.is_one else {"evaluations": shown}))
+
+    async def ext_authz(self, request: Request) -> Response:
+        """Envoy asks whether a request may pass (ext_authz over HTTP): 200 lets it, nothing else does.
+
+        Only the agent's own token says who asks: `Authorization` is for whom the request is meant."""
+        token = request.headers.get("x-agent-token", "")
+        caller = await self._gatekeeper.caller(request, PresentedCredentials((token,) if token else ()))
+        if caller.agent_id is None:
+            raise refuse(Code.AGENT_TOKEN, "send the agent's own token in X-Agent-Token")
+        question = AccessQuestion(caller.agent_id, API_CALL, read_forwarded(request))
+        async for answer in evaluate(self._services, caller, AccessQuestions((question,)), (None,)):
+            self._note_decision(request, answer)
+            is_allowed = is_permitted(answer)
+            response = response_of(Answer(answer.body, status=200 if is_allowed else 403))
+            response.headers["QWED-Decision"] = str(answer.body.get("decision", "DENIED"))
+        return response
 
     async def authzen(self, request: Request) -> Response:
         """Where the two endpoints are, by the address that the caller used."""
