@@ -14,6 +14,7 @@ from qwed.assurance.in_force import in_force, score_rules, thresholds_of
 from qwed.assurance.profiles import Mechanism
 from qwed.assurance.trust_memory import InProcess, TrustMemory
 from qwed.domain.actions import Action
+from qwed.domain.agents import AgentId
 from qwed.domain.budgets import Charge
 from qwed.domain.credentials import (
     AGENT_TOKEN_PREFIX,
@@ -482,21 +483,39 @@ def background(services: Services, settings: Settings, report: Callable[[str, st
     """What delivers, reminds and expires beside the gateway; it is started and stopped by its owner."""
     # An HTTP client costs more than the rest of an in-process gateway, which has no use for it.
     from qwed.notify.background import Background  # noqa: PLC0415
-    from qwed.notify.channels import Carrier, HttpPost, SignedJson, SlackMessage  # noqa: PLC0415
+    from qwed.notify.channels import (  # noqa: PLC0415
+        Carrier,
+        ChatMessage,
+        HttpPost,
+        PagerDutyEvent,
+        SignedJson,
+        slack_message,
+        teams_message,
+    )
     from qwed.notify.dispatcher import Dispatcher  # noqa: PLC0415
     from qwed.notify.mail import Mail  # noqa: PLC0415
+    from qwed.notify.wording import Words  # noqa: PLC0415
 
     rules = services.policy.notifications
     tool_rules = engine_rules(services.policy).tools or ToolRules()
     mail_server = _mail_server(settings)
     doorkeeper = Doorkeeper(rules, tool_rules.email, can_mail=mail_server is not None)
     post = HttpPost(doorkeeper, rules.timeout_seconds)
+    words = Words(functools.partial(_name_of, services), settings.public_url)
+    has_buttons = settings.slack_signing_secret is not None
     carriers: dict[Channel, Carrier] = {
         Channel.WEBHOOK: SignedJson(post, services.clock.now_ms),
-        Channel.SLACK: SlackMessage(post),
-        Channel.EMAIL: Mail(mail_server, rules.timeout_seconds),
+        Channel.SLACK: ChatMessage(post, words, functools.partial(slack_message, has_buttons=has_buttons)),
+        Channel.TEAMS: ChatMessage(post, words, teams_message),
+        Channel.PAGERDUTY: PagerDutyEvent(post, words),
+        Channel.EMAIL: Mail(mail_server, rules.timeout_seconds, words),
     }
     return Background(services, Dispatcher(services, carriers), report)
+
+
+async def _name_of(services: Services, agent_id: str) -> str | None:
+    agent = await services.store.agent(AgentId(agent_id))
+    return None if agent is None else agent.name
 
 
 def _mail_server(settings: Settings) -> "MailServer | None":

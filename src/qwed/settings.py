@@ -110,6 +110,7 @@ class Settings(Bounds, frozen=True):
     smtp: Smtp | None = None
     smtp_from: str | None = None
     public_url: str | None = None
+    slack_signing_secret: Secret | None = None
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: Secret | None = None
@@ -480,6 +481,14 @@ SETTINGS: Final = (
         _read_base_url,
         "address at which people reach the dashboard",
         "none",
+    ),
+    Setting(
+        "QWED_SLACK_SIGNING_SECRET",
+        "slack_signing_secret",
+        lambda text: Secret(_read_text(text)),
+        "signing secret of your Slack app: its messages get buttons to approve and deny",
+        "none: no buttons",
+        True,
     ),
     Setting(
         "QWED_OIDC_ISSUER",

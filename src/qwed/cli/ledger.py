@@ -30,6 +30,7 @@ from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.checkpoints import Checkpoint, Cosigned, cosign, read_checkpoint
 from qwed.ledger.merkle import NoSuchProof
 from qwed.ledger.notes import InvalidNote, NoteKey, read_vkey
+from qwed.ledger.passkeys import PasskeyLibraryMissing
 from qwed.settings import PostgresUrl, Settings
 from qwed.stores.sqlite.counters import CounterAudit, verify_counters
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, export_ledger, verify_ledger
@@ -71,7 +72,10 @@ def verify(
         checkpoints = _known(known, keys)
         noting = [_vkey(text) for text in witness_vkey]
         with _opened(exported) as lines:
-            return _told_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
+            try:
+                return _told_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
+            except PasskeyLibraryMissing as error:
+                raise CannotRun(str(error)) from None
     store = find_store(database)
     path = store.path
     keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
@@ -82,6 +86,8 @@ def verify(
         counted = verify_counters(path, time.time_ns() // 1_000_000, is_copy=store.is_copy)
     except sqlite3.Error as error:
         raise CannotRun(f"{path} can't be read: {error}") from None
+    except PasskeyLibraryMissing as error:
+        raise CannotRun(str(error)) from None
     if counted.differences:
         return _told_broken("; ".join(counted.differences), as_json, kind=AuditKind.EDITED)
     head = found.audited.head
@@ -95,6 +101,7 @@ def verify(
                 "root": found.audited.root.hex(),
                 "compared": found.payloads,
                 "erased": found.erased,
+                "passkeys": found.passkeys,
                 "rows": _rows(found),
                 "counters": {"checked": counted.checked, "not_checked": counted.not_checked},
             }
@@ -105,7 +112,7 @@ def verify(
             f" head {head.hash.hex()}\n"
             f"       {found.payloads} compared with their payloads, {found.erased} payloads erased"
         )
-        for line in (*_told_rows(found), *_told_counters(counted)):
+        for line in (*_told_passkeys(found), *_told_rows(found), *_told_counters(counted)):
             click.echo(f"       {line}")
     return 0
 
@@ -113,6 +120,11 @@ def verify(
 def _rows(found: Followed) -> dict[str, Any]:
     adopted_at = None if found.adopted_ms is None else iso(found.adopted_ms)
     return {"compared": found.rows, "taken_over": found.adopted, "taken_over_at": adopted_at}
+
+
+def _told_passkeys(found: Followed) -> Iterator[str]:
+    if found.passkeys:
+        yield f"{found.passkeys} approvals signed with passkeys, all signatures hold"
 
 
 def _told_rows(found: Followed) -> Iterator[str]:

@@ -16,7 +16,7 @@ from qwed.domain.bounds import Proxies
 from qwed.domain.times import iso
 from qwed.gateway.kernel.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
-from qwed.settings import PostgresUrl, Settings, environment, read_settings
+from qwed.settings import PostgresUrl, Secret, Settings, environment, read_settings
 
 if TYPE_CHECKING:
     from qwed.http.logs import EventLog
@@ -203,6 +203,8 @@ def _serve(settings: Settings, inherit: str | None) -> int:
             on_close=close,
             counts_folder=inherited.counts_folder if inherited else None,
             registration=_registration(settings),
+            home=settings.public_url,
+            slack_secret=_revealed(settings.slack_signing_secret),
         )
         run_server(
             app,
@@ -230,13 +232,16 @@ def _registration(settings: Settings) -> "Registration | None":
     except ImportError:
         raise click.ClickException("sign-in needs an extra: pip install 'qwed-gateway[oidc]'") from None
     assert settings.oidc_client_id is not None and settings.public_url is not None
-    secret = settings.oidc_client_secret
     return Registration(
         settings.oidc_issuer,
         settings.oidc_client_id,
-        None if secret is None else secret.reveal(),
+        _revealed(settings.oidc_client_secret),
         settings.public_url,
     )
+
+
+def _revealed(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()
 
 
 def _watched(settings: Settings, services: Services, log: "EventLog") -> Services:

@@ -34,13 +34,22 @@ class Vote(msgspec.Struct, frozen=True):
     person: Person | None = None
     #: The person behind the credential: who signed in, or who created the key.
     person_id: str | None = None
+    #: The passkey that signed it; the signature is in the record.
+    passkey: str | None = None
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(name for name in (self.by, self.person_id) if name is not None)
 
     def to_wire(self) -> dict[str, Any]:
-        wire = {"by": self.by, "approves": self.approves, "at": iso(self.at_ms), "note": self.note}
+        wire: dict[str, Any] = {
+            "by": self.by,
+            "approves": self.approves,
+            "at": iso(self.at_ms),
+            "note": self.note,
+        }
+        if self.passkey is not None:
+            wire["passkey"] = self.passkey
         return wire if self.person is None else {**wire, "person": self.person.to_wire()}
 
 

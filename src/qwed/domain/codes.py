@@ -53,6 +53,8 @@ class Code(enum.StrEnum):
     APPROVAL_MISMATCH = "QWED-APPROVAL-004"
     APPROVAL_REDEEMED = "QWED-APPROVAL-005"
     APPROVAL_FORBIDDEN = "QWED-APPROVAL-006"
+    APPROVAL_PASSKEY = "QWED-APPROVAL-007"
+    APPROVAL_REASON = "QWED-APPROVAL-008"
     OUTCOME_CONFLICT = "QWED-OUTCOME-001"
     REDACTION_CONFLICT = "QWED-REDACTION-001"
     ECT_REFUSED = "QWED-ECT-001"
@@ -238,6 +240,12 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
         Code.APPROVAL_FORBIDDEN: _row(
             403, "This credential may not answer the approval", "Somebody else must decide"
         ),
+        Code.APPROVAL_PASSKEY: _row(
+            403,
+            "The approval has to be signed with a passkey",
+            "Approve it in the dashboard, with your passkey",
+        ),
+        Code.APPROVAL_REASON: _row(422, "The policy asks for a reason", "Answer again, with a note"),
         Code.REDACTION_CONFLICT: _row(
             409, "The entry was redacted already, or its text is still needed", "Read the message"
         ),

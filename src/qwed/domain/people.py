@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from qwed.domain.risk import Risk
 from qwed.domain.scopes import OPERATOR_ROLE, Scope
 
 MAX_GROUPS: Final = 500
@@ -28,6 +29,13 @@ class Rights(msgspec.Struct, frozen=True):
     principal: str | None
 
 
+class SlackUser(msgspec.Struct, frozen=True):
+    """Who somebody in Slack is: their subject at the identity provider, and their groups."""
+
+    subject: str
+    groups: tuple[str, ...] = ()
+
+
 class PeopleRules(msgspec.Struct, frozen=True):
     """`groups_claim` is where the provider says which groups somebody is in. It is asked again when its last
     answer is `recheck_seconds` old, so who leaves a group loses its rights by then."""
@@ -36,6 +44,17 @@ class PeopleRules(msgspec.Struct, frozen=True):
     groups_claim: str = "groups"
     recheck_seconds: int = 300
     only_people_approve: bool = False
+    #: From these risks on, whoever approves signs with a passkey; whoever answers says why. None: never.
+    passkey_from: str | None = None
+    reason_from: str | None = None
+    #: By the id of a Slack user: who may press its buttons, as whom.
+    slack: Mapping[str, SlackUser] = msgspec.field(default_factory=dict)
+
+    def needs_passkey(self, risk: Risk) -> bool:
+        return _is_reached(self.passkey_from, risk)
+
+    def needs_reason(self, risk: Risk) -> bool:
+        return _is_reached(self.reason_from, risk)
 
     def rights_of(self, groups: Iterable[str]) -> Rights | str:
         """What somebody in these groups may do, or why nothing."""
@@ -50,3 +69,7 @@ class PeopleRules(msgspec.Struct, frozen=True):
         if len(principals) != 1:
             return f"your groups belong to more than one principal: {', '.join(principals)}"
         return Rights(roles, scopes, principals[0])
+
+
+def _is_reached(limit: str | None, risk: Risk) -> bool:
+    return limit is not None and risk >= Risk.from_wire(limit)

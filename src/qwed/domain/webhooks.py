@@ -13,10 +13,12 @@ MAILTO: Final = "mailto:"
 
 
 class Channel(enum.StrEnum):
-    """How the words travel: signed JSON, a Slack-compatible message, or plain-text mail."""
+    """How the words travel: signed JSON, a message for Slack, Teams or PagerDuty, or plain-text mail."""
 
     WEBHOOK = "webhook"
     SLACK = "slack"
+    TEAMS = "teams"
+    PAGERDUTY = "pagerduty"
     EMAIL = "email"
 
 
@@ -77,7 +79,7 @@ class Webhook(msgspec.Struct, frozen=True):
             return self.url
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
-        if self.kind is Channel.SLACK:
+        if self.kind in (Channel.SLACK, Channel.TEAMS):
             return f"{parts.scheme}://{host}/…"
         return f"{parts.scheme}://{host}{parts.path}{'?…' if parts.query else ''}"
 

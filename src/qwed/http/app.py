@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +35,7 @@ from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
 from qwed.http.protocol import CYCLE, write_answer
-from qwed.http.reading import PRESENT
+from qwed.http.reading import EXT_AUTHZ, PRESENT
 from qwed.http.responses import (
     JSON,
     PLAIN_HEADERS,
@@ -46,6 +47,7 @@ from qwed.http.responses import (
 from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
 from qwed.http.shedding import RequestGate
+from qwed.http.signin.slack import SlackDoor
 from qwed.http.tracing import Tracing
 from qwed.ledger.states import StateDifference
 
@@ -80,9 +82,12 @@ def create_app(
     on_close: Callable[[], None] | None = None,
     counts_folder: Path | None = None,
     registration: "Registration | None" = None,
+    home: str | None = None,
+    slack_secret: str | None = None,
 ) -> "Application":
     """`counts_folder` is where several workers of one gateway count together; `registration` is how an
-    identity provider knows this gateway. Raises `ImportError` where the extra for that is missing."""
+    identity provider knows this gateway, `home` the address at which people reach it. Raises `ImportError`
+    where an extra for that is missing."""
     log = log or EventLog()
     metrics = Metrics(__version__, services.policy.version)
     if counts_folder is not None:
@@ -102,6 +107,13 @@ def create_app(
 
         provider = Provider(registration, services.clock.now_ms)
         gatekeeper.people = People(services, provider, gatekeeper.sessions)
+    if home is not None and find_spec("webauthn") is not None:
+        from qwed.http.signin.passkeys import Passkeys  # noqa: PLC0415 - the library is an extra
+
+        gatekeeper.passkeys = Passkeys(services, home)
+    if slack_secret is not None:
+        issuer = "slack" if registration is None else registration.issuer
+        gatekeeper.slack = SlackDoor(services, slack_secret, issuer)
     api = Api(
         services,
         gatekeeper,
@@ -229,6 +241,9 @@ class Application:
         if is_quoted := (b"%2F" in raw or b"%2f" in raw):
             path = str(raw.partition(b"?")[0], "latin-1")
         path = path[3:] if path.startswith(_VERSION_PREFIX) else path
+        if path.startswith(EXT_AUTHZ):
+            # Behind it stands another server's path, whatever that is.
+            return FoundRoute(f"{EXT_AUTHZ}{{path}}", self._api.ext_authz, {})
         return self._router.find(scope["method"], path, is_quoted=is_quoted)
 
     async def _traced(self, endpoint: Endpoint, request: Request) -> Response:

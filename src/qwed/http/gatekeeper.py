@@ -19,7 +19,9 @@ from qwed.http.reading import address_of, presented
 from qwed.http.sessions import CSRF_HEADER, Session, Sessions
 
 if TYPE_CHECKING:
+    from qwed.http.signin.passkeys import Passkeys
     from qwed.http.signin.people import People
+    from qwed.http.signin.slack import SlackDoor
 
 
 class Gatekeeper:
@@ -36,6 +38,10 @@ class Gatekeeper:
         self.sessions = Sessions(services.signer.derive, services.clock, behind_proxy=self._proxies.is_used)
         #: Those who sign in with an identity provider, where there is one.
         self.people: People | None = None
+        #: What approvals are signed with, where this gateway knows its own address.
+        self.passkeys: Passkeys | None = None
+        #: Who presses buttons in Slack, where its signing secret is known.
+        self.slack: SlackDoor | None = None
         failed, each = limits.failed_auth, limits.requests_per_credential
         self._failures = services.commons.limiter("failures", failed)
         self._requests = None if each is None else services.commons.limiter("requests", each)

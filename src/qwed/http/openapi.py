@@ -30,6 +30,7 @@ from qwed.gateway.trust.behaviours import SpecBody
 from qwed.gateway.trust.change_trust import TrustBody
 from qwed.gateway.trust.trust_scores import AssertionBody, ReinstateBody, SeedBody
 from qwed.http.answer_schemas import ANSWERS, SCHEMAS
+from qwed.http.passkey_routes import NewPasskeyBody, ToSignBody
 from qwed.http.reading import MAX_IDEMPOTENCY_KEY
 from qwed.http.sessions import SignInBody
 from qwed.reports import ReportFormat
@@ -334,6 +335,16 @@ OPERATIONS: Final = (
         errors=(404, 409),
     ),
     Operation(
+        "ask_for_passkey",
+        "POST",
+        "/approvals/{approval_id}/passkey",
+        "What a browser signs with a passkey, to approve this",
+        "approvals",
+        (ToSignBody,),
+        body_optional=True,
+        errors=(404,),
+    ),
+    Operation(
         "deny",
         "POST",
         "/approvals/{approval_id}/deny",
@@ -512,6 +523,42 @@ OPERATIONS: Final = (
         query=("code", "state", "iss", "error"),
         is_open=True,
         errors=(403, 404, 429),
+    ),
+    Operation(
+        "slack_answer",
+        "POST",
+        "/slack/answers",
+        "A button that somebody pressed in Slack, with Slack's signature",
+        "approvals",
+        is_open=True,
+        errors=(401, 403, 404, 409, 422, 429),
+    ),
+    Operation("passkeys", "GET", "/passkeys", "Your passkeys", "people", errors=(404,)),
+    Operation(
+        "begin_passkey",
+        "POST",
+        "/passkeys/options",
+        "What a browser needs to make a passkey",
+        "people",
+        errors=(404,),
+    ),
+    Operation(
+        "add_passkey",
+        "POST",
+        "/passkeys",
+        "Add a passkey",
+        "people",
+        (NewPasskeyBody,),
+        status=201,
+        errors=(404,),
+    ),
+    Operation(
+        "drop_passkeys",
+        "DELETE",
+        "/passkeys/{owner}",
+        "Take away all passkeys of somebody who lost theirs",
+        "people",
+        errors=(404,),
     ),
     Operation("sign_out", "DELETE", "/session", "Sign out", "people", is_open=True, errors=(403,)),
     Operation(

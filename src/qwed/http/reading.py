@@ -228,3 +228,16 @@ def idempotency_of(request: Request, raw: bytes, tool: str = "") -> bytes | None
     if tool:
         asked += hashlib.sha256(tool.encode("utf-8", "surrogatepass")).digest()
     return hashlib.sha256(asked + key).digest()
+
+
+EXT_AUTHZ: Final = "/ext-authz/"
+
+
+def read_forwarded(request: Request) -> dict[str, str]:
+    """Which request Envoy asks about: its method, and where it goes. Envoy puts a prefix before the path."""
+    raw = request.scope.get("raw_path") or request.scope["path"].encode()
+    path = str(raw.partition(b"?")[0], "latin-1").partition(EXT_AUTHZ)[2]
+    query = str(request.scope["query_string"], "latin-1")
+    scheme = "http" if request.headers.get("x-forwarded-proto") == "http" else "https"
+    url = f"{scheme}://{request.headers.get('host', '')}/{path}{'?' if query else ''}{query}"
+    return {"url": url, "method": request.method}

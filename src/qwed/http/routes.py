@@ -23,7 +23,13 @@ from qwed.gateway.approvals import answer_approval
 from qwed.gateway.approvals.compare_approval import compare_approval
 from qwed.gateway.approvals.read_approvals import list_approvals, show_approval
 from qwed.gateway.decide.doors import deny_unrecorded, verify_action, verify_tool
-from qwed.gateway.decide.evaluate_access import AccessQuestions, evaluate, show_access
+from qwed.gateway.decide.evaluate_access import (
+    AccessQuestion,
+    AccessQuestions,
+    evaluate,
+    is_permitted,
+    show_access,
+)
 from qwed.gateway.decide.observe import observes_until
 from qwed.gateway.evidence import ledger_queries, permits, transparency
 from qwed.gateway.evidence.check_attestation import check_attestation
@@ -53,6 +59,7 @@ from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
 from qwed.http.gatekeeper import Gatekeeper
 from qwed.http.metrics import Metrics
+from qwed.http.passkey_routes import PasskeyRoutes
 from qwed.http.policy_routes import PolicyRoutes
 from qwed.http.reading import (
     MAX_READ_AT_ONCE,
@@ -61,12 +68,14 @@ from qwed.http.reading import (
     execution_context_of,
     idempotency_of,
     presented,
+    read_forwarded,
     tokens_in,
 )
 from qwed.http.registrations import Registrations
 from qwed.http.responses import response_of
 from qwed.http.session_routes import SessionRoutes
 from qwed.http.shedding import RequestGate
+from qwed.http.signin.slack import MAX_SLACK_BYTES
 from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
 from qwed.reports import RendererMissing, ReportFormat, render
 
@@ -74,10 +83,12 @@ LOOPBACK = ("127.0.0.1", "::1")
 MAX_WAIT_SECONDS = 60
 RETRY_STREAM_SECONDS = 60
 MAX_REPORT_SECONDS = 120
+#: What a request that Envoy asks about is, among the tools.
+API_CALL = "api_call"
 ECT_MEDIA = ("application/exec+jwt", "application/wimse-exec+jwt")
 
 
-class Api(PolicyRoutes, SessionRoutes):
+class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
     def __init__(
         self,
         services: Services,
@@ -214,6 +225,22 @@ class Api(PolicyRoutes, SessionRoutes):
             self._note_decision(request, answer)
             shown.append(show_access(answer))
         return response_of(Answer(shown[0] if questions.is_one else {"evaluations": shown}))
+
+    async def ext_authz(self, request: Request) -> Response:
+        """Envoy asks whether a request may pass (ext_authz over HTTP): 200 lets it, nothing else does.
+
+        Only the agent's own token says who asks: `Authorization` is for whom the request is meant."""
+        token = request.headers.get("x-agent-token", "")
+        caller = await self._gatekeeper.caller(request, PresentedCredentials((token,) if token else ()))
+        if caller.agent_id is None:
+            raise refuse(Code.AGENT_TOKEN, "send the agent's own token in X-Agent-Token")
+        question = AccessQuestion(caller.agent_id, API_CALL, read_forwarded(request))
+        async for answer in evaluate(self._services, caller, AccessQuestions((question,)), (None,)):
+            self._note_decision(request, answer)
+            is_allowed = is_permitted(answer)
+            response = response_of(Answer(answer.body, status=200 if is_allowed else 403))
+            response.headers["QWED-Decision"] = str(answer.body.get("decision", "DENIED"))
+        return response
 
     async def authzen(self, request: Request) -> Response:
         """Where the two endpoints are, by the address that the caller used."""
@@ -462,7 +489,25 @@ class Api(PolicyRoutes, SessionRoutes):
         return response_of(await compare_approval(self._services, caller, approval_id))
 
     async def approve(self, request: Request) -> Response:
-        return await self._on_approval(request, answer_approval.approve)
+        caller, approval_id = await self._gatekeeper.caller(request), request.path_params["approval_id"]
+        raw = await self._bodies.json(request)
+        proof = await self._passkey_proof(caller, raw)
+        return response_of(await answer_approval.approve(self._services, caller, approval_id, raw, proof))
+
+    async def slack_answer(self, request: Request) -> Response:
+        """Somebody pressed a button in Slack. Whatever Slack did not sign counts like a wrong key."""
+        door = self._gatekeeper.slack
+        if door is None:
+            raise refuse(Code.NOT_FOUND, "no Slack app is set up here (QWED_SLACK_SIGNING_SECRET)")
+        raw = await self._bodies.raw(request, is_known=False, most=MAX_SLACK_BYTES)
+        pressed = door.read(request.headers, raw)
+        if pressed is None:
+            raise await self._gatekeeper.failure(request)
+        caller = door.caller(pressed)
+        use_case = answer_approval.approve if pressed.approves else answer_approval.deny
+        body = {"action_hash": pressed.action_hash} if pressed.approves else {}
+        await use_case(self._services, caller, pressed.approval_id, body)
+        return response_of(Answer({}))
 
     async def deny(self, request: Request) -> Response:
         return await self._on_approval(request, answer_approval.deny)

@@ -10,7 +10,7 @@ right after the entries it covers, and the last line is one: nothing is exported
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint, read_cosignature
 from qwed.ledger.entries import SALT_BYTES, LedgerEntry, commit_to
 from qwed.ledger.notes import LINE_START, InvalidNote, NoteKey, verify_witness_line
+from qwed.ledger.passkeys import PasskeyAudit
 from qwed.ledger.tlog import LogCheckpoint
 
 FORMAT: Final = "qwed-ledger/1"
@@ -116,6 +117,8 @@ class _Reader:
         self._last: Checkpoint | None = None
         self._is_witnessed = False
         self._respelt: int | None = None
+        self._passkeys = PasskeyAudit()
+        self._is_whole = True
 
     def items(self, lines: Iterable[bytes]) -> Iterator[LedgerEntry | Checkpoint]:
         for self._number, raw in enumerate(lines, start=1):
@@ -161,7 +164,20 @@ class _Reader:
                 says = f"the payload of entry {line.seq} was changed"
                 return Tampering(AuditKind.EDITED, line.seq, line.seq, says)
             self._payloads += 1
+            problem = self._passkey_problem(line.payload)
+            if problem is not None:
+                return Tampering(AuditKind.EDITED, line.seq, line.seq, f"entry {line.seq}: {problem}")
+        else:
+            self._is_whole = False
         return LedgerEntry(line.seq, line.at_ms, line.subject, line.commitment, line.previous, line.hash)
+
+    def _passkey_problem(self, content: bytes) -> str | None:
+        """An activity's payload ends with a line end; the facts follow. A token has neither."""
+        payload, _, facts = content.rpartition(b"\n")
+        if b'"passkey"' not in payload:
+            return None
+        what = msgspec.json.decode(facts, type=tuple[Any, ...])[4]
+        return self._passkeys.find_problem(what, payload, is_whole=self._is_whole)
 
     def _signed(self, line: Signed) -> Checkpoint | NotAnExport:
         checkpoint = read_checkpoint(line.checkpoint, self._keys)

@@ -1,4 +1,4 @@
-"""How the words travel: signed JSON and Slack-compatible messages over HTTP, plain text by mail.
+"""How the words travel over HTTP: signed JSON, and messages for Slack, Teams and PagerDuty.
 
 A channel sends one delivery once. Nothing that a receiver answers is read but its status, nothing is
 followed, and no address or secret is part of a reason.
@@ -8,17 +8,22 @@ import ssl
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, Protocol
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import msgspec
 
 from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.signatures import EVENT_ID_HEADER, SIGNATURE_HEADER, signature
-from qwed.domain.webhooks import Webhook
+from qwed.domain.webhooks import Event, Webhook
 from qwed.notify.addresses import Doorkeeper, NoticeTarget, RefusedAddress, Resolve, resolve
-from qwed.notify.wording import NoticeText, worded
+from qwed.notify.wording import NoticeText, Words
 
 GONE: Final = 410
+APPROVE_BUTTON: Final = "qwed_approve"
+DENY_BUTTON: Final = "qwed_deny"
+_ANSWERED: Final = frozenset({Event.APPROVAL_APPROVED, Event.APPROVAL_DENIED, Event.APPROVAL_EXPIRED})
+_SEVERITIES: Final = {"low": "info", "medium": "warning", "high": "error", "critical": "critical"}
 _USER_AGENT: Final = "QWED"
 
 
@@ -104,25 +109,99 @@ class SignedJson:
         return await self._post(hook.url, headers, delivery.body)
 
 
-class SlackMessage:
-    def __init__(self, post: HttpPost) -> None:
+class ChatMessage:
+    """`shape` makes a message of the words, as one kind of receiver wants it."""
+
+    def __init__(self, post: HttpPost, words: Words, shape: Callable[[NoticeText], dict[str, Any]]) -> None:
         self._post = post
+        self._words = words
+        self._shape = shape
 
     async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
-        body = msgspec.json.encode(slack_message(worded(delivery.event, delivery.body)))
+        body = msgspec.json.encode(self._shape(await self._words.of(delivery)))
         return await self._post(hook.url, {}, body)
 
 
-def slack_message(message: NoticeText) -> dict[str, Any]:
-    """Blocks of plain text, in which nothing has a meaning; `text` is what a notification shows."""
+def slack_message(message: NoticeText, *, has_buttons: bool = False) -> dict[str, Any]:
+    """Blocks of plain text, in which nothing has a meaning; `text` is what a notification shows. Buttons are
+    there where the gateway can tell that it was Slack who says that they were pressed."""
     facts = "\n".join(f"{name}: {value}" for name, value in message.facts)
-    return {
-        "text": _escaped(message.title),
-        "blocks": [
-            {"type": "header", "text": _plain_text(message.title)},
-            {"type": "section", "text": _plain_text(facts or "-")},
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": _plain_text(message.title)},
+        {"type": "section", "text": _plain_text(facts or "-")},
+    ]
+    elements: list[dict[str, Any]] = []
+    if has_buttons and message.waits is not None:
+        value = " ".join(message.waits)
+        elements = [
+            _button("Approve", APPROVE_BUTTON, value=value, style="primary"),
+            _button("Deny", DENY_BUTTON, value=value, style="danger"),
+        ]
+    if message.link is not None:
+        elements.append(_button("Open", "qwed_open", url=message.link))
+    if elements:
+        blocks.append({"type": "actions", "elements": elements})
+    return {"text": _escaped(message.title), "blocks": blocks}
+
+
+def _button(label: str, action_id: str, **more: str) -> dict[str, Any]:
+    return {"type": "button", "text": _plain_text(label), "action_id": action_id, **more}
+
+
+def teams_message(message: NoticeText) -> dict[str, Any]:
+    """An adaptive card of text runs: in those, unlike in text blocks, nothing is markup."""
+    lines = [(message.title, "Bolder"), *((f"{name}: {value}", "Default") for name, value in message.facts)]
+    card: dict[str, Any] = {
+        "type": "AdaptiveCard",
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "version": "1.4",
+        "fallbackText": "A notice of QWED: open the dashboard",
+        "body": [
+            {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, "weight": weight}]}
+            for text, weight in lines
         ],
     }
+    if message.link is not None:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open", "url": message.link}]
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+class PagerDutyEvent:
+    """Events API v2. What waits opens an incident, and its answer closes it. The webhook's address carries
+    the integration's key: `https://events.pagerduty.com/v2/enqueue?routing_key=…`."""
+
+    def __init__(self, post: HttpPost, words: Words) -> None:
+        self._post = post
+        self._words = words
+
+    async def send(self, hook: Webhook, delivery: Delivery) -> DeliveryFailure | None:
+        parts = urlsplit(hook.url)
+        key = parse_qs(parts.query).get("routing_key", [""])[0]
+        body = pagerduty_event(await self._words.of(delivery), delivery, key)
+        return await self._post(parts._replace(query="").geturl(), {}, msgspec.json.encode(body))
+
+
+def pagerduty_event(message: NoticeText, delivery: Delivery, routing_key: str) -> dict[str, Any]:
+    told = msgspec.json.decode(delivery.body)
+    subject = (told.get("data") or {}).get("approval") or {}
+    body: dict[str, Any] = {
+        "routing_key": routing_key,
+        "event_action": "resolve" if delivery.event in _ANSWERED else "trigger",
+        "dedup_key": f"qwed-{subject.get('id') or delivery.event_id}",
+        "client": "QWED",
+        "payload": {
+            "summary": message.title,
+            "source": "qwed",
+            "severity": _SEVERITIES.get(str(subject.get("risk_level")), "warning"),
+            "component": delivery.event.value,
+            "custom_details": dict(message.facts),
+        },
+    }
+    if message.link is not None:
+        body["client_url"] = message.link
+        body["links"] = [{"href": message.link, "text": "Open in QWED"}]
+    return body
 
 
 def _plain_text(text: str) -> dict[str, Any]:

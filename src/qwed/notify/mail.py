@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.webhooks import MAILTO, Webhook
-from qwed.notify.wording import NoticeText, worded
+from qwed.notify.wording import NoticeText, Words
 
 #: Conversations with the mail server at once.
 MAX_AT_ONCE: Final = 4
@@ -42,7 +42,8 @@ class MailServer(msgspec.Struct, frozen=True):
 
 
 class Mail:
-    def __init__(self, server: MailServer | None, timeout_seconds: float) -> None:
+    def __init__(self, server: MailServer | None, timeout_seconds: float, words: Words | None = None) -> None:
+        self._words = words or Words()
         self._server = server
         self._timeout = timeout_seconds
         self._threads = ThreadPoolExecutor(MAX_AT_ONCE, "qwed-mail")
@@ -51,7 +52,7 @@ class Mail:
         if self._server is None:
             return DeliveryFailure("this gateway sends no e-mail: its operator has to set QWED_SMTP_URL")
         recipient = hook.url.removeprefix(MAILTO)
-        message = written(worded(delivery.event, delivery.body), self._server.sender, recipient, delivery)
+        message = written(await self._words.of(delivery), self._server.sender, recipient, delivery)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._transmit, self._server, message)
 
@@ -97,5 +98,6 @@ def written(message: NoticeText, sender: str, recipient: str, delivery: Delivery
     mail["Message-ID"] = f"<{delivery.delivery_id}@{sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
     facts = "\n".join(f"{name}: {value}" for name, value in message.facts)
-    mail.set_content(f"{message.title}\n\n{facts}\n")
+    link = "" if message.link is None else f"\n{message.link}\n"
+    mail.set_content(f"{message.title}\n\n{facts}\n{link}")
     return mail

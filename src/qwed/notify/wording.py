@@ -1,10 +1,12 @@
 """An event in words, for people: a title and a few facts. What an agent wrote is shown short and plain."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from qwed.domain.deliveries import Delivery
 from qwed.domain.policy_changes import ChangeKind
 from qwed.domain.webhooks import Event
 
@@ -36,11 +38,30 @@ _CHANGES: Final[Mapping[str, str]] = {
 
 
 class NoticeText(msgspec.Struct, frozen=True):
+    """`link` is where to look at it; `waits` is the approval to be answered, and the hash of its action."""
+
     title: str
     facts: tuple[tuple[str, str], ...]
+    link: str | None = None
+    waits: tuple[str, str] | None = None
 
 
-def worded(event: Event, body: bytes) -> NoticeText:
+class Words:
+    """Events in words. `find_name` tells what an agent is called, `home` is where the dashboard is."""
+
+    def __init__(
+        self, find_name: Callable[[str], Awaitable[str | None]] | None = None, home: str | None = None
+    ) -> None:
+        self._find_name = find_name
+        self._home = home
+
+    async def of(self, delivery: Delivery) -> NoticeText:
+        agent_id = msgspec.json.decode(delivery.body).get("agent_id")
+        name = await self._find_name(agent_id) if self._find_name and agent_id else None
+        return worded(delivery.event, delivery.body, name, self._home)
+
+
+def worded(event: Event, body: bytes, name: str | None = None, home: str | None = None) -> NoticeText:
     told: dict[str, Any] = msgspec.json.decode(body)
     data = told.get("data", {})
     subject = data.get("approval") or data.get("decision") or data.get("outcome") or {}
@@ -53,9 +74,23 @@ def worded(event: Event, body: bytes) -> NoticeText:
         "change": _CHANGES.get(change.get("kind", ""), "Policy changed"),
         "by": _plain(change.get("by") or "somebody", MAX_TITLE),
     }
-    facts = {"Agent": told.get("agent_id"), **_facts(event, subject, data), "Event": told.get("id")}
+    who = told.get("agent_id")
+    known = f"{name} ({who})" if name else who
+    facts = {"Agent": known, **_facts(event, subject, data), "Event": told.get("id")}
     shown = tuple((name, _plain(value, MAX_FACT)) for name, value in facts.items() if value)
-    return NoticeText(_TITLES[event].format(**names)[:MAX_TITLE], shown)
+    link = None if home is None else home.rstrip("/") + _page_of(event, told, subject)
+    is_waiting = event.topic == "approval" and subject.get("status") == "open"
+    waits = (subject["id"], subject.get("action_hash", "")) if is_waiting and subject.get("id") else None
+    return NoticeText(_TITLES[event].format(**names)[:MAX_TITLE], shown, link, waits)
+
+
+def _page_of(event: Event, told: Mapping[str, Any], subject: Mapping[str, Any]) -> str:
+    """Ids are ours, and quoted all the same."""
+    if event.topic == "approval" and subject.get("id"):
+        return f"/dashboard/inbox/{quote(str(subject['id']), safe='')}"
+    if told.get("activity_id"):
+        return f"/dashboard/decisions/{quote(str(told['activity_id']), safe='')}"
+    return "/dashboard"
 
 
 def _type_of(subject: Mapping[str, Any]) -> Any:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from qwed.domain.credentials import OPERATOR_ROLE, Scope
-from qwed.domain.people import MAX_GROUPS, GroupRights, PeopleRules
+from qwed.domain.people import MAX_GROUPS, GroupRights, PeopleRules, SlackUser
+from qwed.domain.risk import RISK_NAMES
 from qwed.policy import readers
 from qwed.policy.readers import INVALID, PolicyReading, Reader, flag, whole
 from qwed.policy.yaml_text import YamlNode
@@ -36,11 +37,33 @@ def _groups(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     return {name: given for name, given in found.items() if given is not INVALID}
 
 
+_RISK: Final = readers.optional(readers.one_of("risk", RISK_NAMES))
+_SLACK_USER: Final[Mapping[str, Reader]] = {
+    "subject": readers.text,
+    "groups": readers.list_of(readers.text, 50),
+}
+
+
+def _slack(reading: PolicyReading, node: YamlNode, path: str) -> Any:
+    found = {}
+    for name, item in readers.members_of(reading, node, path).items():
+        given = readers.fields(_SLACK_USER)(reading, item, f"{path}.{name[:80]}")
+        if given is INVALID:
+            continue
+        if "subject" not in given:
+            return reading.fail(item.line, path, f"{name[:80]} needs subject: their name at the provider")
+        found[name] = SlackUser(given["subject"], tuple(given.get("groups", ())))
+    return found
+
+
 PEOPLE: Final[Mapping[str, Reader]] = {
     "groups": _groups,
     "groups_claim": readers.text,
     "recheck_seconds": whole(10, 86_400),
     "only_people_approve": flag,
+    "passkey_from": _RISK,
+    "reason_from": _RISK,
+    "slack": _slack,
 }
 
 

@@ -13,7 +13,9 @@ from qwed.domain.decisions import Decision
 from qwed.domain.deliveries import Delivery
 from qwed.domain.money import NanoUsd, nano_of, usd_of
 from qwed.domain.parameters import parameters_problem
+from qwed.domain.passkeys import PasskeyProof, SignedApproval, hash_shown
 from qwed.domain.policy import ZERO_USD, Separate
+from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
@@ -29,7 +31,7 @@ from qwed.gateway.kernel.masking import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import Activity, Record, Remembered
-from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, convert, read_verify
+from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, PasskeyAnswer, convert, read_verify
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
@@ -50,22 +52,34 @@ class VoteBody(msgspec.Struct, forbid_unknown_fields=True):
     note: str | None = None
     action: Any = None
     action_hash: str | None = None
+    passkey: PasskeyAnswer | None = None
 
 
 class RedeemBody(msgspec.Struct, forbid_unknown_fields=True):
     action: ActionBody
 
 
-async def approve(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
-    """With an edited `action`, that action is verified again before it is granted."""
-    return await _vote(services, caller, approval_id, raw, approves=True)
+async def approve(
+    services: Services, caller: Caller, approval_id: str, raw: Any, proof: PasskeyProof | None = None
+) -> Answer:
+    """With an edited `action`, that action is verified again before it is granted. `proof` is what the
+    caller's passkey signed, checked already; whether that is this approval is checked here."""
+    return await _vote(services, caller, approval_id, raw, proof, approves=True)
 
 
 async def deny(services: Services, caller: Caller, approval_id: str, raw: Any) -> Answer:
-    return await _vote(services, caller, approval_id, raw, approves=False)
+    return await _vote(services, caller, approval_id, raw, None, approves=False)
 
 
-async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, *, approves: bool) -> Answer:
+async def _vote(
+    services: Services,
+    caller: Caller,
+    approval_id: str,
+    raw: Any,
+    proof: PasskeyProof | None,
+    *,
+    approves: bool,
+) -> Answer:
     require_scope(caller, Scope.APPROVE)
     body = convert({} if raw is None else raw, VoteBody)
     if body.note is not None and len(body.note) > MAX_TEXT:
@@ -73,6 +87,8 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
     approval = await visible_approval(services, caller, approval_id)
     if approves and services.policy.people.only_people_approve and caller.person is None:
         raise refuse(Code.APPROVAL_FORBIDDEN, "a person who signed in has to approve this, not a key")
+    if services.policy.people.needs_reason(approval.risk) and not (body.note or "").strip():
+        raise refuse(Code.APPROVAL_REASON, f"say why, in `note`: the risk is {approval.risk.wire}")
     vote = Vote(
         caller.name,
         approves,
@@ -80,17 +96,16 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
         shown(body.note),
         person=caller.person,
         person_id=caller.person_id,
+        passkey=None if proof is None else proof.credential_id,
     )
     if approval.kind is ApprovalKind.POLICY:
-        if approves:
-            _require_same_action(body, approval)
-        return await answer_policy_change(services, caller, approval, vote)
+        _require_seen(services, approval, body, proof, approves=approves)
+        return await answer_policy_change(services, caller, approval, vote, proof)
     # A vote can change its agent's trust, so it takes its turn among the changes of that agent.
     async with services.turns.turn(approval.agent_id):
         # Where several have to agree, somebody may have voted while this one waited for its turn.
         approval = await visible_approval(services, caller, approval_id)
-        if approves:
-            _require_same_action(body, approval)
+        _require_seen(services, approval, body, proof, approves=approves)
         agent = await services.store.agent(approval.agent_id)
         if agent is None:
             raise refuse(Code.APPROVAL_UNKNOWN, "its agent is no longer registered")
@@ -100,14 +115,36 @@ async def _vote(services: Services, caller: Caller, approval_id: str, raw: Any, 
         result = _answered(services, caller, approval, vote)
         if approves and body.action is not None:
             approval = await _edited(services, caller, agent, approval, body.action)
+            _require_passkey(services, approval.risk, proof)
             result = _answered(services, caller, approval, vote)
-        return await _save(services, caller, agent, result, vote)
+        return await _save(services, caller, agent, result, vote, proof)
 
 
-def _require_same_action(body: VoteBody, approval: Approval) -> None:
-    """The first of several may have edited it while the next one was reading."""
-    if body.action_hash not in (None, approval.action_hash):
+def _require_seen(
+    services: Services, approval: Approval, body: VoteBody, proof: PasskeyProof | None, *, approves: bool
+) -> None:
+    """That the vote is about the action as it is now, and is signed where the policy asks for that."""
+    if approves and body.action_hash not in (None, approval.action_hash):
+        # The first of several may have edited it while the next one was reading.
         raise refuse(Code.APPROVAL_MISMATCH, "the action is another one by now: look at it again")
+    if approves:
+        _require_passkey(services, approval.risk, proof)
+    if proof is not None:
+        _require_same(approval, body.action, proof.signed)
+
+
+def _require_passkey(services: Services, risk: Risk, proof: PasskeyProof | None) -> None:
+    if proof is None and services.policy.people.needs_passkey(risk):
+        message = f"at {risk.wire} risk, approving takes your passkey: approve it in the dashboard"
+        raise refuse(Code.APPROVAL_PASSKEY, message)
+
+
+def _require_same(approval: Approval, edited: Any, signed: SignedApproval) -> None:
+    """That the passkey signed this approval, of this action, as the person saw it."""
+    shown_hash = hash_shown(approval.action if edited is None else edited)
+    expected = (approval.approval_id, approval.action_hash, shown_hash)
+    if (signed.approval_id, signed.action_hash, signed.shown_hash) != expected:
+        raise refuse(Code.APPROVAL_PASSKEY, "your passkey signed something else: look at it again")
 
 
 def _answered(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Approval:
@@ -171,7 +208,14 @@ def _unacceptable(refusal: Refusal) -> RequestError:
     return RequestError(refusal, status=422)
 
 
-async def _save(services: Services, caller: Caller, agent: Agent, approval: Approval, vote: Vote) -> Answer:
+async def _save(
+    services: Services,
+    caller: Caller,
+    agent: Agent,
+    approval: Approval,
+    vote: Vote,
+    proof: PasskeyProof | None,
+) -> Answer:
     """What an answer does to its agent takes effect in the same transaction, with an entry of its own."""
     granted, stopped = _with_trust(agent, approval), _stopped(agent, approval)
     details = {
@@ -186,7 +230,9 @@ async def _save(services: Services, caller: Caller, agent: Agent, approval: Appr
         details["person"] = vote.person.to_wire()
     # What was asked, and what others said of it before.
     causes = (approval.activity_id, *approval.answers)
-    activity = noted(services, caller, "answer_approval", details, agent=agent, caused_by=causes)
+    activity = noted(
+        services, caller, "answer_approval", details, agent=agent, caused_by=causes, passkey=proof
+    )
     approval = msgspec.structs.replace(approval, answers=(*approval.answers, activity.activity_id))
     told = await _told(services, approval, activity)
     changed, change = granted or stopped, None

@@ -3,6 +3,7 @@
 from qwed.domain.approvals import Approval, ApprovalStatus, Vote, answered
 from qwed.domain.codes import Refusal
 from qwed.domain.credentials import Caller
+from qwed.domain.passkeys import PasskeyProof
 from qwed.domain.policy import Policy
 from qwed.domain.policy_changes import ChangeKind
 from qwed.gateway.kernel.answers import Answer, RequestError
@@ -13,7 +14,9 @@ from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator
 
 
-async def answer_policy_change(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Answer:
+async def answer_policy_change(
+    services: Services, caller: Caller, approval: Approval, vote: Vote, proof: PasskeyProof | None = None
+) -> Answer:
     """Approved, it is in force before this returns. The one who wanted it can't be the one who agrees."""
     require_operator(caller)
     ttl_ms = services.policy.approvals.ttl_seconds * 1000
@@ -26,7 +29,8 @@ async def answer_policy_change(services: Services, caller: Caller, approval: App
         details = {"approval_id": approval.approval_id, "approves": vote.approves, "note": vote.note}
         if vote.person is not None:
             details["person"] = vote.person.to_wire()
-        activity = noted(services, caller, "answer_approval", details, caused_by=(approval.activity_id,))
+        causes = (approval.activity_id,)
+        activity = noted(services, caller, "answer_approval", details, caused_by=causes, passkey=proof)
         refusal = await services.store.commit(Record(activity, approval=result))
     if refusal is not None:
         raise RequestError(refusal)

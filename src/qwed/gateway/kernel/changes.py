@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from qwed.domain.agents import GATEWAY as GATEWAY
 from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.codes import Refusal
@@ -33,10 +35,12 @@ def noted(
     activity_id: str | None = None,
     refusal: Refusal | None = None,
     is_forged: bool = False,
+    passkey: Any = None,
 ) -> Activity:
     """`caused_by` are activities that led to this one. Without a caller the gateway itself acts. With a
     `refusal` it is something that was not allowed; `is_forged` says that a signature was wrong, which is
-    charged to the agent whose credential it came with, and to nobody where a key was used."""
+    charged to the agent whose credential it came with, and to nobody where a key was used. `passkey` is kept
+    as it is: a signature that was cut or masked proves nothing."""
     now_ms = services.clock.now_ms()
     activity_id = activity_id or services.ids.activity(now_ms)
     agent_id = agent.agent_id if agent else agent_id
@@ -59,6 +63,8 @@ def noted(
     }
     if refusal is not None:
         entry["error_code"], entry["error"] = refusal.code.value, shown(refusal.to_wire())
+    if passkey is not None:
+        entry["passkey"] = msgspec.to_builtins(passkey)
     if is_forged and caller is not None and caller.agent_id is not None:
         entry["attestation_invalid"] = True
     return Activity(

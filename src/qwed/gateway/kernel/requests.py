@@ -52,6 +52,13 @@ class UsageBody(msgspec.Struct, forbid_unknown_fields=True):
     tokens: int | None = None
 
 
+class PasskeyAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """What a browser says of a passkey (WebAuthn), in answer to what the gateway asked, which is `flow`."""
+
+    flow: str
+    credential: dict[str, Any]
+
+
 class VerifyBody(msgspec.Struct, forbid_unknown_fields=True):
     action: ActionBody
     context: Any = None

@@ -25,7 +25,7 @@ MAX_URL: Final = 2_048
 
 
 class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
-    """`url` is `mailto:somebody@example.com` for e-mail."""
+    """`url` is `mailto:somebody@example.com` for e-mail; for PagerDuty it ends with `?routing_key=…`."""
 
     url: str
     kind: Channel = Channel.WEBHOOK
@@ -89,6 +89,8 @@ def _check_url(services: Services, body: WebhookBody) -> None:
             raise malformed("url", "is an address such as mailto:somebody@example.com")
         problems = services.mail_problems(body.url.removeprefix(MAILTO))
     else:
+        if body.kind is Channel.PAGERDUTY and "routing_key=" not in body.url:
+            raise malformed("url", "is https://events.pagerduty.com/v2/enqueue?routing_key= and the key")
         problems = services.address_problems(body.url)
     if problems:
         raise malformed("url", problems[0])

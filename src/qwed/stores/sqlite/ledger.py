@@ -20,6 +20,7 @@ from qwed.ledger.audit import Audited, AuditKind, Tampering, audit
 from qwed.ledger.checkpoints import Checkpoint, read_checkpoint
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import leaf_hash, prove_consistency, prove_inclusion, root_of
+from qwed.ledger.passkeys import PasskeyAudit
 from qwed.ledger.states import KEYS, States, Waiting, is_state
 from qwed.stores.chaining import (
     TILE_LEVELS,
@@ -185,6 +186,8 @@ class Followed(msgspec.Struct, frozen=True):
     rows: int | None = None
     adopted: int = 0
     adopted_ms: int | None = None
+    #: Votes whose passkey signatures hold.
+    passkeys: int = 0
 
 
 def verify_ledger(
@@ -221,6 +224,7 @@ class _Following:
         self.problem: Tampering | None = None
         self._payloads = self._erased = 0
         self._states = States()
+        self._passkeys = PasskeyAudit()
         self._is_past_retention = False
         #: What is left of erased entries, with their numbers; and what the notes of erasures say is left.
         self._left: dict[str, tuple[int, str]] = {}
@@ -248,6 +252,7 @@ class _Following:
             states.count if states.has_begun else None,
             states.adopted,
             states.adopted_ms,
+            self._passkeys.checked,
         )
 
     def _altered(self) -> Tampering | None:
@@ -310,8 +315,17 @@ class _Following:
             self._payloads += 1
             if columns[4] == REDACT and columns[5] == NOTED:
                 self._noted |= erasures_in(columns[11])
+            self._check_passkey(entry, columns[4], columns[11])
 
         self._is_past_retention |= columns[0] is not None
+
+    def _check_passkey(self, entry: LedgerEntry, what: Any, payload: Any) -> None:
+        if not isinstance(what, str) or not isinstance(payload, bytes):
+            return
+        says = self._passkeys.find_problem(what, payload, is_whole=not self._erased)
+        if says is not None:
+            says = f"entry {entry.seq} ({entry.subject}): {says}"
+            self.problem = self.problem or Tampering(AuditKind.EDITED, entry.seq, entry.seq, says)
 
     def _check_retention(self, entry: LedgerEntry) -> None:
         """Retention takes whole activities from the oldest on, and no tokens: what else is gone was taken by

@@ -7,10 +7,12 @@ import { clock, json, left, summary } from "./format.js";
 import { notifyButton } from "./notify.js";
 import { arrange, denyAll, groupItem, keepView, readView, toolbar } from "./inbox-list.js";
 import { originsCard } from "./origins.js";
+import { sign } from "./passkeys.js";
 import { actionCard, agentLink, ask, block, card, decisionPill, empty, facts, failure, field, fillFrom, riskPill, statusPill, toast, trustPill, voter, when } from "./parts.js";
 
 const TABS = [["open", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["redeemed", "Used"], ["expired", "Expired"]];
 const PAGE = 50;
+const NEEDS_PASSKEY = "QWED-APPROVAL-007";
 const isWide = () => matchMedia("(min-width: 56rem)").matches;
 
 // --- answering --------------------------------------------------------------------------------------
@@ -22,6 +24,18 @@ const answered = (approval, what) => toast(`${approval.action?.type ?? "The requ
 // The hash says which action was on the screen: another may have taken its place.
 const seen = (approval, said) => ({ action_hash: approval.action_hash, ...(said.value ? { note: said.value } : {}) });
 
+/** Where the policy asks for a passkey, the browser asks for it, over exactly what is on the screen. */
+const approveWith = async (approval, said) => {
+  const path = `/approvals/${segment(approval.id)}`;
+  try {
+    return await post(`${path}/approve`, said);
+  } catch (error) {
+    if (error.code !== NEEDS_PASSKEY) throw error;
+  }
+  const passkey = await sign(await post(`${path}/passkey`, said.action === undefined ? {} : { action: said.action }));
+  return post(`${path}/approve`, { ...said, passkey });
+};
+
 const approve = (approval) => {
   const said = note();
   return ask({
@@ -30,7 +44,7 @@ const approve = (approval) => {
     confirm: "Approve",
     kind: "good",
     attempt: async () => {
-      await post(`/approvals/${segment(approval.id)}/approve`, seen(approval, said));
+      await approveWith(approval, seen(approval, said));
       answered(approval, "approved");
       return true;
     },
@@ -93,7 +107,7 @@ const edit = (approval) => {
       } catch (problem) {
         throw new Error(`This is not JSON: ${problem.message}`);
       }
-      await post(`/approvals/${segment(approval.id)}/approve`, { action, ...seen(approval, said) });
+      await approveWith(approval, { action, ...seen(approval, said) });
       answered(approval, "approved with changes");
       return true;
     },
@@ -118,7 +132,7 @@ const votes = (approval) =>
     ? card("Answers",
       el("p", { class: "dim" }, `${approval.votes.filter((vote) => vote.approves).length} of ${approval.approvers_needed} needed`, approval.required_role ? `, by the role ${approval.required_role}` : "",
         approval.escalated_to ? [`; passed on to the role ${approval.escalated_to} `, when(approval.escalated_at)] : null),
-      el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), voter(vote), when(vote.at), vote.note ? el("p", { class: "said" }, vote.note) : null))))
+      el("ul", { class: "rows" }, approval.votes.map((vote) => el("li", decisionPill(vote.approves ? "APPROVED" : "DENIED"), voter(vote), when(vote.at), vote.passkey ? el("span", { class: "pill approved" }, "signed with a passkey") : null, vote.note ? el("p", { class: "said" }, vote.note) : null))))
     : null;
 
 const buttons = (approval, answer) => {

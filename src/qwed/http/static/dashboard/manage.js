@@ -3,9 +3,10 @@ import { get, post, remove, segment, session } from "./api.js";
 import { gauge } from "./charts.js";
 import { el, link, show } from "./dom.js";
 import { clock, count, usd } from "./format.js";
+import { make, sign } from "./passkeys.js";
 import { agentLink, ask, card, empty, field, fillFrom, statusPill, toast, when } from "./parts.js";
 
-const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"]];
+const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
 
 const frame = (main, title, ...actions) => {
   const place = el("div", { class: "stack" });
@@ -50,22 +51,24 @@ export const budgetsPage = async ({ main, signal }) => {
 
 // --- keys -------------------------------------------------------------------------------------------
 
-const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"]];
+const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"], ["permits", "use permits and report what was run"], ["metrics", "read metrics"]];
 
 const createKey = async () => {
   const principal = el("input", { type: "text", name: "principal_id", required: true, maxlength: "128", value: session.principal_id ?? "", "data-first": true });
   const label = el("input", { type: "text", name: "label", maxlength: "128", placeholder: "whose key it is" });
+  const days = el("input", { type: "number", name: "days", min: "1", max: "3650", placeholder: "never" });
   const boxes = SCOPES.map(([scope, meaning]) => [scope, el("input", { type: "checkbox", name: scope, checked: scope === "read" }), meaning]);
   let made = null;
   await ask({
     title: "Create a key",
-    body: [field("Principal", principal), field("Label", label),
+    body: [field("Principal", principal), field("Label", label), field("Expires after (days)", days),
       el("fieldset", el("legend", "It may"), boxes.map(([scope, box, meaning]) => el("label", { class: "check-label" }, box, el("code", scope), meaning)))],
     confirm: "Create",
     attempt: async () => {
       const scopes = boxes.filter(([, box]) => box.checked).map(([scope]) => scope);
       if (!scopes.length) throw new Error("Choose at least one thing that it may do.");
-      made = await post("/keys", { principal_id: principal.value, scopes, ...(label.value ? { label: label.value } : {}) });
+      const ends = days.value ? { expires_in_seconds: Number(days.value) * 86400 } : {};
+      made = await post("/keys", { principal_id: principal.value, scopes, ...ends, ...(label.value ? { label: label.value } : {}) });
       return true;
     },
   });
@@ -89,7 +92,7 @@ export const keysPage = async ({ main, signal }) => {
   const place = frame(main, "Keys", session.is_operator ? el("button", { type: "button", class: "button primary", on: { click: async () => { if (await createKey()) draw(); } } }, "Create a key") : null);
   const row = (key) => el("tr", cell("Key", el("strong", key.label ?? "no label"), el("small", key.key_id)), cell("Principal", key.principal_id ?? "operator"),
     cell("May", key.roles?.includes("operator") ? "everything" : key.scopes.join(", ") || "nothing"), cell("Created", when(key.created_at)),
-    cell("Status", key.revoked_at ? el("span", { class: "pill noted" }, `revoked ${clock(key.revoked_at)}`) : el("span", { class: "pill approved" }, "valid")),
+    cell("Status", key.revoked_at ? el("span", { class: "pill noted" }, `revoked ${clock(key.revoked_at)}`) : el("span", { class: "pill approved" }, key.expires_at ? `valid until ${clock(key.expires_at)}` : "valid")),
     el("td", key.revoked_at || key.key_id === session.key_id ? null : el("button", { type: "button", class: "button small bad", on: { click: async () => { if (await revokeKey(key)) draw(); } } }, "Revoke")));
   const draw = () => fillFrom(place, signal, async () => {
     const { keys } = await get("/keys");
@@ -100,18 +103,20 @@ export const keysPage = async ({ main, signal }) => {
 
 // --- webhooks ---------------------------------------------------------------------------------------
 
-const EVENTS = ["approval", "trust", "outcome", "decision"];
+const EVENTS = ["approval", "trust", "outcome", "decision", "policy"];
+const KINDS = [["webhook", "signed JSON"], ["slack", "Slack"], ["teams", "Microsoft Teams"], ["pagerduty", "PagerDuty"], ["email", "e-mail (mailto:…)"]];
 
 const addWebhook = async () => {
+  const kind = el("select", { name: "kind" }, KINDS.map(([value, label]) => el("option", { value }, label)));
   const address = el("input", { type: "url", name: "url", required: true, placeholder: "the address that is told", "data-first": true });
   const boxes = EVENTS.map((event) => [event, el("input", { type: "checkbox", name: event, checked: event === "approval" })]);
   let made = null;
   await ask({
     title: "Add a webhook",
-    body: [field("Address", address), el("fieldset", el("legend", "Told about"), boxes.map(([event, box]) => el("label", { class: "check-label" }, box, event)))],
+    body: [field("Kind", kind), field("Address", address), el("fieldset", el("legend", "Told about"), boxes.map(([event, box]) => el("label", { class: "check-label" }, box, event)))],
     confirm: "Add",
     attempt: async () => {
-      made = await post("/webhooks", { url: address.value, events: boxes.filter(([, box]) => box.checked).map(([event]) => event) });
+      made = await post("/webhooks", { url: address.value, kind: kind.value, events: boxes.filter(([, box]) => box.checked).map(([event]) => event) });
       return true;
     },
   });
@@ -162,6 +167,43 @@ export const webhooksPage = async ({ main, signal }) => {
   const draw = () => fillFrom(place, signal, async () => {
     const { webhooks } = await get("/webhooks");
     return webhooks.length ? webhooks.map(one) : empty("Nobody is told", "A webhook tells your own systems, Slack or a mailbox what happens here.");
+  });
+  await draw();
+};
+
+// --- passkeys ---------------------------------------------------------------------------------------
+
+const addPasskey = () => {
+  const label = el("input", { type: "text", name: "label", maxlength: "60", placeholder: "such as: laptop", "data-first": true });
+  return ask({
+    title: "Add a passkey",
+    body: [el("p", { class: "dim" }, "Your browser asks for a fingerprint, a PIN or a security key. If you have a passkey here, it is asked for first."), field("Label", label)],
+    confirm: "Add",
+    attempt: async () => {
+      const asked = await post("/passkeys/options");
+      const proof = asked.proof ? { proof: await sign(asked.proof) } : {};
+      await post("/passkeys", { ...(await make(asked)), ...proof, label: label.value });
+      toast("The passkey is added.", "approved");
+      return true;
+    },
+  });
+};
+
+export const passkeysPage = async ({ main, signal }) => {
+  const place = frame(main, "Passkeys", el("button", { type: "button", class: "button primary", on: { click: async () => { if (await addPasskey()) draw(); } } }, "Add a passkey"));
+  const draw = () => fillFrom(place, signal, async () => {
+    let found;
+    try {
+      found = await get("/passkeys");
+    } catch (error) {
+      if (error.status === 404) return empty("Passkeys are not set up", error.message);
+      throw error;
+    }
+    return [el("p", { class: "dim" }, "With a passkey you sign an approval yourself: the signature is kept in the record, and anybody can check it. The policy says from which risk on that is needed (people.passkey_from)."),
+      found.passkeys.length
+        ? table(["Passkey", "Added"], found.passkeys.map((one) => el("tr", cell("Passkey", el("strong", one.label), el("small", one.credential_id)), cell("Added", when(one.created_at)))))
+        : empty("You have no passkey here yet", "Add one on each device from which you approve."),
+      el("p", { class: "dim" }, "Lost one? Another operator takes all of yours away (", el("code", `DELETE /passkeys/${found.owner}`), "), and you add new ones.")];
   });
   await draw();
 };

@@ -3,7 +3,7 @@ import { agentPage } from "./agent.js";
 import { agentsPage } from "./agents.js";
 import { decisionPage } from "./decision.js";
 import { inboxPage } from "./inbox.js";
-import { budgetsPage, keysPage, webhooksPage } from "./manage.js";
+import { budgetsPage, keysPage, passkeysPage, webhooksPage } from "./manage.js";
 import { overviewPage } from "./overview.js";
 import { policyPage } from "./policy.js";
 import { provenancePage } from "./provenance.js";
@@ -23,6 +23,7 @@ export const PAGES = [
   { path: "/dashboard/budgets", title: "Budgets", menu: "Manage", key: "m", icon: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4v6M8 14v6", render: budgetsPage },
   { path: "/dashboard/keys", title: "Keys", within: "/dashboard/budgets", render: keysPage },
   { path: "/dashboard/webhooks", title: "Webhooks", within: "/dashboard/budgets", render: webhooksPage },
+  { path: "/dashboard/passkeys", title: "Passkeys", within: "/dashboard/budgets", render: passkeysPage },
 ];
 
 export const find = (pathname) => {
