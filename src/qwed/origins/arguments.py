@@ -8,24 +8,28 @@ is every address, host, path and account.
 import enum
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from qwed.domain.actions import Action
 from qwed.domain.folding import canonical
-from qwed.domain.texts import collect_texts
+from qwed.domain.texts import Text, collect_texts
 from qwed.engines.words import words
 from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of
 from qwed.origins.results import PROSE
 
 MAX_ARGUMENTS: Final = 256
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[eE][+-]?\d{1,2}")
+#: A text that is too long for a name, or has no letter: nobody said it as one.
+_NO_NAME: Final = Atom(AtomKind.NAME, "")
 _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 class ArgumentRole(enum.StrEnum):
+    #: Whom something goes to; also a host that something is sent to, or run from.
     RECIPIENT = "recipient"
+    #: A page that is only looked at, or a link that a file holds.
     LINK = "link"
     #: A link in a text that goes to somebody: who reads it may follow it.
     SENT_LINK = "link in a message"
@@ -48,12 +52,16 @@ class Argument(NamedTuple):
 
 _SENDING: Final = words(
     "send post put upload publish share forward notify submit transmit push export invite add reply webhook"
-    " mail email message transfer pay"
+    " mail email message transfer pay comment answer respond announce broadcast tweet sms chat call"
 )
-_WRITING: Final = words(
-    "write create save append delete remove move copy rename overwrite edit update upload put store mkdir"
-    " touch"
+#: What only looks. A tool of any other name may write.
+_READING: Final = words(
+    "read get list search find view open fetch show look lookup browse visit download check cat scrape"
 )
+_DESTROYING: Final = words("delete remove move rename overwrite truncate unlink erase purge wipe rm mv")
+_KEYS: Final = words("key keys pubkey publickey password passphrase secret credential credentials")
+#: What people read and no program does.
+_PROSE_ENDINGS: Final = words("md markdown doc docx rtf odt pdf")
 _ACCOUNTS: Final = words(
     "account iban bic payee beneficiary card recipient destination to sender routing wallet"
 )
@@ -61,7 +69,7 @@ _ADDRESSEES: Final = words(
     "to cc bcc recipient recipients email emails mail address addresses attendee attendees participant"
     " participants invitee invitees member members receiver receivers destination"
 )
-_PHONES: Final = words("phone mobile tel telephone sms whatsapp number to recipient")
+_PHONES: Final = words("phone mobile tel telephone fax sms whatsapp number contact callback to recipient")
 _AMOUNTS: Final = words("amount sum total price value cost fee payment usd eur limit budget")
 _PATHS: Final = words("path file filename filepath destination target output directory folder dir")
 _RUNS: Final = words("code script command cmd sql query statement shell program source")
@@ -71,39 +79,83 @@ def words_of(name: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _SPLIT.findall(name))
 
 
+def only_looks(tool: str) -> bool:
+    """Whether a tool of this name answers with what stands somewhere, and does nothing else."""
+    name = words_of(tool)
+    return not name.isdisjoint(_READING) and name.isdisjoint(_SENDING)
+
+
+class _Doing(NamedTuple):
+    """What the action does with its values, as far as names tell."""
+
+    is_sending: bool
+    is_reading: bool
+    is_destroying: bool
+    #: Its texts are kept for people to read.
+    is_prose: bool
+
+
 def arguments_of(action: Action) -> Iterator[Argument]:
     """Every value that a rule or a default may ask about, each once per place."""
-    tool = words_of(action.type)
-    yield from itertools.islice(_all_arguments(action, tool), MAX_ARGUMENTS)
+    yield from itertools.islice(_all_arguments(action), MAX_ARGUMENTS)
 
 
 def has_more(action: Action) -> bool:
     """Whether the action holds more values than `arguments_of` tells."""
     if not collect_texts(action).is_complete:
         return True
-    found = _all_arguments(action, words_of(action.type))
-    return next(itertools.islice(found, MAX_ARGUMENTS, None), None) is not None
+    return next(itertools.islice(_all_arguments(action), MAX_ARGUMENTS, None), None) is not None
 
 
-def _all_arguments(action: Action, tool: frozenset[str]) -> Iterator[Argument]:
-    for text in collect_texts(action).values:
-        yield from _in_text(text.where.removeprefix("parameters."), text.slot, text.value, tool)
-    yield from _numbers(action.parameters, "", tool, 0)
+def _all_arguments(action: Action) -> Iterator[Argument]:
+    texts = collect_texts(action).values
+    doing = _doing(words_of(action.type), texts)
+    for text in texts:
+        yield from _in_text(text.where.removeprefix("parameters."), text.slot, text.value, doing)
+    yield from _numbers(action.parameters, "", doing, 0)
 
 
-def _in_text(where: str, slot: str, value: str, tool: frozenset[str]) -> Iterator[Argument]:
+def _doing(tool: frozenset[str], texts: Sequence[Text]) -> _Doing:
+    slots = [(words_of(text.slot.rpartition(".")[2]), text.value) for text in texts]
+    is_sending = not tool.isdisjoint(_SENDING) or any(not slot.isdisjoint(_ADDRESSEES) for slot, _ in slots)
+    endings = [value.rpartition(".")[2].casefold() for slot, value in slots if not slot.isdisjoint(_PATHS)]
+    return _Doing(
+        is_sending,
+        is_reading=not is_sending and not tool.isdisjoint(_READING),
+        is_destroying=not tool.isdisjoint(_DESTROYING),
+        is_prose=not is_sending and _PROSE_ENDINGS.issuperset(endings),
+    )
+
+
+def _in_text(where: str, slot: str, value: str, doing: _Doing) -> Iterator[Argument]:
     slot_words = words_of(slot.rpartition(".")[2])
     is_program = not slot_words.isdisjoint(_RUNS)
     atoms = list(dict.fromkeys(atoms_in(value)))
     is_short = len(value) <= PROSE and "\n" not in value.strip()
-    if not is_program and is_short and (name := name_of(value)) is not None:
-        yield Argument(where, slot, ArgumentRole.VALUE, name, value)
+    if value.strip():
+        yield Argument(where, slot, ArgumentRole.VALUE, name_of(value) or _NO_NAME, value)
     for atom in atoms:
         is_whole = is_short and _is_whole(value, atom, atoms)
         is_whole = is_whole or (not is_program and _is_meant(atom, slot_words, is_short=is_short))
-        role = _role(atom, slot_words, tool, is_whole=is_whole, is_program=is_program)
+        role = _role(atom, slot_words, doing, is_whole=is_whole, is_program=is_program)
+        if role is ArgumentRole.PATH and not doing.is_destroying and _stays_here(atom, value):
+            role = ArgumentRole.VALUE
         if role is not None:
             yield Argument(where, slot, role, atom, atom.value)
+
+
+def _stays_here(path: Atom, text: str) -> bool:
+    """A plain relative path, without hidden folders: it leads nowhere but to where the agent works."""
+    if any(part.startswith(".") for part in path.value.split("/")):
+        return False
+    folded = canonical(text).casefold().replace("\\", "/")
+    found = re.search(rf"(?<![\w/~.%:])(?:\./)?{re.escape(path.value)}(?![\w/])", folded)
+    return found is not None or _is_last_part(path.value, folded)
+
+
+def _is_last_part(name: str, text: str) -> bool:
+    """The name of a file whose plain relative path stands there too."""
+    return re.search(rf"(?<![\w/~.%:])(?:\w[\w.@+-]*/)+{re.escape(name)}(?![\w/])", text) is not None
 
 
 def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
@@ -111,8 +163,10 @@ def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
     match atom.kind:
         case AtomKind.EMAIL:
             return not slot.isdisjoint(_ADDRESSEES)
-        case AtomKind.NUMBER | AtomKind.TOKEN:
+        case AtomKind.NUMBER:
             return not slot.isdisjoint(_ACCOUNTS)
+        case AtomKind.TOKEN:
+            return not slot.isdisjoint(_ACCOUNTS | _KEYS)
         case AtomKind.AMOUNT:
             return is_short and not slot.isdisjoint(_AMOUNTS)
     return False
@@ -130,25 +184,34 @@ def _is_whole(value: str, atom: Atom, atoms: list[Atom]) -> bool:
 
 
 def _role(
-    atom: Atom, slot: frozenset[str], tool: frozenset[str], *, is_whole: bool, is_program: bool
+    atom: Atom, slot: frozenset[str], doing: _Doing, *, is_whole: bool, is_program: bool
 ) -> ArgumentRole | None:
     match atom.kind:
         case AtomKind.EMAIL:
             return ArgumentRole.RECIPIENT if is_whole or is_program else None
         case AtomKind.URL:
-            if tool.isdisjoint(_SENDING):
-                return ArgumentRole.LINK
-            return ArgumentRole.RECIPIENT if is_whole or is_program else ArgumentRole.SENT_LINK
+            return _role_of_link(doing, is_whole=is_whole, is_program=is_program)
         case AtomKind.NUMBER:
             return _role_of_number(atom, slot, is_whole=is_whole, is_program=is_program)
         case AtomKind.TOKEN:
-            return ArgumentRole.ACCOUNT if is_whole and not slot.isdisjoint(_ACCOUNTS) else None
+            meant = _ACCOUNTS if doing.is_reading else _ACCOUNTS | _KEYS
+            return ArgumentRole.ACCOUNT if is_whole and not slot.isdisjoint(meant) else None
         case AtomKind.AMOUNT:
             return ArgumentRole.AMOUNT if is_whole and not slot.isdisjoint(_AMOUNTS) else None
         case AtomKind.PATH:
-            is_written = not slot.isdisjoint(_PATHS) and not tool.isdisjoint(_WRITING)
+            is_written = not slot.isdisjoint(_PATHS) and not doing.is_reading
             return ArgumentRole.PATH if is_program or (is_whole and is_written) else None
     return None
+
+
+def _role_of_link(doing: _Doing, *, is_whole: bool, is_program: bool) -> ArgumentRole | None:
+    if doing.is_reading:
+        return ArgumentRole.LINK
+    if is_whole or is_program:
+        return ArgumentRole.RECIPIENT
+    if doing.is_sending:
+        return ArgumentRole.SENT_LINK
+    return None if doing.is_prose else ArgumentRole.LINK
 
 
 def _role_of_number(
@@ -163,7 +226,7 @@ def _role_of_number(
     return ArgumentRole.RECIPIENT if not slot.isdisjoint(_PHONES) else None
 
 
-def _numbers(value: Any, slot: str, tool: frozenset[str], depth: int) -> Iterator[Argument]:
+def _numbers(value: Any, slot: str, doing: _Doing, depth: int) -> Iterator[Argument]:
     """Numbers that are written as numbers, where the member says what they are; and members that are named by
     a value."""
     if depth > 32:
@@ -171,11 +234,11 @@ def _numbers(value: Any, slot: str, tool: frozenset[str], depth: int) -> Iterato
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if depth and not str(key).isidentifier():
-                yield from _in_text(slot, slot, str(key), tool)
-            yield from _numbers(inner, f"{slot}.{key}" if slot else str(key), tool, depth + 1)
+                yield from _in_text(slot, slot, str(key), doing)
+            yield from _numbers(inner, f"{slot}.{key}" if slot else str(key), doing, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _numbers(inner, slot, tool, depth + 1)
+            yield from _numbers(inner, slot, doing, depth + 1)
     else:
         yield from _number(value, slot)
 

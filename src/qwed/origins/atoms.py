@@ -52,6 +52,14 @@ _LONG_WORD: Final = r"(?P<token>(?<!\w)(?=[A-Za-z]{0,24}\d)[A-Za-z0-9]{24,100}(?
 _URL: Final = r"(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"'`{}|\\^]{1,2048})"
 _DATE: Final = r"(?P<date>(?<!\d)\d{4}-\d{2}-\d{2}(?!\d))"
 _PATH: Final = r"(?P<path>(?<![\w/.~])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+%-]+(?:[/\\][\w.@+%-]+)*[/\\]?)"
+#: With a folder: a hidden one, or a file with an ending. Anything else is `and/or`.
+_RELATIVE: Final = (
+    r"(?P<relative>(?<![\w/\\.~@+%-])(?:\.[A-Za-z][\w.@+%-]{0,99}(?:[/\\][\w.@+%-]{1,100}){1,20}"
+    r"|[\w@+%-][\w.@+%-]{0,99}(?:[/\\][\w.@+%-]{1,100}){0,20}[/\\][\w@+%-][\w.@+%-]{0,99}\.[A-Za-z]\w{0,7}))"
+)
+_IP: Final = (
+    r"(?P<ip>(?<![\w.,])(?:\d{1,3}\.){3}\d{1,3}(?!\w|[.,]\d)(?::\d{1,5})?(?:/[^\s<>\"'`{}|\\^]{0,2048})?)"
+)
 _HOST: Final = (
     r"(?P<host>(?<![\w.-])(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])(?::\d{1,5})?"
     r"(?:/[^\s<>\"'`{}|\\^]{0,2048})?)"
@@ -70,7 +78,9 @@ _AMOUNT: Final = (
     rf"|\d{{1,12}}(?:[.,]\d{{1,9}})?)(?:{_CURRENCY}|[kKmM])?(?!\w))"
 )
 _QUOTED: Final = r"(?P<quoted>['\"‘“«„](?P<inner>[^'\"’”»“\n]{2,80})['\"’”»“])"
-_FORMS = lazy_pattern("|".join((_EMAIL, _URL, _DATE, _PATH, _HOST, _IBAN, _LONG_WORD, _DIGITS, _AMOUNT)))
+_FORMS = lazy_pattern(
+    "|".join((_EMAIL, _URL, _DATE, _PATH, _IP, _HOST, _RELATIVE, _IBAN, _LONG_WORD, _DIGITS, _AMOUNT))
+)
 _QUOTES = lazy_pattern(_QUOTED)
 _WORD = lazy_pattern(r"\w+(?:[.@+%/:-]+\w+)*")
 _SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://")
@@ -237,9 +247,10 @@ def _read_host(text: str) -> Iterator[Atom]:
     head, _, rest = text.partition("/")
     if not rest and (joined := _NEXT_SENTENCE.search(head)) is not None:
         text = head = head[: joined.start()]
-    ending = head.partition(":")[0].rpartition(".")[2].casefold()
-    if ending in _FILE_ENDINGS:
-        yield from _read_path(text)
+    name = head.partition(":")[0]
+    if name.rpartition(".")[2].casefold() in _FILE_ENDINGS:
+        # Without the line that a tool names (`round.py:7`).
+        yield from _read_path(text if rest else name)
         return
     yield from _read_url(text if rest else text.rstrip(_TRAILING))
 
@@ -253,6 +264,21 @@ def _read_path(text: str) -> Iterator[Atom]:
             parts.append(part)
     if parts:
         yield Atom(AtomKind.PATH, "/".join(parts).casefold())
+
+
+def _read_relative(text: str) -> Iterator[Atom]:
+    """The path, and the name of the file alone."""
+    bare = text.rstrip(".,;:").replace("\\", "/")
+    yield from _read_path(bare)
+    yield from _read_path(bare.rpartition("/")[2])
+
+
+def _read_ip(text: str) -> Iterator[Atom]:
+    numbers = _HOST_END.split(text, 1)[0].split(".")
+    if all(number == str(int(number)) and int(number) < 256 for number in numbers):
+        yield from _read_url(text.rstrip(_TRAILING))
+    # Dots may set apart the digits of a telephone number as well.
+    yield from _read_digits(_HOST_END.split(text, 1)[0])
 
 
 def _read_iban(text: str) -> Iterator[Atom]:
@@ -309,6 +335,8 @@ _READERS: Final = {
     "url": _read_url,
     "host": _read_host,
     "path": _read_path,
+    "relative": _read_relative,
+    "ip": _read_ip,
     "iban": _read_iban,
     "token": _read_token,
     "digits": _read_digits,
