@@ -6,6 +6,7 @@ is every address, host, path and account.
 """
 
 import enum
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,16 +15,19 @@ from typing import Any, Final, NamedTuple
 
 from qwed.domain.actions import Action
 from qwed.domain.folding import canonical
-from qwed.domain.texts import Text, collect_texts
+from qwed.domain.texts import Text, Texts, collect_texts
 from qwed.engines.words import words
-from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of
+from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of, paths_inside
 from qwed.origins.results import PROSE
 
 MAX_ARGUMENTS: Final = 256
+_MAX_KEPT: Final = 64
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[eE][+-]?\d{1,2}")
 #: A text that is too long for a name, or has no letter: nobody said it as one.
 _NO_NAME: Final = Atom(AtomKind.NAME, "")
-_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_NAMED_ADDRESS: Final = re.compile(r"[^@]{0,80}<[^<>\s]+>\s*")
+_SET_APART: Final = re.compile(r"[\s,;<>-]")
+_SPLIT: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 class ArgumentRole(enum.StrEnum):
@@ -75,8 +79,14 @@ _PATHS: Final = words("path file filename filepath destination target output dir
 _RUNS: Final = words("code script command cmd sql query statement shell program source")
 
 
-def words_of(name: str) -> frozenset[str]:
+@functools.lru_cache(1_024)
+def _known_words(name: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _SPLIT.findall(name))
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Names of tools and members come again and again; long ones are not kept."""
+    return _known_words(name) if len(name) <= _MAX_KEPT else _known_words.__wrapped__(name)
 
 
 def only_looks(tool: str) -> bool:
@@ -95,22 +105,23 @@ class _Doing(NamedTuple):
     is_prose: bool
 
 
-def arguments_of(action: Action) -> Iterator[Argument]:
+class ActionValues(NamedTuple):
+    """`is_complete` is false where the action holds more values than are read."""
+
+    arguments: tuple[Argument, ...]
+    is_complete: bool
+
+
+def read_values(action: Action) -> ActionValues:
     """Every value that a rule or a default may ask about, each once per place."""
-    yield from itertools.islice(_all_arguments(action), MAX_ARGUMENTS)
+    texts = collect_texts(action)
+    doing = _doing(words_of(action.type), texts.values)
+    found = tuple(itertools.islice(_all_arguments(action, texts, doing), MAX_ARGUMENTS + 1))
+    return ActionValues(found[:MAX_ARGUMENTS], texts.is_complete and len(found) <= MAX_ARGUMENTS)
 
 
-def has_more(action: Action) -> bool:
-    """Whether the action holds more values than `arguments_of` tells."""
-    if not collect_texts(action).is_complete:
-        return True
-    return next(itertools.islice(_all_arguments(action), MAX_ARGUMENTS, None), None) is not None
-
-
-def _all_arguments(action: Action) -> Iterator[Argument]:
-    texts = collect_texts(action).values
-    doing = _doing(words_of(action.type), texts)
-    for text in texts:
+def _all_arguments(action: Action, texts: Texts, doing: _Doing) -> Iterator[Argument]:
+    for text in texts.values:
         yield from _in_text(text.where.removeprefix("parameters."), text.slot, text.value, doing)
     yield from _numbers(action.parameters, "", doing, 0)
 
@@ -131,6 +142,7 @@ def _in_text(where: str, slot: str, value: str, doing: _Doing) -> Iterator[Argum
     slot_words = words_of(slot.rpartition(".")[2])
     is_program = not slot_words.isdisjoint(_RUNS)
     atoms = list(dict.fromkeys(atoms_in(value)))
+    inside: frozenset[str] | None = None
     is_short = len(value) <= PROSE and "\n" not in value.strip()
     if value.strip():
         yield Argument(where, slot, ArgumentRole.VALUE, name_of(value) or _NO_NAME, value)
@@ -138,24 +150,11 @@ def _in_text(where: str, slot: str, value: str, doing: _Doing) -> Iterator[Argum
         is_whole = is_short and _is_whole(value, atom, atoms)
         is_whole = is_whole or (not is_program and _is_meant(atom, slot_words, is_short=is_short))
         role = _role(atom, slot_words, doing, is_whole=is_whole, is_program=is_program)
-        if role is ArgumentRole.PATH and not doing.is_destroying and _stays_here(atom, value):
-            role = ArgumentRole.VALUE
+        if role is ArgumentRole.PATH and not doing.is_destroying:
+            inside = paths_inside(value) if inside is None else inside
+            role = ArgumentRole.VALUE if atom.value in inside else role
         if role is not None:
             yield Argument(where, slot, role, atom, atom.value)
-
-
-def _stays_here(path: Atom, text: str) -> bool:
-    """A plain relative path, without hidden folders: it leads nowhere but to where the agent works."""
-    if any(part.startswith(".") for part in path.value.split("/")):
-        return False
-    folded = canonical(text).casefold().replace("\\", "/")
-    found = re.search(rf"(?<![\w/~.%:])(?:\./)?{re.escape(path.value)}(?![\w/])", folded)
-    return found is not None or _is_last_part(path.value, folded)
-
-
-def _is_last_part(name: str, text: str) -> bool:
-    """The name of a file whose plain relative path stands there too."""
-    return re.search(rf"(?<![\w/~.%:])(?:\w[\w.@+-]*/)+{re.escape(name)}(?![\w/])", text) is not None
 
 
 def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
@@ -174,13 +173,13 @@ def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
 
 def _is_whole(value: str, atom: Atom, atoms: list[Atom]) -> bool:
     """Nothing but atoms and what sets them apart; or an address with a name before it."""
-    if atom.kind is AtomKind.EMAIL and re.fullmatch(r"[^@]{0,80}<[^<>\s]+>\s*", value):
+    if atom.kind is AtomKind.EMAIL and "<" in value and _NAMED_ADDRESS.fullmatch(value):
         return True
     bare = canonical(value).strip()
     if " " not in bare:
         return True
     longest = sum(len(each.value) for each in atoms if each.kind is atom.kind)
-    return len(re.sub(r"[\s,;<>-]", "", bare)) <= longest + 2
+    return len(_SET_APART.sub("", bare)) <= longest + 2
 
 
 def _role(
@@ -244,11 +243,12 @@ def _numbers(value: Any, slot: str, doing: _Doing, depth: int) -> Iterator[Argum
 
 
 def _number(value: Any, slot: str) -> Iterator[Argument]:
-    slot_words = words_of(slot.rpartition(".")[2])
     if isinstance(value, str):
         # As a program writes it: `1e3`.
-        is_number = "e" in value.casefold() and _SCIENTIFIC.fullmatch(value.strip()) is not None
-        value = Decimal(value.strip()) if is_number else value
+        if len(value) > _MAX_KEPT or _SCIENTIFIC.fullmatch(value.strip()) is None:
+            return
+        value = Decimal(value.strip())
+    slot_words = words_of(slot.rpartition(".")[2])
     if (atom := amount_of(value)) is not None:
         is_amount = not slot_words.isdisjoint(_AMOUNTS)
         yield Argument(slot, slot, ArgumentRole.AMOUNT if is_amount else ArgumentRole.VALUE, atom, str(value))

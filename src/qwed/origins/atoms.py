@@ -96,6 +96,10 @@ _NEXT_SENTENCE = lazy_pattern(r"(?<=\.[a-z]{2})\.[A-Z][a-z]*$|(?<=\.[a-z]{3})\.[
 _BANK_CODE: Final = 4
 _MIN_DIGITS: Final = 4
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZkm"
+_IBAN_APART = lazy_pattern(r"[ ._-]")
+_APART = lazy_pattern(r"[ '’_]")
+_DOTTED = lazy_pattern(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}")
+_WITH_COMMAS = lazy_pattern(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?")
 _THOUSANDS = lazy_pattern(r"\d{1,3}\.\d{3}")
 _HOST_END = lazy_pattern(r"[/?#:]")
 _IDEOGRAPHIC_DOT: Final = "\u3002"
@@ -176,6 +180,19 @@ def atoms_of_number(number: object) -> Iterator[Atom]:
             yield atom
 
 
+def paths_inside(text: str) -> frozenset[str]:
+    """The paths that stand in a text as plain relative ones, without hidden folders: they lead nowhere but to
+    where the agent works. What an encoding hides is none of them."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for match in _matches(canonical(text)):
+        found = {atom.value for atom in _read(match) if atom.kind is AtomKind.PATH}
+        parts = match.group().replace("\\", "/").removeprefix("./").split("/")
+        is_outside = any(part.startswith((".", "~")) or part == "" or ":" in part[:2] for part in parts)
+        (outside if is_outside else inside).update(found)
+    return frozenset(inside - outside)
+
+
 def latin_of(value: str) -> str:
     """The value with each letter that is drawn like a Latin one as that letter."""
     return "".join(sign if sign.isascii() else skeleton(sign) for sign in value)
@@ -192,6 +209,14 @@ def host_of(url: str) -> str:
 
 
 def _plain_atoms(text: str) -> Iterator[Atom]:
+    for match in _matches(text):
+        for atom in _read(match):
+            yield atom
+            if not atom.value.isascii():
+                yield look_of(atom)
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
     left = MAX_ATOMS
     for line in text.splitlines():
         for stretch in _stretches(line):
@@ -199,10 +224,11 @@ def _plain_atoms(text: str) -> Iterator[Atom]:
                 left -= 1
                 if left < 0:
                     return
-                for atom in _READERS[match.lastgroup or ""](match.group()):
-                    yield atom
-                    if not atom.value.isascii():
-                        yield look_of(atom)
+                yield match
+
+
+def _read(match: re.Match[str]) -> Iterator[Atom]:
+    return _READERS[match.lastgroup or ""](match.group())
 
 
 def _stretches(line: str) -> Iterator[str]:
@@ -282,7 +308,7 @@ def _read_ip(text: str) -> Iterator[Atom]:
 
 
 def _read_iban(text: str) -> Iterator[Atom]:
-    compact = re.sub(r"[ ._-]", "", text).casefold()
+    compact = _IBAN_APART.sub("", text).casefold()
     if sum(character.isdigit() for character in compact) >= 8:
         yield Atom(AtomKind.NUMBER, compact)
 
@@ -310,12 +336,12 @@ def _read_amount(text: str) -> Iterator[Atom]:
 
 def _amount(text: str) -> Atom | None:
     """Whatever separates its digits, and without a sign."""
-    plain = re.sub(r"[ '’_]", "", text)
+    plain = text if text.isascii() and text.replace(".", "").isdigit() else _APART.sub("", text)
     factor = {"k": 1_000, "m": 1_000_000}.get(plain[-1:].casefold(), 1)
     plain = plain.strip(_LETTERS)
-    if re.fullmatch(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}", plain):
+    if _DOTTED.fullmatch(plain):
         plain = plain.replace(".", "")
-    elif re.fullmatch(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?", plain):
+    elif "," in plain and _WITH_COMMAS.fullmatch(plain):
         plain = plain.replace(",", "")
     try:
         value = abs(Decimal(plain.replace(",", "."))) * factor

@@ -8,7 +8,7 @@ import msgspec
 from qwed.domain.actions import Action
 from qwed.domain.provenance_rules import OriginNeed, OtherwiseAct, ProvenanceRules, SinkRule
 from qwed.domain.risk import Risk
-from qwed.origins.arguments import Argument, ArgumentRole, arguments_of, has_more
+from qwed.origins.arguments import Argument, ArgumentRole, read_values
 from qwed.origins.index import Index, OriginLevel
 from qwed.origins.trace import Origin, Traced, trace
 
@@ -39,7 +39,8 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
     named = rules_of(rules, action.type)
     traced: list[Traced] = []
     against: list[tuple[OtherwiseAct, str]] = []
-    for argument in judged_arguments(action, rules):
+    values = read_values(action)
+    for argument in _judged(values.arguments, named):
         rule = _rule_for(named, argument)
         found = trace(index, argument)
         traced.append(found)
@@ -48,7 +49,7 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
         elif rule is not None and not _meets(rule, found):
             against.append((rule.otherwise, f"{found.says}; {argument.slot} needs {_needs(rule)}"))
     against += [(named[slot].otherwise, f"{slot}: {_NOBODYS}") for slot in _unread(named, action, traced)]
-    if (named or risk >= Risk.MEDIUM) and has_more(action):
+    if (named or risk >= Risk.MEDIUM) and not values.is_complete:
         strictest = _worst([rule.otherwise for rule in named.values()]) or OtherwiseAct.ASK
         against.append((strictest, _UNREAD))
     acts, reasons = [act for act, _ in against], tuple(says for _, says in against)
@@ -74,8 +75,10 @@ def _is_nothing(value: Any) -> bool:
 
 def judged_arguments(action: Action, rules: ProvenanceRules) -> list[Argument]:
     """The values that are traced: those that lead somewhere, and those that a sink names."""
-    named = rules_of(rules, action.type)
-    arguments = list(arguments_of(action))
+    return _judged(read_values(action).arguments, rules_of(rules, action.type))
+
+
+def _judged(arguments: Sequence[Argument], named: Mapping[str, SinkRule]) -> list[Argument]:
     special = {argument.where for argument in arguments if argument.role is not ArgumentRole.VALUE}
     return [
         argument
