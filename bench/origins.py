@@ -121,7 +121,7 @@ def _decide(opened, times: int = 5) -> float:
 
 
 def _memory() -> float:
-    """What a process has at hand after so many conversations were heard; with what the store in memory keeps of them."""
+    """What a process has at hand after so many conversations were heard, and the store in memory of them."""
     from qwed import Gateway
     from qwed.domain.provenance_rules import NO_PROVENANCE_RULES
     from qwed.gateway.kernel.reports import ReportedResult, Reports
