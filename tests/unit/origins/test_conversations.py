@@ -24,7 +24,7 @@ KNOWN = {"expense-total": 1, "school": 1}
 class Proposal(NamedTuple):
     conversation: str
     action: Action
-    index: Index
+    heard: Index
 
 
 def _label(given: Any) -> SourceRule:
@@ -54,7 +54,7 @@ def _proposals(kind: str) -> Iterator[Proposal]:
 
 
 def _asks(proposal: Proposal) -> bool:
-    return judge(proposal.index, proposal.action, NO_PROVENANCE_RULES, Risk.MEDIUM).otherwise is not None
+    return judge(proposal.heard, proposal.action, NO_PROVENANCE_RULES, Risk.MEDIUM).otherwise is not None
 
 
 def test_what_strangers_told_an_agent_to_do_asks_a_person() -> None:
