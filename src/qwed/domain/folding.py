@@ -66,7 +66,8 @@ def decodings(text: str) -> Iterator[str]:
 
 def is_disguised(text: str) -> bool:
     """Whether reading the text again, decoded, could show anything else."""
-    if _ESCAPED.search(text) is not None or _has_controls(text):
+    has_signs = "%" in text or "&" in text or "\\" in text
+    if (has_signs and _ESCAPED.search(text) is not None) or _has_controls(text):
         return True
     return any(may_be_encoded(match.group()) for match in _BASE64_RUN.finditer(text))
 

@@ -52,6 +52,14 @@ _LONG_WORD: Final = r"(?P<token>(?<!\w)(?=[A-Za-z]{0,24}\d)[A-Za-z0-9]{24,100}(?
 _URL: Final = r"(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"'`{}|\\^]{1,2048})"
 _DATE: Final = r"(?P<date>(?<!\d)\d{4}-\d{2}-\d{2}(?!\d))"
 _PATH: Final = r"(?P<path>(?<![\w/.~])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+%-]+(?:[/\\][\w.@+%-]+)*[/\\]?)"
+#: With a folder: a hidden one, or a file with an ending. Anything else is `and/or`.
+_RELATIVE: Final = (
+    r"(?P<relative>(?<![\w/\\.~@+%-])(?:\.[A-Za-z][\w.@+%-]{0,99}(?:[/\\][\w.@+%-]{1,100}){1,20}"
+    r"|[\w@+%-][\w.@+%-]{0,99}(?:[/\\][\w.@+%-]{1,100}){0,20}[/\\][\w@+%-][\w.@+%-]{0,99}\.[A-Za-z]\w{0,7}))"
+)
+_IP: Final = (
+    r"(?P<ip>(?<![\w.,])(?:\d{1,3}\.){3}\d{1,3}(?!\w|[.,]\d)(?::\d{1,5})?(?:/[^\s<>\"'`{}|\\^]{0,2048})?)"
+)
 _HOST: Final = (
     r"(?P<host>(?<![\w.-])(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])(?::\d{1,5})?"
     r"(?:/[^\s<>\"'`{}|\\^]{0,2048})?)"
@@ -70,7 +78,9 @@ _AMOUNT: Final = (
     rf"|\d{{1,12}}(?:[.,]\d{{1,9}})?)(?:{_CURRENCY}|[kKmM])?(?!\w))"
 )
 _QUOTED: Final = r"(?P<quoted>['\"‘“«„](?P<inner>[^'\"’”»“\n]{2,80})['\"’”»“])"
-_FORMS = lazy_pattern("|".join((_EMAIL, _URL, _DATE, _PATH, _HOST, _IBAN, _LONG_WORD, _DIGITS, _AMOUNT)))
+_FORMS = lazy_pattern(
+    "|".join((_EMAIL, _URL, _DATE, _PATH, _IP, _HOST, _RELATIVE, _IBAN, _LONG_WORD, _DIGITS, _AMOUNT))
+)
 _QUOTES = lazy_pattern(_QUOTED)
 _WORD = lazy_pattern(r"\w+(?:[.@+%/:-]+\w+)*")
 _SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://")
@@ -86,6 +96,10 @@ _NEXT_SENTENCE = lazy_pattern(r"(?<=\.[a-z]{2})\.[A-Z][a-z]*$|(?<=\.[a-z]{3})\.[
 _BANK_CODE: Final = 4
 _MIN_DIGITS: Final = 4
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZkm"
+_IBAN_APART = lazy_pattern(r"[ ._-]")
+_APART = lazy_pattern(r"[ '’_]")
+_DOTTED = lazy_pattern(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}")
+_WITH_COMMAS = lazy_pattern(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?")
 _THOUSANDS = lazy_pattern(r"\d{1,3}\.\d{3}")
 _HOST_END = lazy_pattern(r"[/?#:]")
 _IDEOGRAPHIC_DOT: Final = "\u3002"
@@ -166,6 +180,19 @@ def atoms_of_number(number: object) -> Iterator[Atom]:
             yield atom
 
 
+def paths_inside(text: str) -> frozenset[str]:
+    """The paths that stand in a text as plain relative ones, without hidden folders: they lead nowhere but to
+    where the agent works. What an encoding hides is none of them."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for match in _matches(canonical(text)):
+        found = {atom.value for atom in _read(match) if atom.kind is AtomKind.PATH}
+        parts = match.group().replace("\\", "/").removeprefix("./").split("/")
+        is_outside = any(part.startswith((".", "~")) or part == "" or ":" in part[:2] for part in parts)
+        (outside if is_outside else inside).update(found)
+    return frozenset(inside - outside)
+
+
 def latin_of(value: str) -> str:
     """The value with each letter that is drawn like a Latin one as that letter."""
     return "".join(sign if sign.isascii() else skeleton(sign) for sign in value)
@@ -182,6 +209,14 @@ def host_of(url: str) -> str:
 
 
 def _plain_atoms(text: str) -> Iterator[Atom]:
+    for match in _matches(text):
+        for atom in _read(match):
+            yield atom
+            if not atom.value.isascii():
+                yield look_of(atom)
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
     left = MAX_ATOMS
     for line in text.splitlines():
         for stretch in _stretches(line):
@@ -189,10 +224,11 @@ def _plain_atoms(text: str) -> Iterator[Atom]:
                 left -= 1
                 if left < 0:
                     return
-                for atom in _READERS[match.lastgroup or ""](match.group()):
-                    yield atom
-                    if not atom.value.isascii():
-                        yield look_of(atom)
+                yield match
+
+
+def _read(match: re.Match[str]) -> Iterator[Atom]:
+    return _READERS[match.lastgroup or ""](match.group())
 
 
 def _stretches(line: str) -> Iterator[str]:
@@ -237,9 +273,10 @@ def _read_host(text: str) -> Iterator[Atom]:
     head, _, rest = text.partition("/")
     if not rest and (joined := _NEXT_SENTENCE.search(head)) is not None:
         text = head = head[: joined.start()]
-    ending = head.partition(":")[0].rpartition(".")[2].casefold()
-    if ending in _FILE_ENDINGS:
-        yield from _read_path(text)
+    name = head.partition(":")[0]
+    if name.rpartition(".")[2].casefold() in _FILE_ENDINGS:
+        # Without the line that a tool names (`round.py:7`).
+        yield from _read_path(text if rest else name)
         return
     yield from _read_url(text if rest else text.rstrip(_TRAILING))
 
@@ -255,8 +292,23 @@ def _read_path(text: str) -> Iterator[Atom]:
         yield Atom(AtomKind.PATH, "/".join(parts).casefold())
 
 
+def _read_relative(text: str) -> Iterator[Atom]:
+    """The path, and the name of the file alone."""
+    bare = text.rstrip(".,;:").replace("\\", "/")
+    yield from _read_path(bare)
+    yield from _read_path(bare.rpartition("/")[2])
+
+
+def _read_ip(text: str) -> Iterator[Atom]:
+    numbers = _HOST_END.split(text, 1)[0].split(".")
+    if all(number == str(int(number)) and int(number) < 256 for number in numbers):
+        yield from _read_url(text.rstrip(_TRAILING))
+    # Dots may set apart the digits of a telephone number as well.
+    yield from _read_digits(_HOST_END.split(text, 1)[0])
+
+
 def _read_iban(text: str) -> Iterator[Atom]:
-    compact = re.sub(r"[ ._-]", "", text).casefold()
+    compact = _IBAN_APART.sub("", text).casefold()
     if sum(character.isdigit() for character in compact) >= 8:
         yield Atom(AtomKind.NUMBER, compact)
 
@@ -284,12 +336,12 @@ def _read_amount(text: str) -> Iterator[Atom]:
 
 def _amount(text: str) -> Atom | None:
     """Whatever separates its digits, and without a sign."""
-    plain = re.sub(r"[ '’_]", "", text)
+    plain = text if text.isascii() and text.replace(".", "").isdigit() else _APART.sub("", text)
     factor = {"k": 1_000, "m": 1_000_000}.get(plain[-1:].casefold(), 1)
     plain = plain.strip(_LETTERS)
-    if re.fullmatch(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}", plain):
+    if _DOTTED.fullmatch(plain):
         plain = plain.replace(".", "")
-    elif re.fullmatch(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?", plain):
+    elif "," in plain and _WITH_COMMAS.fullmatch(plain):
         plain = plain.replace(",", "")
     try:
         value = abs(Decimal(plain.replace(",", "."))) * factor
@@ -309,6 +361,8 @@ _READERS: Final = {
     "url": _read_url,
     "host": _read_host,
     "path": _read_path,
+    "relative": _read_relative,
+    "ip": _read_ip,
     "iban": _read_iban,
     "token": _read_token,
     "digits": _read_digits,

@@ -152,6 +152,8 @@ class Index:
         self.key = key
         self._heard: list[Heard] = []
         self._by_hash: dict[bytes, list[Sighting]] = {}
+        #: By source and record, until something else is heard.
+        self._looked_up: dict[tuple[int, int], bool] = {}
         self._size = 0
         #: Also what was forgotten since.
         self.ever_heard = 0
@@ -175,6 +177,7 @@ class Index:
 
     def add(self, heard: Heard) -> None:
         self._heard.append(heard)
+        self._looked_up.clear()
         self._size += heard.size
         self.ever_heard += heard.size
         self.is_forgetful = self.is_forgetful or heard.is_cut
@@ -223,6 +226,12 @@ class Index:
         heard, record = sighting.heard, sighting.record
         if not record or not sighting.is_whole or self.is_forgetful:
             return False
+        place = (id(heard), record)
+        if place not in self._looked_up:
+            self._looked_up[place] = self._has_users_key(heard, record)
+        return self._looked_up[place]
+
+    def _has_users_key(self, heard: Heard, record: int) -> bool:
         return any(self._is_key(digest, heard, record) for digest in _keys_of(heard, record))
 
     def _is_key(self, digest: bytes, heard: Heard, record: int) -> bool:

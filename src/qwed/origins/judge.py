@@ -1,14 +1,14 @@
 """What the origins of an action's values come to, under a policy."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence, Sized
+from typing import Any, Final
 
 import msgspec
 
 from qwed.domain.actions import Action
 from qwed.domain.provenance_rules import OriginNeed, OtherwiseAct, ProvenanceRules, SinkRule
 from qwed.domain.risk import Risk
-from qwed.origins.arguments import Argument, ArgumentRole, arguments_of, has_more
+from qwed.origins.arguments import Argument, ArgumentRole, read_values
 from qwed.origins.index import Index, OriginLevel
 from qwed.origins.trace import Origin, Traced, trace
 
@@ -16,6 +16,7 @@ from qwed.origins.trace import Origin, Traced, trace
 DEFAULT_SINKS: Final = frozenset(ArgumentRole) - {ArgumentRole.VALUE}
 #: Where being endorsed by a lookup or a named source is not enough.
 _NEVER_ENDORSED: Final = frozenset({ArgumentRole.RECIPIENT, ArgumentRole.SENT_LINK, ArgumentRole.ACCOUNT})
+_NOBODYS: Final = "it has no value that anybody can have said"
 _UNREAD: Final = "the action has more values than are read, so nobody can tell who said them"
 #: So many values are recorded with their origins.
 MAX_SHOWN: Final = 64
@@ -38,7 +39,8 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
     named = rules_of(rules, action.type)
     traced: list[Traced] = []
     against: list[tuple[OtherwiseAct, str]] = []
-    for argument in judged_arguments(action, rules):
+    values = read_values(action)
+    for argument in _judged(values.arguments, named):
         rule = _rule_for(named, argument)
         found = trace(index, argument)
         traced.append(found)
@@ -46,17 +48,37 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
             against.append((OtherwiseAct.ASK, found.says))
         elif rule is not None and not _meets(rule, found):
             against.append((rule.otherwise, f"{found.says}; {argument.slot} needs {_needs(rule)}"))
-    if (named or risk >= Risk.MEDIUM) and has_more(action):
+    against += [(named[slot].otherwise, f"{slot}: {_NOBODYS}") for slot in _unread(named, action, traced)]
+    if (named or risk >= Risk.MEDIUM) and not values.is_complete:
         strictest = _worst([rule.otherwise for rule in named.values()]) or OtherwiseAct.ASK
         against.append((strictest, _UNREAD))
     acts, reasons = [act for act, _ in against], tuple(says for _, says in against)
     return OriginFinding(tuple(traced[:MAX_SHOWN]), _worst(acts), reasons[:MAX_SHOWN])
 
 
+def _unread(named: Mapping[str, SinkRule], action: Action, traced: Sequence[Traced]) -> list[str]:
+    """The sinks that have a value of which nothing was traced: a long text, a switch, a number beyond all
+    bounds."""
+    told = {part for each in traced for part in (each.where, each.slot, each.slot.partition(".")[0])}
+    return [slot for slot in named if slot not in told and not _is_nothing(_at(action.parameters, slot))]
+
+
+def _at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, Sized) and not value)
+
+
 def judged_arguments(action: Action, rules: ProvenanceRules) -> list[Argument]:
     """The values that are traced: those that lead somewhere, and those that a sink names."""
-    named = rules_of(rules, action.type)
-    arguments = list(arguments_of(action))
+    return _judged(read_values(action).arguments, rules_of(rules, action.type))
+
+
+def _judged(arguments: Sequence[Argument], named: Mapping[str, SinkRule]) -> list[Argument]:
     special = {argument.where for argument in arguments if argument.role is not ArgumentRole.VALUE}
     return [
         argument

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from qwed.engines.words import words
-from qwed.origins.arguments import words_of
+from qwed.origins.arguments import only_looks, words_of
 from qwed.origins.atoms import Atom, AtomKind, atoms_in, name_of
 from qwed.origins.index import Index, Speaker
 
@@ -15,10 +15,11 @@ _SEARCHES: Final = words(
 _POINTING: Final = frozenset({AtomKind.URL, AtomKind.PATH, AtomKind.EMAIL})
 
 
-def names_source(index: Index, parameters: Mapping[str, Any]) -> bool:
-    """A parameter is an address, a path or a file name that the user said, or a name that the user set
-    beside the parameter's own (`the general channel`, `channel general`)."""
-    return any(
+def names_source(index: Index, tool: str, parameters: Mapping[str, Any]) -> bool:
+    """The tool reads, and a parameter is an address, a path or a file name that the user said, or a name that
+    the user set beside the parameter's own (`the general channel`, `channel general`). What an upload of the
+    user's file answers is not in that file."""
+    return only_looks(tool) and any(
         isinstance(value, str) and words_of(name).isdisjoint(_SEARCHES) and _points_at(index, name, value)
         for name, value in parameters.items()
     )

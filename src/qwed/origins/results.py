@@ -6,7 +6,6 @@ message, a file) is none.
 """
 
 import html
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +34,7 @@ _JSON_STARTS: Final = ("{", "[", '"')
 _TAG = lazy_pattern(r"<[A-Za-z/!][^<>]{0,2000}>")
 _CELLS = lazy_pattern(r"\s*\|\s*")
 _RULER = lazy_pattern(r"[\s|:+-]+")
+_APART = lazy_pattern(r"[\s-]")
 _LISTED = lazy_pattern(r"\s*[,;]\s*")
 
 
@@ -123,9 +123,12 @@ class ResultReader:
         for part in dict.fromkeys((text, *parts)):
             if (atom := name_of(part)) is not None:
                 yield SeenResult(atom, record, True)
+        atoms = list(atoms_in(text))
+        if not atoms:
+            return
         for part in dict.fromkeys((text, *parts)):
             is_alone = " " not in part.strip() or not any(map(str.isalpha, part))
-            for atom in atoms_in(part):
+            for atom in atoms if part == text else atoms_in(part):
                 # The host of an address is no value of its own.
                 is_part = atom.kind is AtomKind.HOST and "@" in part
                 yield SeenResult(atom, record, not is_part and (is_alone or _fills(part, atom)))
@@ -142,7 +145,7 @@ class ResultReader:
 
 
 def _fills(text: str, atom: Atom) -> bool:
-    return len(re.sub(r"[\s-]", "", text)) <= len(atom.value) + 1
+    return len(_APART.sub("", text)) <= len(atom.value) + 1
 
 
 def _is_prose(text: str) -> bool:

@@ -8,10 +8,11 @@ from typing import Final
 from qwed.domain.lazy_pattern import lazy_pattern
 
 _MAX_LABEL: Final = 63
-_HINT = lazy_pattern(
-    r"[*`~]|\b(?:at|AT|dot|DOT)\b|\s@|@\s|[\[({]\s?[.@]\s?[\])}]|\w \. ?\w|(?:\S ){7}\S(?: |$)"
-    r"|[A-Za-z]{2}\d{2}[A-Za-z0-9 .-]{0,40}\n"
-)
+#: One of these stands in a text that is spelled so; most texts have none, and are not searched any further.
+_SIGNS: Final = ("*", "`", "~", " at ", " AT ", " dot ", " DOT ", " .")
+_BRACKETED = lazy_pattern(r"[\[({<][ \t]?(?:at|AT|dot|DOT|[.@])[ \t]?[\])}>]")
+_APART = lazy_pattern(r"\s@|@\s")
+_SINGLES = lazy_pattern(r" \S \S \S \S \S ")
 _IN_BRACKETS: Final = r"[ \t]?[\[({{<][ \t]?(?:{})[ \t]?[\])}}>][ \t]?"
 _STEPS: Final = (
     (lazy_pattern(r"[*`~]{1,3}"), ""),
@@ -29,13 +30,21 @@ _NUMERIC = lazy_pattern(r"(?:0[xX])?[0-9a-fA-F]{1,12}(?:\.(?:0[xX])?[0-9a-fA-F]{
 
 def loosen(text: str) -> str | None:
     """The text with such spellings undone; None where there are none."""
-    if _HINT.search(text) is None:
+    if not _may_be_loose(text):
         return None
     loose = text
     for pattern, by in _STEPS:
         loose = pattern.sub(_close_up if by == " " else by, loose)
     loose = _BROKEN_ACCOUNT.sub(r"\1 ", loose)
     return None if loose == text else loose
+
+
+def _may_be_loose(text: str) -> bool:
+    if any(sign in text for sign in _SIGNS) or ("@" in text and _APART.search(text) is not None):
+        return True
+    if any(sign in text for sign in "[({<") and _BRACKETED.search(text) is not None:
+        return True
+    return _SINGLES.search(text) is not None or ("\n" in text and _BROKEN_ACCOUNT.search(text) is not None)
 
 
 def _close_up(match: re.Match[str]) -> str:

@@ -146,6 +146,8 @@ def _verbatim(index: Index, atom: Atom) -> TracedFinding | None:
         level = index.level_of(sighting)
         if best is None or level > best.level:
             best = TracedFinding(level, sighting)
+        if level is OriginLevel.USER:
+            break
     return best
 
 

@@ -170,7 +170,7 @@ def _hear(index: Index, rules: ProvenanceRules, reported: ReportedResult, step: 
         reported.step or step,
         rules.source(reported.tool),
         reported.result,
-        is_named=names_source(index, reported.parameters),
+        is_named=names_source(index, reported.tool, reported.parameters),
         is_cut=reported.is_cut,
     )
 

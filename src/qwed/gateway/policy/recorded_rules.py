@@ -31,7 +31,7 @@ from qwed.gateway.decide.run import tighten
 from qwed.gateway.decide.table import RECORDED, RECORDED_PRECEDENCE
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.policy.rule_history import RuleHistory
-from qwed.origins.arguments import arguments_of
+from qwed.origins.arguments import read_values
 from qwed.origins.judge import OriginFinding
 from qwed.origins.trace import Origin, Traced
 from qwed.rules.evaluate import RuleReads
@@ -284,7 +284,7 @@ def _complete(case: Case, entry: RecordedEntry) -> Case:
 
 
 def _origins_of(case: Case, told: list[Any]) -> OriginFinding:
-    slots = {argument.where: argument.slot for argument in arguments_of(case.action)}
+    slots = {argument.where: argument.slot for argument in read_values(case.action).arguments}
     return OriginFinding(
         tuple(
             Traced(
