@@ -45,6 +45,7 @@ from qwed.http.responses import (
 )
 from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
+from qwed.http.security_log import SecurityLog
 from qwed.http.shedding import RequestGate
 from qwed.http.tracing import Tracing
 from qwed.ledger.states import StateDifference
@@ -80,6 +81,7 @@ def create_app(
     on_close: Callable[[], None] | None = None,
     counts_folder: Path | None = None,
     registration: "Registration | None" = None,
+    security_log: SecurityLog | None = None,
 ) -> "Application":
     """`counts_folder` is where several workers of one gateway count together; `registration` is how an
     identity provider knows this gateway. Raises `ImportError` where the extra for that is missing."""
@@ -96,6 +98,7 @@ def create_app(
     services.store.ledger_watch.listen_to_findings(partial(_report_finding, services, log))
     proxies, gate = proxies or Proxies(), RequestGate()
     gatekeeper = Gatekeeper(services, log, metrics, proxies)
+    gatekeeper.security_log = security_log
     if registration is not None:
         from qwed.http.signin.people import People  # noqa: PLC0415 - the library is an extra
         from qwed.http.signin.provider import Provider  # noqa: PLC0415

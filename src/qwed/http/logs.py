@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, Protocol
 
 from qwed.gateway.kernel.wire import encode_json
 
@@ -18,11 +18,18 @@ MAX_GATHERED: Final = 10_000
 _PRESSING: Final = LEVELS["error"]
 
 
+class Stream(Protocol):
+    """Where lines go. Raises `OSError`, or `ValueError` once it is closed."""
+
+    def write(self, lines: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+
+
 class EventLog:
-    def __init__(self, level: str = "info", stream: BinaryIO | None = None) -> None:
+    def __init__(self, level: str = "info", stream: Stream | None = None) -> None:
         self._least = LEVELS[level]
         # A process may be started without a standard error at all.
-        self._stream: BinaryIO | None = stream or getattr(sys.stderr, "buffer", None)
+        self._stream: Stream | None = stream or getattr(sys.stderr, "buffer", None)
         self._lines: deque[bytes] = deque()
         self._lost = 0
         self._lock = threading.Lock()
