@@ -10,6 +10,7 @@ import time
 from collections import deque
 from typing import Any, Final, Protocol
 
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.wire import encode_json
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -78,5 +79,5 @@ class EventLog:
         self.flush()
 
 
-def _line(level: str, event: str, fields: dict[str, Any]) -> bytes:
+def _line(level: str, event: str, fields: dict[str, Json]) -> bytes:
     return encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})
