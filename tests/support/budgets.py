@@ -111,6 +111,23 @@ def _only_forwards(function: Function) -> bool:
     )
 
 
+def _rings() -> list[str]:
+    """Places that ask which signer they have: what they need belongs in its port."""
+    return [
+        f"{name}:{node.lineno}"
+        for name, node in nodes()
+        if name.startswith("qwed/gateway/")
+        and isinstance(node, ast.Call)
+        and dotted(node.func) == "isinstance"
+        and dotted(node.args[1]) == "KeyRing"
+    ]
+
+
+def _hot_methods() -> list[str]:
+    names = (name for module, name, _ in functions() if module == "qwed/gateway/kernel/ports.py")
+    return [name for name in names if name.startswith("Decisions.")]
+
+
 #: What is counted, and what lists it.
 COUNTS: Final[dict[str, tuple[Callable[[], float], Callable[[], list[str]]]]] = {}
 
@@ -137,6 +154,8 @@ for _title, _room in (
 _register("functions named by a participle", _participles)
 _register("modules named by a gerund", _gerunds)
 _register("methods of the stores that only forward", _forwards)
+_register("questions which signer it is", _rings)
+_register("members of the port Decisions", _hot_methods)
 _register(
     "lines in gateway, stores and domain",
     lambda: [f"{name}: {lines}" for name, lines in _lines().items() if _INNER(name)],
