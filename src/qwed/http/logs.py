@@ -19,7 +19,7 @@ MAX_GATHERED: Final = 10_000
 _PRESSING: Final = LEVELS["error"]
 
 
-class Stream(Protocol):
+class LogStream(Protocol):
     """Where lines go. Raises `OSError`, or `ValueError` once it is closed."""
 
     def write(self, lines: bytes, /) -> object: ...
@@ -27,10 +27,10 @@ class Stream(Protocol):
 
 
 class EventLog:
-    def __init__(self, level: str = "info", stream: Stream | None = None) -> None:
+    def __init__(self, level: str = "info", stream: LogStream | None = None) -> None:
         self._least = LEVELS[level]
         # A process may be started without a standard error at all.
-        self._stream: Stream | None = stream or getattr(sys.stderr, "buffer", None)
+        self._stream: LogStream | None = stream or getattr(sys.stderr, "buffer", None)
         self._lines: deque[bytes] = deque()
         self._lost = 0
         self._lock = threading.Lock()
