@@ -12,6 +12,7 @@ import msgspec
 from qwed import __version__, bootstrap
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
+from qwed.domain.json_types import Json
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.gateway.agents.manage_agents import (
     change_agent,
@@ -96,18 +97,18 @@ class Gateway:
     ) -> None:
         self.close()
 
-    def register_agent(self, **registration: Any) -> dict[str, Any]:
+    def register_agent(self, **registration: Any) -> dict[str, Json]:
         return _plain(run(register_agent(self.services, OPERATOR, registration)))
 
     def verify_action(
         self,
         agent_id: str,
-        action: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
+        action: Mapping[str, Json],
+        context: Mapping[str, Json] | None = None,
         *,
-        options: Mapping[str, Any] | None = None,
-        usage: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        options: Mapping[str, Json] | None = None,
+        usage: Mapping[str, Json] | None = None,
+    ) -> dict[str, Json]:
         request = read_verify({"action": action, "context": context, "options": options, "usage": usage})
         return _plain(run(verify_action(self.services, OPERATOR, _agent(agent_id), request)))
 
@@ -115,12 +116,12 @@ class Gateway:
         self,
         agent_id: str,
         tool_name: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Json] | None = None,
         *,
         justification: str | None = None,
-        context: Mapping[str, Any] | None = None,
-        usage: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        context: Mapping[str, Json] | None = None,
+        usage: Mapping[str, Json] | None = None,
+    ) -> dict[str, Json]:
         body = {
             "parameters": parameters,
             "justification": justification,
@@ -130,7 +131,9 @@ class Gateway:
         request = read_tool(tool_name, body)
         return _plain(run(verify_tool(self.services, OPERATOR, _agent(agent_id), request)))
 
-    def report_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
+    def report_outcome(
+        self, agent_id: str, activity_id: str, outcome: str, **details: Json
+    ) -> dict[str, Json]:
         raw = {"outcome": outcome, **details}
         return _plain(
             run(
@@ -140,7 +143,9 @@ class Gateway:
             )
         )
 
-    def settle_outcome(self, agent_id: str, activity_id: str, outcome: str, **details: Any) -> dict[str, Any]:
+    def settle_outcome(
+        self, agent_id: str, activity_id: str, outcome: str, **details: Json
+    ) -> dict[str, Json]:
         raw = {"outcome": outcome, **details}
         return _plain(
             run(
@@ -150,30 +155,30 @@ class Gateway:
             )
         )
 
-    def agents(self, after: str | None = None, limit: int = 50) -> dict[str, Any]:
+    def agents(self, after: str | None = None, limit: int = 50) -> dict[str, Json]:
         found = list_agents(self.services, OPERATOR, _optional("after", after), read_limit(limit))
         return _plain(run(found))
 
-    def get_agent(self, agent_id: str) -> dict[str, Any]:
+    def get_agent(self, agent_id: str) -> dict[str, Json]:
         return _plain(run(show_agent(self.services, OPERATOR, _agent(agent_id))))
 
-    def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
+    def get_agent_budget(self, agent_id: str) -> dict[str, Json]:
         return _plain(run(show_budget(self.services, OPERATOR, _agent(agent_id))))
 
-    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
+    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Json]:
         """`from` is a Python keyword: pass it as `**{"from": …}`."""
         given = {name: _text_of(name, value) for name, value in query.items()}
         return _plain(run(read_activity(self.services, OPERATOR, _agent(agent_id), given)))
 
-    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]:
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Json]:
         """Erase what an entry says, and its copies; the entry stays, and the ledger verifies."""
         raw, name = {"reason": reason}, _name("activity_id", activity_id)
         return _plain(run(redact_activity(self.services, OPERATOR, _agent(agent_id), name, raw)))
 
-    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Json]:
         return _plain(run(redact_matching(self.services, OPERATOR, _agent(agent_id), selection)))
 
-    def redact_token(self, jti: str, reason: str) -> dict[str, Any]:
+    def redact_token(self, jti: str, reason: str) -> dict[str, Json]:
         return _plain(run(redact_token(self.services, OPERATOR, jti, {"reason": reason})))
 
     def compliance_report(
@@ -197,25 +202,25 @@ class Gateway:
         )
         return render(run(report), ReportFormat(form)).content
 
-    def policy(self) -> dict[str, Any]:
+    def policy(self) -> dict[str, Json]:
         """What is in force, and what is stopped."""
         return _plain(run(change_policy.show_policy(self.services, OPERATOR)))
 
-    def apply_policy(self, text: str, reason: str) -> dict[str, Any]:
+    def apply_policy(self, text: str, reason: str) -> dict[str, Json]:
         raw = {"text": text, "reason": reason}
         return _plain(run(change_policy.apply_policy(self.services, OPERATOR, raw)))
 
-    def reload_policy(self, reason: str) -> dict[str, Any]:
+    def reload_policy(self, reason: str) -> dict[str, Json]:
         return _plain(run(change_policy.reload_file(self.services, OPERATOR, {"reason": reason})))
 
-    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]:
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Json]:
         raw = {"version": version, "reason": reason}
         return _plain(run(change_policy.roll_back(self.services, OPERATOR, raw)))
 
-    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Json]:
         return _plain(run(change_policy.list_changes(self.services, OPERATOR, before, limit)))
 
-    def policy_version(self, version: int) -> dict[str, Any]:
+    def policy_version(self, version: int) -> dict[str, Json]:
         return _plain(run(change_policy.show_version(self.services, OPERATOR, version)))
 
     def backtest_policy(
@@ -225,66 +230,66 @@ class Gateway:
         since: str | None = None,
         agent_id: str | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Json]:
         """What another policy would have decided; nothing is recorded."""
         return run(run_backtest.backtest_all(self.services, text, since, agent_id, progress))
 
-    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]:
         raw = {"scope": scope, "name": name, "reason": reason}
         return _plain(run(change_policy.stop(self.services, OPERATOR, raw)))
 
-    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]:
         raw = {"scope": scope, "name": name, "reason": reason}
         return _plain(run(change_policy.resume(self.services, OPERATOR, raw)))
 
-    def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
+    def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Json]:
         return _plain(run(change_agent(self.services, OPERATOR, _agent(agent_id), changes)))
 
-    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Json]:
         return _plain(run(suspend_agent(self.services, OPERATOR, _agent(agent_id), {"reason": reason})))
 
-    def reactivate(self, agent_id: str) -> dict[str, Any]:
+    def reactivate(self, agent_id: str) -> dict[str, Json]:
         return _plain(run(reactivate_agent(self.services, OPERATOR, _agent(agent_id))))
 
-    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Json]:
         return _plain(run(complain(self.services, OPERATOR, _agent(agent_id), {"reason": reason})))
 
-    def trust_score(self, peer: str) -> dict[str, Any]:
+    def trust_score(self, peer: str) -> dict[str, Json]:
         """The gateway's trust in one peer, named as its tokens do."""
         return _plain(run(trust_scores.show_score(self.services, OPERATOR, _name("peer", peer))))
 
-    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Any]:
+    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Json]:
         """Say where the trust in a peer begins: a number from 0 to 1."""
         body = {"peer": peer, "score": score, "reason": reason}
         return _plain(run(trust_scores.seed_score(self.services, OPERATOR, body)))
 
-    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]:
+    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Json]:
         """Lift a revocation; the score stays what conduct made it."""
         body = {"peer": peer, "reason": reason}
         return _plain(run(trust_scores.reinstate(self.services, OPERATOR, body)))
 
-    def replay_trust(self) -> dict[str, Any]:
+    def replay_trust(self) -> dict[str, Json]:
         """Every score computed again from the ledger, compared with what is stored."""
         return _plain(run(trust_scores.prove_scores(self.services, OPERATOR)))
 
-    def provenance(self, jti: str, question: str) -> dict[str, Any]:
+    def provenance(self, jti: str, question: str) -> dict[str, Json]:
         """`question` is who, transformed, complete or graph."""
         asked = read_provenance.ask(self.services, OPERATOR, _name("jti", jti), _name("question", question))
         return _plain(run(asked))
 
-    def origins(self, conversation_id: str, value: str) -> dict[str, Any]:
+    def origins(self, conversation_id: str, value: str) -> dict[str, Json]:
         """Who said the value in a conversation: the user, a tool's result, or nobody."""
         body = {"conversation_id": conversation_id, "value": value}
         return _plain(run(read_origins(self.services, OPERATOR, body)))
 
-    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]:
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Json]:
         """Level, conduct, and every change with its reasons, newest first."""
         found = read_trust(
             self.services, OPERATOR, _agent(agent_id), _optional("cursor", cursor), read_limit(limit)
         )
         return _plain(run(found))
 
-    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Json]:
         raw = {"to_level": to_level, "reason": reason}
         return _plain(run(change_trust(self.services, OPERATOR, _agent(agent_id), raw)))
 
@@ -295,7 +300,7 @@ class Gateway:
         to_level: int | str,
         justification: str,
         evidence: Any = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Json]:
         raw = {
             "request": ELEVATION,
             "from_level": from_level,
@@ -305,10 +310,10 @@ class Gateway:
         }
         return _plain(run(change_trust(self.services, OPERATOR, _agent(agent_id), raw)))
 
-    def rotate_token(self, agent_id: str) -> dict[str, Any]:
+    def rotate_token(self, agent_id: str) -> dict[str, Json]:
         return _plain(run(rotate_token(self.services, OPERATOR, _agent(agent_id))))
 
-    def deregister(self, agent_id: str) -> dict[str, Any]:
+    def deregister(self, agent_id: str) -> dict[str, Json]:
         return _plain(run(deregister_agent(self.services, OPERATOR, _agent(agent_id))))
 
     def approvals(
@@ -318,7 +323,7 @@ class Gateway:
         status: str | None = None,
         after: str | None = None,
         limit: int = 50,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Json]:
         found = list_approvals(
             self.services,
             OPERATOR,
@@ -329,29 +334,29 @@ class Gateway:
         )
         return _plain(run(found))
 
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> dict[str, Json]:
         return _plain(run(list_keys(self.services, OPERATOR)))
 
-    def create_key(self, **key: Any) -> dict[str, Any]:
+    def create_key(self, **key: Any) -> dict[str, Json]:
         return _plain(run(create_key(self.services, OPERATOR, key)))
 
-    def revoke_key(self, key_id: str) -> dict[str, Any]:
+    def revoke_key(self, key_id: str) -> dict[str, Json]:
         return _plain(run(revoke_key(self.services, OPERATOR, _name("key_id", key_id))))
 
-    def webhooks(self) -> dict[str, Any]:
+    def webhooks(self) -> dict[str, Json]:
         return _plain(run(list_webhooks(self.services, OPERATOR)))
 
-    def create_webhook(self, **webhook: Any) -> dict[str, Any]:
+    def create_webhook(self, **webhook: Any) -> dict[str, Json]:
         """What it hears of is kept here and delivered by `qwed serve` on the same store."""
         return _plain(run(create_webhook(self.services, OPERATOR, webhook)))
 
-    def drop_webhook(self, webhook_id: str) -> dict[str, Any]:
+    def drop_webhook(self, webhook_id: str) -> dict[str, Json]:
         return _plain(run(drop_webhook(self.services, OPERATOR, _name("webhook_id", webhook_id))))
 
-    def test_webhook(self, webhook_id: str) -> dict[str, Any]:
+    def test_webhook(self, webhook_id: str) -> dict[str, Json]:
         return _plain(run(test_webhook(self.services, OPERATOR, _name("webhook_id", webhook_id))))
 
-    def deliveries(self, webhook_id: str, after: str | None = None, limit: int = 50) -> dict[str, Any]:
+    def deliveries(self, webhook_id: str, after: str | None = None, limit: int = 50) -> dict[str, Json]:
         found = list_deliveries(
             self.services,
             OPERATOR,
@@ -361,21 +366,21 @@ class Gateway:
         )
         return _plain(run(found))
 
-    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Json]:
         hook, delivery = _name("webhook_id", webhook_id), _name("delivery_id", delivery_id)
         return _plain(run(retry_delivery(self.services, OPERATOR, hook, delivery)))
 
-    def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Any]:
+    def approve(self, approval_id: str, note: str | None = None, **edited: Any) -> dict[str, Json]:
         """`action=…` approves an edited action, which is verified again first."""
         return _plain(run(approve(self.services, OPERATOR, _approval(approval_id), {"note": note, **edited})))
 
-    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Json]:
         return _plain(run(deny(self.services, OPERATOR, _approval(approval_id), {"note": note})))
 
-    def redeem(self, approval_id: str, action: Mapping[str, Any]) -> dict[str, Any]:
+    def redeem(self, approval_id: str, action: Mapping[str, Json]) -> dict[str, Json]:
         return _plain(run(redeem(self.services, OPERATOR, _approval(approval_id), {"action": action})))
 
-    def get_approval(self, approval_id: str) -> dict[str, Any]:
+    def get_approval(self, approval_id: str) -> dict[str, Json]:
         return _plain(run(show_approval(self.services, OPERATOR, _approval(approval_id))))
 
 
@@ -403,7 +408,7 @@ def _text_of(field: str, value: Any) -> str:
     return str(value) if is_number else _name(field, value)
 
 
-def _plain(answer: Answer | Remembered) -> dict[str, Any]:
+def _plain(answer: Answer | Remembered) -> dict[str, Json]:
     """What a client would have read from the wire: a number that no float can hold is a `Decimal`."""
     body = answer.body if isinstance(answer, Remembered) else encode_json(answer.body)
     return _decoder.decode(body)
@@ -414,4 +419,4 @@ def _number(literal: str) -> float | Decimal:
     return number if math.isfinite(number) else Decimal(literal)
 
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=_number)
+_decoder: Final = msgspec.json.Decoder(dict[str, Json], float_hook=_number)

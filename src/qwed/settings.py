@@ -410,7 +410,13 @@ SETTINGS: Final = (
         True,
     ),
     Setting("QWED_LOG_LEVEL", "log_level", _read_log_level, "least severe log line to write", "info"),
-    Setting("QWED_DATA_DIR", "data_dir", _read_path, "where signing keys are kept", "the store's directory"),
+    Setting(
+        "QWED_DATA_DIR",
+        "data_dir",
+        _read_path,
+        "where signing keys and the security log are kept",
+        "the store's directory",
+    ),
     Setting(
         "QWED_STARTUP_TRUST_FILE",
         "startup_trust_file",

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 # Beyond these a power or a product is not worth computing.
 _MAX_EXPONENT: Final = 1_000
 _MAX_DIGITS: Final = 2_000
 
-Object = Mapping[str, Any]
+Object = Mapping[str, Json]
 
 
 class StatedNumber(msgspec.Struct, frozen=True):

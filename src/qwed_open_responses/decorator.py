@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard, Context
 from qwed_open_responses.verifier import ResponseVerifier
@@ -29,7 +30,7 @@ def guarded(
         signature = inspect.signature(function)
         tool_name = name or function.__name__
 
-        def verify(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        def verify(args: tuple[Any, ...], kwargs: dict[str, Json]) -> None:
             result = verifier.verify_tool_call(tool_name, _named(signature, args, kwargs), context=context)
             if not result.verified:
                 raise ToolCallBlocked(result)
@@ -53,11 +54,11 @@ def guarded(
     return decorate
 
 
-def _named(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _named(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Json]) -> dict[str, Json]:
     """The arguments by name, defaults included, without a method's own object; `**kwargs` join the rest."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    named: dict[str, Any] = {}
+    named: dict[str, Json] = {}
     for parameter in signature.parameters.values():
         value = bound.arguments[parameter.name]
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:

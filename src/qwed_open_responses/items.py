@@ -7,6 +7,8 @@ one, and refused if not.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
+
 # Items that hold a call: of the caller's tools, or of tools that the provider or its client runs.
 CALLS: Final = frozenset(
     {
@@ -96,7 +98,7 @@ def is_harmless_type(kind: Any) -> bool:
     return isinstance(kind, str) and (kind in HARMLESS_ITEMS or kind in PARTS)
 
 
-def only_tells(item: Mapping[str, Any]) -> bool:
+def only_tells(item: Mapping[str, Json]) -> bool:
     """Whether an item of a type that nobody knows holds texts and numbers alone, so that it calls nothing."""
     return _PLAIN_MEMBERS.issuperset(item) and not any(
         isinstance(value, Mapping | list | tuple) for value in item.values()

@@ -21,6 +21,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 MAX_BYTES: Final = 64_000_000
 MAX_WINDOWS: Final = 50
 _WINDOW: Final = 2_000
@@ -73,7 +75,7 @@ def load(path: str | Path) -> LocalModel:
     return LocalModel(buckets, bias, threshold, _weights(path, document.get("weights"), buckets))
 
 
-def _number(path: str | Path, document: dict[str, Any], name: str) -> float:
+def _number(path: str | Path, document: dict[str, Json], name: str) -> float:
     value = document.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise ValueError(f"{path}: {name} is a number, not {value!r}")

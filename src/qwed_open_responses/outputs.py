@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.parts import OutputText, OutputToolCall
 from qwed_open_responses.reading import OutputReader
 
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-class Output(Mapping[str, Any]):
+class Output(Mapping[str, Json]):
     """The view. As a mapping it is the response it was made from, if that was one."""
 
     __slots__ = (
@@ -46,9 +47,9 @@ class Output(Mapping[str, Any]):
         self.has_structured = reader.has_structured
         self.structured = reader.structured
         self.texts: list[OutputText] = reader.texts
-        self.objects: list[tuple[str, Mapping[str, Any]]] = reader.objects
+        self.objects: list[tuple[str, Mapping[str, Json]]] = reader.objects
         self.problems: tuple[str, ...] = tuple(reader.problems)
-        self.usage: Mapping[str, Any] | None = reader.usage
+        self.usage: Mapping[str, Json] | None = reader.usage
         self._cache: dict[Any, Any] = {}
 
     def once(self, make: "Callable[[Output], Any]") -> Any:

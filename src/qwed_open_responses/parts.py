@@ -1,16 +1,17 @@
 """The parts of an output that guards look at."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
+
+from qwed.domain.json_types import Json
 
 
 class OutputToolCall(msgspec.Struct, frozen=True):
     """`nested` calls stand inside another value: a plan, or the arguments of a tool that calls tools."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Json]
     path: str = ""
     nested: bool = False
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from qwed.domain import json_text
 from qwed.domain.json_text import Unrepresentable, describe_type
+from qwed.domain.json_types import Json
 from qwed_open_responses import items
 from qwed_open_responses.opening import UnreadableText, decode_text, digits_of, json_value, opened
 from qwed_open_responses.parts import OutputText, OutputToolCall
@@ -51,11 +52,11 @@ class OutputReader:
     def __init__(self) -> None:
         self.calls: list[OutputToolCall] = []
         self.texts: list[OutputText] = []
-        self.objects: list[tuple[str, Mapping[str, Any]]] = []
+        self.objects: list[tuple[str, Mapping[str, Json]]] = []
         self.problems: list[str] = []
         self.structured: Any = None
         self.has_structured = False
-        self.usage: Mapping[str, Any] | None = None
+        self.usage: Mapping[str, Json] | None = None
         self._nodes = 0
         self._characters = 0
 
@@ -111,7 +112,7 @@ class OutputReader:
 
     # Envelopes and messages
 
-    def _envelope(self, value: Mapping[str, Any], path: str) -> None:
+    def _envelope(self, value: Mapping[str, Json], path: str) -> None:
         usage = value.get("usage") or value.get("usage_metadata")
         if isinstance(usage, Mapping):
             self.usage = usage
@@ -138,7 +139,7 @@ class OutputReader:
             return
         self._stray_calls(value, path)
 
-    def _stray_calls(self, value: Mapping[str, Any], path: str) -> None:
+    def _stray_calls(self, value: Mapping[str, Json], path: str) -> None:
         """Calls beside a recognised body, where some consumer may still find them."""
         if not is_message(value) and not is_call(value) and isinstance(value.get("tool_calls"), list):
             self._calls(value["tool_calls"], f"{path}tool_calls")
@@ -192,7 +193,7 @@ class OutputReader:
         if not self._message(item, f"{path}." if path else ""):
             self._walk(item, path, "", 0, in_call=False)
 
-    def _message(self, message: Mapping[str, Any], path: str) -> bool:
+    def _message(self, message: Mapping[str, Json], path: str) -> bool:
         """Reads every part of a message or content block; False when it holds none of the known parts."""
         known = False
         for field in _TEXT_FIELDS:
@@ -211,7 +212,7 @@ class OutputReader:
             known = known or field in message
         return self._message_calls(message, path) or known
 
-    def _message_calls(self, message: Mapping[str, Any], path: str) -> bool:
+    def _message_calls(self, message: Mapping[str, Json], path: str) -> bool:
         calls = message.get("tool_calls")
         if calls:
             self._calls(calls, f"{path}tool_calls")
@@ -248,7 +249,7 @@ class OutputReader:
                 raise UnreadableText(f"{path}[{index}] is {describe_type(call)}, not a tool call")
             self._call(call, f"{path}[{index}]")
 
-    def _call(self, call: Mapping[str, Any], path: str, nested: bool = False) -> None:
+    def _call(self, call: Mapping[str, Json], path: str, nested: bool = False) -> None:
         for nest in CALL_NESTS:
             if isinstance(inner := opened(call.get(nest)), Mapping):
                 self._call(inner, f"{path}.{nest}" if path else nest, nested)
@@ -284,7 +285,7 @@ class OutputReader:
         self.calls.append(OutputToolCall(name, arguments, path, nested))
         self._walk(arguments, where, "", 0, in_call=True)
 
-    def _arguments(self, arguments: Any, path: str) -> Mapping[str, Any]:
+    def _arguments(self, arguments: Any, path: str) -> Mapping[str, Json]:
         if type(arguments) is dict:
             return arguments
         if arguments is None:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 Severity = Literal["error", "warning", "info"]
 
 
@@ -15,10 +17,10 @@ class GuardResult(msgspec.Struct, frozen=True):
     guard_name: str
     passed: bool
     message: str = ""
-    details: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    details: Mapping[str, Json] = msgspec.field(default_factory=dict)
     severity: Severity = "info"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         return {
             "guard_name": self.guard_name,
             "passed": self.passed,
@@ -51,7 +53,7 @@ class VerificationResult(msgspec.Struct, frozen=True):
     def guards_failed(self) -> list[str]:
         return [result.guard_name for result in self.guard_results if not result.passed]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         return {
             "verified": self.verified,
             "tool_name": self.tool_name,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed_open_responses import items
 
 CALL_NESTS: Final = ("tool_call", "function_call", "function", "functionCall", "toolUse")
@@ -48,7 +49,7 @@ def is_surely_a_call(value: Mapping[Any, Any]) -> bool:
     return isinstance(kind, str) and kind in items.CALLS and isinstance(value.get("name"), str)
 
 
-def is_message(value: Mapping[str, Any]) -> bool:
+def is_message(value: Mapping[str, Json]) -> bool:
     if value.get("role") in ROLES and ("content" in value or "parts" in value or "blocks" in value):
         return True
     if value.get("type") in ROLES and "content" in value:

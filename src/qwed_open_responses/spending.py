@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 _INPUT_TOKENS: Final = ("input_tokens", "prompt_tokens", "prompt_token_count", "input_token_count")
 _OUTPUT_TOKENS: Final = ("output_tokens", "completion_tokens", "candidates_token_count", "output_token_count")
 _COSTS: Final = ("cost_usd", "cost", "total_cost")
@@ -51,7 +53,7 @@ class ToolSpending:
             self.cost, self.tokens, self.calls = Decimal(0), 0, 0
 
 
-def charge_of(context: Mapping[str, Any], usage: Any, cost_per_call: Decimal) -> ToolCharge:
+def charge_of(context: Mapping[str, Json], usage: Any, cost_per_call: Decimal) -> ToolCharge:
     """The cost the caller names, else the one the usage names, else the fixed cost of a call."""
     if not context and usage is None:
         return ToolCharge(cost_per_call, 0)
@@ -74,7 +76,7 @@ def amount(name: str, value: Any) -> Decimal:
     return exact
 
 
-def _tokens(named: Any, usage: Mapping[str, Any]) -> int:
+def _tokens(named: Any, usage: Mapping[str, Json]) -> int:
     total = named if named is not None else usage.get("total_tokens", usage.get("total_token_count"))
     if total is None:
         total = sum(_first(usage, names) or 0 for names in (_INPUT_TOKENS, _OUTPUT_TOKENS))
@@ -83,5 +85,5 @@ def _tokens(named: Any, usage: Mapping[str, Any]) -> int:
     return total
 
 
-def _first(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _first(usage: Mapping[str, Json], names: tuple[str, ...]) -> Any:
     return next((usage[name] for name in names if usage.get(name) is not None), None)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed_open_responses import places, programs
 from qwed_open_responses.slots import Slot, is_plural, slot_of
 
@@ -155,7 +156,7 @@ def search(argument: CallArgument, signals: frozenset[str]) -> Iterator[Suspicio
 # Texts that stand in several values
 
 
-def join_texts(value: Mapping[str, Any]) -> Iterator[tuple[str, Slot, str]]:
+def join_texts(value: Mapping[str, Json]) -> Iterator[tuple[str, Slot, str]]:
     """Commands given as a list, or as a program and its arguments, and other lists of words: the member's
     name, its slot and the line that would run."""
     for key, item in value.items():
@@ -179,7 +180,7 @@ def _join_list(name: str, slot: Slot, words: list[str]) -> Iterator[tuple[Slot, 
 
 
 def _join_arguments(
-    value: Mapping[str, Any], key: str, slot: Slot, program: str
+    value: Mapping[str, Json], key: str, slot: Slot, program: str
 ) -> Iterator[tuple[Slot, str]]:
     arguments = next((value[other] for other in _ARGUMENT_KEYS if other in value and other != key), None)
     shell = slot if slot in _COMMANDS else Slot.COMMAND

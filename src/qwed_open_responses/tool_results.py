@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.domain.secrets import find_secrets
 from qwed_open_responses.guards.safety import injections_in, located_personal_data_in
 from qwed_open_responses.outputs import Output
@@ -54,24 +55,24 @@ class Spot(msgspec.Struct, frozen=True):
 class ResultFindings(msgspec.Struct, frozen=True):
     """`problem` says why not everything could be looked at, or is None."""
 
-    result: Mapping[str, Any]
+    result: Mapping[str, Json]
     spots: tuple[Spot, ...]
     problem: str | None = None
 
     def kinds(self, category: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(spot.kind for spot in self.spots if spot.category == category))
 
-    def masked(self, categories: Collection[str]) -> dict[str, Any]:
+    def masked(self, categories: Collection[str]) -> dict[str, Json]:
         """A copy without what was found of these categories. Look at it again: of many, some may be left."""
         wanted: dict[Path, list[Spot]] = {}
         for spot in self.spots:
             if spot.category in categories:
                 wanted.setdefault(spot.path, []).append(spot)
-        copy: dict[str, Any] = _copied(self.result, (), wanted)
+        copy: dict[str, Json] = _copied(self.result, (), wanted)
         return copy
 
 
-def look(result: Mapping[str, Any]) -> ResultFindings:
+def look(result: Mapping[str, Json]) -> ResultFindings:
     """Never raises: what cannot be looked at is a problem."""
     try:
         places = list(_places(result))
@@ -91,7 +92,7 @@ def look(result: Mapping[str, Any]) -> ResultFindings:
 # --- the texts of a result -----------------------------------------------------------------------
 
 
-def _places(result: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+def _places(result: Mapping[str, Json]) -> Iterator[tuple[Path, str, str]]:
     """Each text: where it stands, its name, itself."""
     characters = 0
     stack: list[tuple[Path, str, Any]] = [((), "", result)]
@@ -116,7 +117,7 @@ def _places(result: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     raise TooMuch(f"it holds more than {MAX_NODES} values")
 
 
-def _seen(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _seen(value: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         if key == "data" and value.get("type") in _MEDIA:
             continue

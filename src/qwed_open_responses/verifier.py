@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from qwed.domain.json_types import Json
 from qwed_open_responses import settings
 from qwed_open_responses.guards.base import BaseGuard, Context
 from qwed_open_responses.guards.schema import SchemaGuard
@@ -58,7 +59,7 @@ class ResponseVerifier:
     def verify_tool_call(
         self,
         tool_name: str,
-        arguments: Mapping[str, Any] | str | None,
+        arguments: Mapping[str, Json] | str | None,
         guards: Iterable[BaseGuard] | None = None,
         context: Context | None = None,
     ) -> VerificationResult:

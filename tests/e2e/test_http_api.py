@@ -366,7 +366,10 @@ def test_wrong_tokens_by_the_hundred_change_nothing_and_cost_no_write(tmp_path):
         valid = server.call("POST", f"{path}/verify", key=agent["agent_token"], json=body)
         assert (valid.status_code, valid.json()["decision"]) == (200, "APPROVED")
         failed = [line for line in json_lines(server.log()) if line["event"] == "failed_authentication"]
+    kept = [line for path in (tmp_path / "security-log").iterdir() for line in path.read_bytes().splitlines()]
     assert 20 <= len(failed) <= 60
+    assert len(kept) == len(failed)
+    assert b"qwed_agent_wrong" not in b"".join(kept)
     assert "qwed_agent_wrong" not in server.log()
 
 

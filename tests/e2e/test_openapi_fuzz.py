@@ -16,7 +16,10 @@ from schemathesis.specs.openapi.checks import (
 from tests.support.tiers import scale
 from tests.support.world import OPERATOR_KEY, World
 
-pytestmark = [pytest.mark.xdist_group("fuzz"), pytest.mark.timeout(scale(ci=1_800, nightly=3_600, long=20_000))]
+pytestmark = [
+    pytest.mark.xdist_group("fuzz"),
+    pytest.mark.timeout(scale(ci=1_800, nightly=3_600, long=20_000)),
+]
 
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 #: A stream has no end to wait for; it is tested elsewhere.

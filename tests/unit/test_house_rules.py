@@ -1,17 +1,12 @@
 """Rules about the source itself, read from its syntax: what is never called, and who may do what."""
 
 import ast
-import functools
-import gc
-from pathlib import Path
 
 import pytest
+from tests.support.source import MODULES, SOURCE, dotted, imported, nodes, trees
 
 #: One worker reads the source, once.
 pytestmark = pytest.mark.xdist_group("house-rules")
-
-SOURCE = Path(__file__).parents[2] / "src"
-MODULES = sorted(SOURCE.rglob("*.py"))
 
 #: Agent text must never be run, and nothing may be unpickled.
 FORBIDDEN_CALLS = {
@@ -46,46 +41,6 @@ PRINTED_FOR_TWO_PACKAGES = {
     *("Agent", "Approval", "Conversation", "Decision", "Event"),  # qwed_sdk beside the domain
     *("PolicyError", "QWEDMiddleware"),  # qwed_open_responses beside the gateway and the SDK
 }
-#: What the rules look at; walking everything else for each rule cost half a minute.
-_LOOKED_AT = (ast.Call, ast.keyword, ast.Import, ast.ImportFrom, ast.Attribute, ast.Name, ast.ExceptHandler)
-
-
-@functools.cache
-def trees() -> dict[Path, ast.Module]:
-    # Millions of nodes without a cycle: the collector would visit them again and again.
-    gc.disable()
-    try:
-        found = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
-        gc.freeze()
-    finally:
-        gc.enable()
-    return found
-
-
-@functools.cache
-def nodes() -> list[tuple[str, ast.AST]]:
-    return [
-        (path.relative_to(SOURCE).as_posix(), node)
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, _LOOKED_AT)
-    ]
-
-
-def dotted(node: ast.AST) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return ""
-
-
-def imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return []
 
 
 def test_the_source_is_here():
@@ -149,21 +104,6 @@ def test_a_schema_that_points_elsewhere_is_refused_without_asking_for_it():
 
     with pytest.raises(ValueError, match="not valid"):
         compiled({"$ref": "http://127.0.0.1:9/schema.json"}, "2020-12", True, {})
-
-
-def test_no_broad_except_without_a_reason():
-    """`except Exception` and its like say why, on their own line."""
-    found = []
-    for name, node in nodes():
-        if not isinstance(node, ast.ExceptHandler):
-            continue
-        broad = node.type is None or dotted(node.type) in ("Exception", "BaseException")
-        raises_again = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
-        line = (SOURCE / name).read_text(encoding="utf-8").splitlines()[node.lineno - 1]
-        if broad and not raises_again and "#" not in line:
-            found.append(f"{name}:{node.lineno}")
-
-    assert found == []
 
 
 def test_there_is_no_drawer_for_odds_and_ends():

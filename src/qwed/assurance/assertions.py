@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.assurance.accusations import TRUST_ASSERTION
 from qwed.assurance.scores import Confidence, InvalidScore, as_score
+from qwed.domain.json_types import Json
 from qwed.ect.claims import Claims
 from qwed.ect.tokens import Level
 
@@ -39,7 +40,7 @@ class Assertion(msgspec.Struct, frozen=True, gc=False):
         return self.exp > now
 
 
-def body_of(subject: str, score: Decimal, interactions: int, hops: int = 0) -> dict[str, Any]:
+def body_of(subject: str, score: Decimal, interactions: int, hops: int = 0) -> dict[str, Json]:
     """The `ext` of an assertion that everybody accepts."""
     return {
         SUBJECT: subject,
@@ -81,7 +82,7 @@ def read_assertion(
     return given
 
 
-def _interactions(ext: Mapping[str, Any]) -> int:
+def _interactions(ext: Mapping[str, Json]) -> int:
     interactions = ext.get(INTERACTIONS)
     if type(interactions) is not int or interactions < 0:
         raise InvalidAssertion("interactions are a whole number")

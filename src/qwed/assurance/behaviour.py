@@ -24,6 +24,7 @@ from qwed.assurance.accusations import (
     TRUST_REVOKE,
 )
 from qwed.assurance.specs import BehaviourSpec
+from qwed.domain.json_types import Json
 from qwed.ect.claims import Claims
 from qwed.ect.dag import Find, ancestors
 
@@ -172,7 +173,7 @@ def _globs(patterns: Collection[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(fnmatch.translate, patterns))) if patterns else None
 
 
-def _targets(value: Mapping[str, Any] | list[Any]) -> Iterator[Any]:
+def _targets(value: Mapping[str, Json] | list[Any]) -> Iterator[Any]:
     """Whatever `ext` calls a target, at any depth. One that is no text can't be compared, and is yielded."""
     if isinstance(value, list):
         for item in value:

@@ -2,12 +2,13 @@
 
 import enum
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.assurance.behaviour import Monitor, Violation
 from qwed.assurance.specs import BehaviourSpec
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.ect.claims import MAX_EXT_BYTES, Claims
 from qwed.ect.dag import Find
@@ -29,7 +30,7 @@ class ComplianceCheck(msgspec.Struct, frozen=True):
 
     status: ComplianceStatus
     par: tuple[str, ...]
-    ext: dict[str, Any]
+    ext: dict[str, Json]
 
 
 class Watch:

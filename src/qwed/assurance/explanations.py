@@ -1,11 +1,12 @@
 """What a score is made of: the values in which one pair's trust is told."""
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.assurance.scores import Confidence, ScoreEvent
+from qwed.domain.json_types import Json
 from qwed.domain.policy import plain_amount
 
 #: All that somebody below a threshold is told.
@@ -31,7 +32,7 @@ class ScoreMove(msgspec.Struct, frozen=True, gc=False):
     at: int
     revokes: bool = False
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "event": self.event.value,
             "evidence": self.evidence,
@@ -46,7 +47,7 @@ class TrustStatement(msgspec.Struct, frozen=True):
     """An assertion to be signed: `par` is what it passes on, and it may not outlive `until`."""
 
     par: tuple[str, ...]
-    ext: dict[str, Any]
+    ext: dict[str, Json]
     until: int | None = None
 
 
@@ -73,8 +74,8 @@ class ScoreExplanation(msgspec.Struct, frozen=True):
     word: BestWord | None
     changes: tuple[ScoreMove, ...]
 
-    def to_wire(self) -> dict[str, Any]:
-        wire: dict[str, Any] = {
+    def to_wire(self) -> dict[str, Json]:
+        wire: dict[str, Json] = {
             "observer": self.observer,
             "peer": self.peer,
             "score": plain_amount(self.score),

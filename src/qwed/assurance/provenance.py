@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.ect.claims import Claims
 from qwed.ect.dag import MAX_ANCESTORS, Ancestors, TokenNode, ancestors
 from qwed.ect.tokens import Level, hash_bytes
@@ -66,7 +67,7 @@ def work_of(claims: Claims, level: Level, outcome: str | None = None) -> Work:
 _NO_LINEAGE: Final = Lineage()
 
 
-def read_lineage(ext: Mapping[str, Any]) -> Lineage:
+def read_lineage(ext: Mapping[str, Json]) -> Lineage:
     if not any(name in ext for name in _READERS):
         return _NO_LINEAGE
     read = {name: reader(ext[name]) for name, reader in _READERS.items() if name in ext}
@@ -209,7 +210,7 @@ def graph_of(works: Iterable[Work], missing: tuple[str, ...] = (), *, is_bounded
     return Graph(nodes, edges, missing, is_bounded)
 
 
-def to_wire(drawn: Graph) -> dict[str, Any]:
+def to_wire(drawn: Graph) -> dict[str, Json]:
     return {
         "nodes": [
             {

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.json_types import Json
 from qwed.ect import jws
 from qwed.ect.claims import InvalidClaims
 from qwed.ect.claims import issuer as check_issuer
@@ -107,7 +108,7 @@ def read_signed_spec(token: str, keys: Keys, algorithms: Collection[str] = DEFAU
     return SignedSpec(read_spec(claims.get("spec")), iss)
 
 
-def update_body(spec: BehaviourSpec, previous: BehaviourSpec | None) -> dict[str, Any]:
+def update_body(spec: BehaviourSpec, previous: BehaviourSpec | None) -> dict[str, Json]:
     """The `ext` of the `apae:spec_update` that is written before a specification takes effect.
 
     Raises `InvalidSpec` for another text under the version in force.
@@ -116,7 +117,7 @@ def update_body(spec: BehaviourSpec, previous: BehaviourSpec | None) -> dict[str
         raise InvalidSpec("a specification is replaced by one of the same agent")
     if previous is not None and previous.spec_version == spec.spec_version and previous != spec:
         raise InvalidSpec(f"version {spec.spec_version!r} is in force with another content: name a new one")
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "apae.subject": spec.agent_id,
         "apae.spec_version": spec.spec_version,
         "apae.spec_hash": spec.hash,
@@ -126,6 +127,6 @@ def update_body(spec: BehaviourSpec, previous: BehaviourSpec | None) -> dict[str
     return body
 
 
-def document_of(spec: BehaviourSpec) -> Mapping[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(spec)
+def document_of(spec: BehaviourSpec) -> Mapping[str, Json]:
+    document: dict[str, Json] = msgspec.to_builtins(spec)
     return document

@@ -8,6 +8,7 @@ import click
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import DECISION_COLOURS, Backend, print_json, printable, with_backend
 from qwed.cli.tables import print_table, when
+from qwed.domain.json_types import Json
 
 _COUNTED = ("approved", "corrected", "denied", "pending", "budget_exceeded")
 
@@ -48,7 +49,7 @@ def list_activity(backend: Backend, agent_id: str, as_json: bool, **given: Any) 
         click.echo(f"more: --cursor {page['next']}")
 
 
-def _row(entry: dict[str, Any]) -> list[str]:
+def _row(entry: dict[str, Json]) -> list[str]:
     return [
         when(entry["timestamp"]),
         entry["decision"],
@@ -58,7 +59,7 @@ def _row(entry: dict[str, Any]) -> list[str]:
     ]
 
 
-def _said(entry: dict[str, Any]) -> str:
+def _said(entry: dict[str, Json]) -> str:
     action = entry.get("action") or {}
     text = action.get("query") or action.get("code") or action.get("target") or ""
     return f"{entry['action_type']} {text}".strip()[:80]
@@ -83,7 +84,7 @@ def tail(backend: Backend, agent_id: str, interval: float, once: bool, as_json: 
         time.sleep(max(0.1, interval))
 
 
-def _print_line(entry: dict[str, Any], *, as_json: bool) -> None:
+def _print_line(entry: dict[str, Json], *, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return

@@ -8,6 +8,7 @@ from qwed.cli.gauges import NARROW, gauge, status_text, trust_gauge
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, Terminal, console, print_json, with_backend
 from qwed.cli.tables import print_table
+from qwed.domain.json_types import Json
 
 
 @click.group(cls=CommandGroup)
@@ -39,7 +40,7 @@ def list_agents(backend: Backend, after: str | None, limit: int, as_json: bool) 
         click.echo(f"more: --after {found['next']}")
 
 
-def _row(agent: dict[str, Any], budget: dict[str, Any], out: Terminal) -> list[Any]:
+def _row(agent: dict[str, Json], budget: dict[str, Json], out: Terminal) -> list[Any]:
     plain, cost, requests = not out.is_utf8, budget["cost"], budget["requests"]
     row = [
         agent["agent_id"],
@@ -74,7 +75,7 @@ def show(backend: Backend, agent_id: str, as_json: bool) -> None:
         out.line(name, gauge(used, limit, plain=plain, unit=unit))
 
 
-def _budgets(budget: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
+def _budgets(budget: dict[str, Json]) -> list[tuple[str, Any, Any, str]]:
     cost, requests, tokens = budget["cost"], budget["requests"], budget["tokens"]
     return [
         ("spent today", cost["current_daily_usd"], cost["max_daily_usd"], " USD"),

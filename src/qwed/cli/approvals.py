@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-from typing import Any
 
 import click
 
@@ -10,6 +9,7 @@ from qwed.cli.approval_texts import said, standing
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, print_json, printable, shown, with_backend
 from qwed.cli.tables import print_table, when
+from qwed.domain.json_types import Json
 
 
 @click.group(cls=CommandGroup)
@@ -96,7 +96,7 @@ def watch(backend: Backend, note: str | None, as_json: bool) -> None:
             watch_live(backend, note)
 
 
-def _print(approval: dict[str, Any], *, as_json: bool) -> None:
+def _print(approval: dict[str, Json], *, as_json: bool) -> None:
     if as_json:
         print_json(approval)
         return

@@ -10,6 +10,7 @@ import httpx2
 
 from qwed.cli.errors import CannotReach
 from qwed.cli.serve import policy_path
+from qwed.domain.json_types import Json
 from qwed.settings import Settings
 
 #: Counting a long record and drawing it takes longer than any other answer.
@@ -17,17 +18,17 @@ REPORT_SECONDS = 180.0
 
 
 class Backend(Protocol):
-    def agents(self, after: str | None, limit: int) -> dict[str, Any]: ...
-    def get_agent(self, agent_id: str) -> dict[str, Any]: ...
-    def get_agent_budget(self, agent_id: str) -> dict[str, Any]: ...
-    def register_agent(self, **registration: Any) -> dict[str, Any]: ...
-    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]: ...
-    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]: ...
-    def reactivate(self, agent_id: str) -> dict[str, Any]: ...
-    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]: ...
-    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]: ...
-    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]: ...
-    def redact_token(self, jti: str, reason: str) -> dict[str, Any]: ...
+    def agents(self, after: str | None, limit: int) -> dict[str, Json]: ...
+    def get_agent(self, agent_id: str) -> dict[str, Json]: ...
+    def get_agent_budget(self, agent_id: str) -> dict[str, Json]: ...
+    def register_agent(self, **registration: Any) -> dict[str, Json]: ...
+    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Json]: ...
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Json]: ...
+    def reactivate(self, agent_id: str) -> dict[str, Json]: ...
+    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Json]: ...
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Json]: ...
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Json]: ...
+    def redact_token(self, jti: str, reason: str) -> dict[str, Json]: ...
     def compliance_report(
         self,
         form: str,
@@ -37,36 +38,36 @@ class Backend(Protocol):
         to: str | None,
         progress: Callable[[int, int], None] | None,
     ) -> bytes: ...
-    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]: ...
-    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]: ...
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Json]: ...
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Json]: ...
     def request_trust(
         self, agent_id: str, from_level: int, to_level: int | str, justification: str
-    ) -> dict[str, Any]: ...
-    def trust_score(self, peer: str) -> dict[str, Any]: ...
-    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Any]: ...
-    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]: ...
-    def replay_trust(self) -> dict[str, Any]: ...
-    def provenance(self, jti: str, question: str) -> dict[str, Any]: ...
-    def origins(self, conversation_id: str, value: str) -> dict[str, Any]: ...
-    def keys(self) -> dict[str, Any]: ...
-    def create_key(self, **key: Any) -> dict[str, Any]: ...
-    def revoke_key(self, key_id: str) -> dict[str, Any]: ...
-    def webhooks(self) -> dict[str, Any]: ...
-    def create_webhook(self, **webhook: Any) -> dict[str, Any]: ...
-    def drop_webhook(self, webhook_id: str) -> dict[str, Any]: ...
-    def test_webhook(self, webhook_id: str) -> dict[str, Any]: ...
-    def deliveries(self, webhook_id: str) -> dict[str, Any]: ...
-    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]: ...
-    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Any]: ...
-    def get_approval(self, approval_id: str) -> dict[str, Any]: ...
-    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
-    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]: ...
-    def policy(self) -> dict[str, Any]: ...
-    def apply_policy(self, text: str, reason: str) -> dict[str, Any]: ...
-    def reload_policy(self, reason: str) -> dict[str, Any]: ...
-    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]: ...
-    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]: ...
-    def policy_version(self, version: int) -> dict[str, Any]: ...
+    ) -> dict[str, Json]: ...
+    def trust_score(self, peer: str) -> dict[str, Json]: ...
+    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Json]: ...
+    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Json]: ...
+    def replay_trust(self) -> dict[str, Json]: ...
+    def provenance(self, jti: str, question: str) -> dict[str, Json]: ...
+    def origins(self, conversation_id: str, value: str) -> dict[str, Json]: ...
+    def keys(self) -> dict[str, Json]: ...
+    def create_key(self, **key: Any) -> dict[str, Json]: ...
+    def revoke_key(self, key_id: str) -> dict[str, Json]: ...
+    def webhooks(self) -> dict[str, Json]: ...
+    def create_webhook(self, **webhook: Any) -> dict[str, Json]: ...
+    def drop_webhook(self, webhook_id: str) -> dict[str, Json]: ...
+    def test_webhook(self, webhook_id: str) -> dict[str, Json]: ...
+    def deliveries(self, webhook_id: str) -> dict[str, Json]: ...
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Json]: ...
+    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Json]: ...
+    def get_approval(self, approval_id: str) -> dict[str, Json]: ...
+    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Json]: ...
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Json]: ...
+    def policy(self) -> dict[str, Json]: ...
+    def apply_policy(self, text: str, reason: str) -> dict[str, Json]: ...
+    def reload_policy(self, reason: str) -> dict[str, Json]: ...
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Json]: ...
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Json]: ...
+    def policy_version(self, version: int) -> dict[str, Json]: ...
     def backtest_policy(
         self,
         text: str,
@@ -74,12 +75,12 @@ class Backend(Protocol):
         since: str | None,
         agent_id: str | None,
         progress: Callable[[int, int], None],
-    ) -> dict[str, Any]: ...
-    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]: ...
-    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]: ...
+    ) -> dict[str, Json]: ...
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]: ...
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]: ...
     def verify_action(
-        self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]: ...
+        self, agent_id: str, action: Mapping[str, Json], context: Mapping[str, Json] | None = None
+    ) -> dict[str, Json]: ...
 
 
 class HttpBackend:
@@ -89,54 +90,54 @@ class HttpBackend:
             base_url=base_url, headers={"Authorization": f"Bearer {api_key}"}, timeout=30.0
         )
 
-    def agents(self, after: str | None, limit: int) -> dict[str, Any]:
+    def agents(self, after: str | None, limit: int) -> dict[str, Json]:
         query = {"limit": limit} | ({"after": after} if after else {})
         return self._call("GET", "/agents", params=query)
 
-    def get_agent(self, agent_id: str) -> dict[str, Any]:
+    def get_agent(self, agent_id: str) -> dict[str, Json]:
         return self._call("GET", f"/agents/{agent_id}")
 
-    def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
+    def get_agent_budget(self, agent_id: str) -> dict[str, Json]:
         return self._call("GET", f"/agents/{agent_id}/budget")
 
-    def register_agent(self, **registration: Any) -> dict[str, Any]:
+    def register_agent(self, **registration: Any) -> dict[str, Json]:
         return self._call("POST", "/agents/register", json=registration)
 
-    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+    def suspend(self, agent_id: str, reason: str | None = None) -> dict[str, Json]:
         return self._call("POST", f"/agents/{agent_id}/suspend", json={"reason": reason})
 
-    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Any]:
+    def complain(self, agent_id: str, reason: str | None = None) -> dict[str, Json]:
         return self._call("POST", f"/agents/{agent_id}/complaint", json={"reason": reason})
 
-    def reactivate(self, agent_id: str) -> dict[str, Any]:
+    def reactivate(self, agent_id: str) -> dict[str, Json]:
         return self._call("POST", f"/agents/{agent_id}/reactivate")
 
-    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Any]:
+    def get_agent_activity(self, agent_id: str, **query: str | int) -> dict[str, Json]:
         return self._call("GET", f"/agents/{agent_id}/activity", params=query)
 
-    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Any]:
+    def approvals(self, *, agent_id: str | None = None, status: str | None = None) -> dict[str, Json]:
         given = {"agent_id": agent_id, "status": status}
         query = {name: value for name, value in given.items() if value is not None}
         return self._call("GET", "/approvals", params=query)
 
-    def get_approval(self, approval_id: str) -> dict[str, Any]:
+    def get_approval(self, approval_id: str) -> dict[str, Json]:
         return self._call("GET", f"/approvals/{approval_id}")
 
-    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+    def approve(self, approval_id: str, note: str | None = None) -> dict[str, Json]:
         return self._call("POST", f"/approvals/{approval_id}/approve", json={"note": note})
 
-    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Any]:
+    def deny(self, approval_id: str, note: str | None = None) -> dict[str, Json]:
         return self._call("POST", f"/approvals/{approval_id}/deny", json={"note": note})
 
-    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Any]:
+    def redact(self, agent_id: str, activity_id: str, reason: str) -> dict[str, Json]:
         return self._call(
             "POST", f"/agents/{agent_id}/activity/{activity_id}/redact", json={"reason": reason}
         )
 
-    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Any]:
+    def redact_matching(self, agent_id: str, **selection: Any) -> dict[str, Json]:
         return self._call("POST", f"/agents/{agent_id}/redact", json=selection)
 
-    def redact_token(self, jti: str, reason: str) -> dict[str, Any]:
+    def redact_token(self, jti: str, reason: str) -> dict[str, Json]:
         return self._call("POST", f"/ect/{quote(jti, safe='')}/redact", json={"reason": reason})
 
     def compliance_report(
@@ -153,82 +154,82 @@ class HttpBackend:
         path = "/compliance-report" if agent_id is None else f"/agents/{agent_id}/compliance-report"
         return self._fetch(path, params=query)
 
-    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Any]:
+    def trust_history(self, agent_id: str, cursor: str | None = None, limit: int = 50) -> dict[str, Json]:
         query = {"limit": limit} | ({"cursor": cursor} if cursor else {})
         return self._call("GET", f"/agents/{agent_id}/trust", params=query)
 
-    def trust_score(self, peer: str) -> dict[str, Any]:
+    def trust_score(self, peer: str) -> dict[str, Json]:
         return self._call("GET", "/trust-score", params={"peer": peer})
 
-    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Any]:
+    def seed_trust(self, peer: str, score: str, reason: str) -> dict[str, Json]:
         return self._call("POST", "/trust-score", json={"peer": peer, "score": score, "reason": reason})
 
-    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Any]:
+    def reinstate_trust(self, peer: str, reason: str) -> dict[str, Json]:
         return self._call("POST", "/trust-score/reinstate", json={"peer": peer, "reason": reason})
 
-    def replay_trust(self) -> dict[str, Any]:
+    def replay_trust(self) -> dict[str, Json]:
         return self._call("GET", "/trust-score/replay", timeout=REPORT_SECONDS)
 
-    def provenance(self, jti: str, question: str) -> dict[str, Any]:
+    def provenance(self, jti: str, question: str) -> dict[str, Json]:
         return self._call("GET", f"/provenance/{quote(jti, safe='')}/{question}")
 
-    def origins(self, conversation_id: str, value: str) -> dict[str, Any]:
+    def origins(self, conversation_id: str, value: str) -> dict[str, Json]:
         return self._call("POST", "/origins", json={"conversation_id": conversation_id, "value": value})
 
-    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Any]:
+    def set_trust(self, agent_id: str, to_level: int | str, reason: str) -> dict[str, Json]:
         body = {"to_level": to_level, "reason": reason}
         return self._call("POST", f"/agents/{agent_id}/trust", json=body)
 
     def request_trust(
         self, agent_id: str, from_level: int, to_level: int | str, justification: str
-    ) -> dict[str, Any]:
+    ) -> dict[str, Json]:
         body = {"request": "trust_elevation", "from_level": from_level, "to_level": to_level}
         return self._call("POST", f"/agents/{agent_id}/trust", json={**body, "justification": justification})
 
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> dict[str, Json]:
         return self._call("GET", "/keys")
 
-    def create_key(self, **key: Any) -> dict[str, Any]:
+    def create_key(self, **key: Any) -> dict[str, Json]:
         return self._call("POST", "/keys", json=key)
 
-    def revoke_key(self, key_id: str) -> dict[str, Any]:
+    def revoke_key(self, key_id: str) -> dict[str, Json]:
         return self._call("DELETE", f"/keys/{key_id}")
 
-    def webhooks(self) -> dict[str, Any]:
+    def webhooks(self) -> dict[str, Json]:
         return self._call("GET", "/webhooks")
 
-    def create_webhook(self, **webhook: Any) -> dict[str, Any]:
+    def create_webhook(self, **webhook: Any) -> dict[str, Json]:
         return self._call("POST", "/webhooks", json=webhook)
 
-    def drop_webhook(self, webhook_id: str) -> dict[str, Any]:
+    def drop_webhook(self, webhook_id: str) -> dict[str, Json]:
         return self._call("DELETE", f"/webhooks/{webhook_id}")
 
-    def test_webhook(self, webhook_id: str) -> dict[str, Any]:
+    def test_webhook(self, webhook_id: str) -> dict[str, Json]:
         return self._call("POST", f"/webhooks/{webhook_id}/test")
 
-    def deliveries(self, webhook_id: str) -> dict[str, Any]:
+    def deliveries(self, webhook_id: str) -> dict[str, Json]:
         return self._call("GET", f"/webhooks/{webhook_id}/deliveries")
 
-    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Any]:
+    def retry_delivery(self, webhook_id: str, delivery_id: str) -> dict[str, Json]:
         return self._call("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry")
 
-    def policy(self) -> dict[str, Any]:
+    def policy(self) -> dict[str, Json]:
         return self._call("GET", "/policy")
 
-    def apply_policy(self, text: str, reason: str) -> dict[str, Any]:
+    def apply_policy(self, text: str, reason: str) -> dict[str, Json]:
         return self._call("PUT", "/policy", json={"text": text, "reason": reason})
 
-    def reload_policy(self, reason: str) -> dict[str, Any]:
+    def reload_policy(self, reason: str) -> dict[str, Json]:
         return self._call("POST", "/policy/reload", json={"reason": reason})
 
-    def roll_back_policy(self, version: int, reason: str) -> dict[str, Any]:
+    def roll_back_policy(self, version: int, reason: str) -> dict[str, Json]:
         return self._call("POST", "/policy/rollback", json={"version": version, "reason": reason})
 
-    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
+    def policy_history(self, before: int | None = None, limit: int = 50) -> dict[str, Json]:
         query = {"limit": limit} | ({"before": before} if before else {})
         return self._call("GET", "/policy/history", params=query)
 
-    def policy_version(self, version: int) -> dict[str, Any]:
+    def policy_version(self, version: int) -> dict[str, Json]:
         return self._call("GET", f"/policy/versions/{version}")
 
     def backtest_policy(
@@ -238,8 +239,8 @@ class HttpBackend:
         since: str | None,
         agent_id: str | None,
         progress: Callable[[int, int], None],
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {"text": text, "since": since, "agent_id": agent_id}
+    ) -> dict[str, Json]:
+        body: dict[str, Json] = {"text": text, "since": since, "agent_id": agent_id}
         report, after = {}, 0
         while after is not None:
             report = self._call(
@@ -250,15 +251,15 @@ class HttpBackend:
         report.pop("policy_version")
         return report
 
-    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+    def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]:
         return self._call("POST", "/stop", json={"scope": scope, "name": name, "reason": reason})
 
-    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Any]:
+    def resume_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]:
         return self._call("POST", "/resume", json={"scope": scope, "name": name, "reason": reason})
 
     def verify_action(
-        self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+        self, agent_id: str, action: Mapping[str, Json], context: Mapping[str, Json] | None = None
+    ) -> dict[str, Json]:
         body = {"action": action, "context": context}
         return self._call("POST", f"/agents/{agent_id}/verify", json=body)
 
@@ -273,7 +274,7 @@ class HttpBackend:
         _read(response, self._base_url)
         raise CannotReach(f"the gateway at {self._base_url} answered {response.status_code}")
 
-    def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    def _call(self, method: str, path: str, **request: Any) -> dict[str, Json]:
         try:
             response = self._client.request(method, path, **request)
         except httpx2.HTTPError as error:
@@ -290,9 +291,9 @@ def _unanswered(base_url: str, error: httpx2.HTTPError) -> str:
     return f"no gateway answers at {base_url} ({type(error).__name__})"
 
 
-def _read(response: httpx2.Response, base_url: str) -> dict[str, Any]:
+def _read(response: httpx2.Response, base_url: str) -> dict[str, Json]:
     try:
-        body: dict[str, Any] = response.json()
+        body: dict[str, Json] = response.json()
     except ValueError:
         raise CannotReach(f"what answers at {base_url} is not a QWED gateway") from None
     if "decision" not in body and "error" in body:

@@ -13,6 +13,7 @@ from qwed import __version__
 from qwed.bootstrap import record_keys, signing_key_path
 from qwed.cli.errors import CannotRun
 from qwed.cli.shared import print_json
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyRing, KeyUnusable, node_issuer, write_new
@@ -262,7 +263,7 @@ def _put_keys(folder: Path, place: Path) -> None:
             shutil.move(fresh, target)
 
 
-def _tell(manifest: BackupManifest, as_json: bool, more: dict[str, Any], done: str) -> None:
+def _tell(manifest: BackupManifest, as_json: bool, more: dict[str, Json], done: str) -> None:
     left_out = [*([] if manifest.has_keys else [_KEY]), *_ALWAYS_LEFT_OUT]
     kept = [f"{manifest.rows} rows of the store", *([_KEY] if manifest.has_keys else [])]
     if as_json:

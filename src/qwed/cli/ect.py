@@ -3,7 +3,6 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,6 +10,7 @@ from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import print_json
 from qwed.domain.json_text import JsonError, loads
+from qwed.domain.json_types import Json
 from qwed.ect import (
     Accepted,
     InvalidClaims,
@@ -100,7 +100,7 @@ def verify(
 
 def _finish(answer: Accepted | RefusedToken | Unavailable, as_json: bool) -> int:
     if isinstance(answer, Accepted):
-        said: dict[str, Any] = {
+        said: dict[str, Json] = {
             "accepted": True,
             "level": answer.level.name,
             "chain_level": answer.chain_level.name,
@@ -170,7 +170,7 @@ def token_text(argument: str) -> str:
     return (sys.stdin.read() if argument == "-" else argument).strip()
 
 
-def read_jwks(path: str) -> dict[str, Any]:
+def read_jwks(path: str) -> dict[str, Json]:
     """Raises `CannotRun`."""
     try:
         value = loads(Path(path).read_bytes())

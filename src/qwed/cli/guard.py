@@ -3,13 +3,14 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from qwed.cli.groups import CommandGroup
 from qwed.domain import json_text
 from qwed.domain.json_text import JsonError
+from qwed.domain.json_types import Json
 from qwed_open_responses import ResponseVerifier, VerificationResult
 from qwed_open_responses.guards import MathGuard, SafetyGuard, ToolGuard
 from qwed_open_responses.policy import PolicyError
@@ -63,7 +64,7 @@ def _sentence(result: VerificationResult) -> str:
     return f"blocked: {subject}: {result.block_reason} ({result.failed_guard or 'no guards'})"
 
 
-def _verdict(result: VerificationResult) -> dict[str, Any]:
+def _verdict(result: VerificationResult) -> dict[str, Json]:
     """The verdict alone: what was given is not repeated, it may hold what was found in it."""
     told = result.to_dict()
     return {key: told[key] for key in told if key not in ("arguments", "response")}

@@ -15,6 +15,7 @@ from qwed.coding.hook_doctor import SeenCall, examine
 from qwed.coding.hook_install import InstallPlan
 from qwed.coding.hook_settings import AGENTS, Unreadable
 from qwed.coding.surroundings import inherit
+from qwed.domain.json_types import Json
 from qwed.settings import read_settings
 
 _ENGINES: Final = ("workspace",)
@@ -158,7 +159,7 @@ def _agreed(plan: InstallPlan, *, yes: bool, as_json: bool) -> bool:
     return click.confirm("write this?")
 
 
-def _say(as_json: bool, value: dict[str, Any], text: str) -> None:
+def _say(as_json: bool, value: dict[str, Json], text: str) -> None:
     if as_json:
         print_json(value)
     else:

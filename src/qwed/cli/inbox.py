@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from rich import box
@@ -13,9 +13,10 @@ from rich.text import Text
 
 from qwed.cli.approval_texts import said
 from qwed.cli.shared import printable
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.wire import encode_json
 
-Approval = Mapping[str, Any]
+Approval = Mapping[str, Json]
 
 KEYS: Final = "↑ ↓ choose   a approve   d deny   q leave"
 MAX_ROWS: Final = 15
@@ -51,7 +52,7 @@ class Inbox(msgspec.Struct, frozen=True):
         return next((a for a in self.waiting if a["id"] == self.chosen), None)
 
 
-def refreshed(inbox: Inbox, found: Mapping[str, Any]) -> Inbox:
+def refreshed(inbox: Inbox, found: Mapping[str, Json]) -> Inbox:
     """The same person looking at the same approval, as long as it waits."""
     waiting = tuple(sorted(found["approvals"], key=lambda a: (a["expires_at"], a["id"])))
     ids = [approval["id"] for approval in waiting]

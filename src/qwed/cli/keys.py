@@ -1,12 +1,11 @@
 """`qwed keys`: API keys."""
 
-from typing import Any
-
 import click
 
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, print_json, with_backend
 from qwed.cli.tables import print_table, when
+from qwed.domain.json_types import Json
 
 
 @click.group(cls=CommandGroup)
@@ -46,7 +45,7 @@ def create(
         roles = ("operator", *roles)
     elif principal_id is None:
         raise click.UsageError("say whose key it is with --principal ID, or make it an --operator key")
-    wanted: dict[str, Any] = {"scopes": scopes} if scopes else {}
+    wanted: dict[str, Json] = {"scopes": scopes} if scopes else {}
     if expires_in_days is not None:
         wanted["expires_in_seconds"] = expires_in_days * 86_400
     created = backend.create_key(principal_id=principal_id, roles=roles, label=label, **wanted)

@@ -13,6 +13,7 @@ from qwed.cli.groups import CommandGroup
 from qwed.cli.mcp_import import CLIENTS, file_of, give_back, take_over
 from qwed.cli.shared import print_json, printable
 from qwed.cli.tables import print_table
+from qwed.domain.json_types import Json
 from qwed.settings import Settings, environment, read_settings
 from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.direct_transport import DirectTransport
@@ -280,7 +281,7 @@ def _upstream(
     )
 
 
-def _servers_in(path: str, upstream: Mapping[str, Any]) -> list[Upstream]:
+def _servers_in(path: str, upstream: Mapping[str, Json]) -> list[Upstream]:
     if upstream["url"] is not None or upstream["server_command"]:
         raise click.UsageError("--servers takes the place of --url and of a command")
     try:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -17,6 +17,7 @@ from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import print_json, printable
 from qwed.cli.tables import print_table
 from qwed.domain.json_text import JsonError, loads
+from qwed.domain.json_types import Json
 from qwed.domain.policy import Policy
 from qwed.gateway.kernel.wire import encode_json
 from qwed.policy import PolicyExplanation, explain
@@ -218,7 +219,7 @@ def _read_action(file: Path) -> dict[str, object]:
     return value
 
 
-def _print_checks(answer: dict[str, Any], checks: list[dict[str, Any]]) -> None:
+def _print_checks(answer: dict[str, Json], checks: list[dict[str, Json]]) -> None:
     rows = [
         [str(each["number"] or ""), each["check"], each["state"], printable(str(each.get("message") or ""))]
         for each in checks

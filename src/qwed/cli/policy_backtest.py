@@ -10,6 +10,7 @@ import click
 
 from qwed.cli.shared import Backend, print_json, printable, with_backend
 from qwed.cli.tables import print_table
+from qwed.domain.json_types import Json
 from qwed.domain.times import DAY_MS, iso
 
 _SPAN: Final = re.compile(r"([0-9]{1,6})([dh])")
@@ -53,7 +54,7 @@ def _progress(bar: Any) -> Callable[[int, int], None]:
     return show
 
 
-def _tell(report: dict[str, Any]) -> None:
+def _tell(report: dict[str, Json]) -> None:
     for reason, count in report["cannot_say"].items():
         click.echo(f"can't say   {count}: {reason}")
     if report["agents_may_have_gone_on_differently"]:

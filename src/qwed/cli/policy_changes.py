@@ -1,12 +1,12 @@
 """`qwed policy apply`, `history`, `show` and `rollback`: what is in force, and since when."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from qwed.cli.shared import Backend, print_json, printable, with_backend
 from qwed.cli.tables import print_table
+from qwed.domain.json_types import Json
 
 
 @click.command()
@@ -69,7 +69,7 @@ def show(backend: Backend, version: int | None, as_json: bool) -> None:
     click.echo(found["text"], nl=not found["text"].endswith("\n"))
 
 
-def _tell(answer: dict[str, Any], as_json: bool) -> None:
+def _tell(answer: dict[str, Json], as_json: bool) -> None:
     if as_json:
         print_json(answer)
     elif "approval_id" in answer:

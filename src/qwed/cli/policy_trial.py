@@ -7,6 +7,7 @@ import msgspec
 
 from qwed import bootstrap
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.policy import Policy
 from qwed.embedded import OPERATOR, Gateway
 from qwed.gateway.kernel.answers import RequestError
@@ -64,17 +65,17 @@ class Trial:
     def close(self) -> None:
         self._gateway.close()
 
-    def propose(self, action: Mapping[str, Any], conversation: str, step: int) -> dict[str, Any]:
+    def propose(self, action: Mapping[str, Json], conversation: str, step: int) -> dict[str, Json]:
         context = {"conversation_id": conversation, "step_number": step}
         return self._gateway.verify_action(self._agent_id, action, context)
 
-    def succeed(self, answer: Mapping[str, Any], outcome: str) -> None:
+    def succeed(self, answer: Mapping[str, Json], outcome: str) -> None:
         self._gateway.report_outcome(self._agent_id, answer["activity_id"], outcome)
 
-    def account(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def account(self, answer: Mapping[str, Json]) -> list[dict[str, Json]]:
         """Every check with how it went."""
         shown = run(show_activity(self._gateway.services, OPERATOR, answer["activity_id"]))
-        checks: list[dict[str, Any]] = msgspec.to_builtins(shown.body["checks"])
+        checks: list[dict[str, Json]] = msgspec.to_builtins(shown.body["checks"])
         return checks
 
 
@@ -113,7 +114,7 @@ def _live_through(trial: Trial, case: PolicyCase) -> tuple[list[str], int]:
     return problems, len(earlier) - before + 1
 
 
-def _unfold(history: tuple[Earlier, ...]) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
+def _unfold(history: tuple[Earlier, ...]) -> Iterator[tuple[int, str | None, dict[str, Json]]]:
     """Oldest first; each time of a repeated action with its number in it."""
     number = 0
     for each in sorted(history, key=lambda item: -item.ago):
@@ -133,12 +134,12 @@ def _numbered(value: Any, number: int) -> Any:
     return value
 
 
-def rules_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
+def rules_of(answer: Mapping[str, Json]) -> tuple[str, ...]:
     """The rules that the answer names."""
     return tuple(sorted(str(rule["id"]) for rule in answer.get("rules", ())))
 
 
-def _compare(case: PolicyCase, answer: Mapping[str, Any], rules: tuple[str, ...]) -> Iterator[str]:
+def _compare(case: PolicyCase, answer: Mapping[str, Json], rules: tuple[str, ...]) -> Iterator[str]:
     expected = case.expect
     if answer["decision"] != expected.decision:
         yield f"expected {expected.decision.value}, was {_said(answer)}"
@@ -153,7 +154,7 @@ def _listed(rules: tuple[str, ...]) -> str:
     return ", ".join(rules) or "none"
 
 
-def _said(answer: Mapping[str, Any]) -> str:
+def _said(answer: Mapping[str, Json]) -> str:
     error = answer.get("error") or {}
     return (
         f"{answer['decision']} ({error.get('code')}: {error.get('message')})" if error else answer["decision"]

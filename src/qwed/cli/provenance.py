@@ -1,12 +1,11 @@
 """`qwed provenance`: where data came from, asked of the ledger."""
 
-from typing import Any
-
 import click
 
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, print_json, printable, with_backend
 from qwed.cli.tables import print_table, when_seconds
+from qwed.domain.json_types import Json
 
 
 @click.group(cls=CommandGroup)
@@ -109,5 +108,5 @@ def value(backend: Backend, conversation: str, value: str, as_json: bool) -> int
     return 0 if any(origin["origin"] != "unsaid" for origin in traced) else 1
 
 
-def _said(lineage: dict[str, Any]) -> str:
+def _said(lineage: dict[str, Json]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in lineage.items())

@@ -1,10 +1,9 @@
 """`qwed redact`: what old entries say is erased; that they were there stays."""
 
-from typing import Any
-
 import click
 
 from qwed.cli.shared import Backend, print_json, with_backend
+from qwed.domain.json_types import Json
 
 
 @click.command()
@@ -49,9 +48,9 @@ def redact(
     return 1 if total["skipped"] else 0
 
 
-def _page_by_page(backend: Backend, agent_id: str, selection: dict[str, Any]) -> dict[str, Any]:
+def _page_by_page(backend: Backend, agent_id: str, selection: dict[str, Json]) -> dict[str, Json]:
     count, skipped = 0, []
-    cursor: dict[str, Any] = {}
+    cursor: dict[str, Json] = {}
     while True:
         page = backend.redact_matching(agent_id, **selection, **cursor)
         count += page.get("redacted", 0) + page.get("would_be_redacted", 0)
@@ -61,7 +60,7 @@ def _page_by_page(backend: Backend, agent_id: str, selection: dict[str, Any]) ->
         cursor = {"cursor": page["next"]}
 
 
-def _print(total: dict[str, Any], dry_run: bool) -> None:
+def _print(total: dict[str, Json], dry_run: bool) -> None:
     click.echo(f"{total['redacted']} {'would be erased' if dry_run else 'erased'}")
     for entry in total["skipped"]:
         click.echo(f"  {entry['activity_id']}: {entry['reason']}", err=True)

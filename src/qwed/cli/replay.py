@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from qwed.cli.errors import CannotRun
 from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
 from qwed.cli.shared import print_json
+from qwed.domain.json_types import Json
 from qwed.gateway.decide.replay import NotReplayable, Replayed, replay
 from qwed.gateway.kernel.waiting import run
 from qwed.stores.sqlite.replaying import count_activities, read_payloads, read_shared
@@ -27,7 +28,7 @@ def replay_ledger(database: str | None, as_json: bool) -> int:
     replayable, 1 some came out differently, 2 could not look."""
     path = find_store(database).path
     counts: Counter[str] = Counter()
-    different: list[dict[str, Any]] = []
+    different: list[dict[str, Json]] = []
     try:
         for entry, found in _replay_all(path, is_quiet=as_json):
             counts[_name_of(found)] += 1
@@ -42,7 +43,7 @@ def replay_ledger(database: str | None, as_json: bool) -> int:
     return 1 if different else 0
 
 
-def _replay_all(path: Path, *, is_quiet: bool) -> Iterable[tuple[dict[str, Any], Replayed]]:
+def _replay_all(path: Path, *, is_quiet: bool) -> Iterable[tuple[dict[str, Json], Replayed]]:
     shared = read_shared(path)
 
     async def look_up(digest: str) -> bytes | None:
@@ -62,7 +63,7 @@ def _name_of(found: Replayed) -> str:
     return "same" if found.is_same else "different"
 
 
-def _tell(counts: Counter[str], different: list[dict[str, Any]]) -> None:
+def _tell(counts: Counter[str], different: list[dict[str, Json]]) -> None:
     decided = counts["same"] + counts["different"]
     word = click.style("DIFFERENT", fg="red", bold=True) if different else click.style("SAME", fg="green")
     click.echo(f"{word}  {counts['same']} of {decided} decisions came out as they were recorded")

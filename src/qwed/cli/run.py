@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import click
 import httpx2
@@ -14,6 +14,7 @@ from qwed.coding import sandbox
 from qwed.coding.hook_install import read_hooks
 from qwed.coding.reconcile import AllowedCall, find_undecided, read_calls
 from qwed.coding.sandbox import Box, CannotSandbox
+from qwed.domain.json_types import Json
 from qwed.engines.code.shell.project import is_project_root
 from qwed.guards.workspace import WorkspaceError, WorkspaceGuard
 from qwed.settings import read_settings
@@ -94,12 +95,12 @@ def _allowed_calls(started: float) -> list[AllowedCall]:
     return found
 
 
-def _read_record(hook: Mapping[str, str], started: float) -> list[Mapping[str, Any]]:
+def _read_record(hook: Mapping[str, str], started: float) -> list[Mapping[str, Json]]:
     scheme = "https" if hook["tls"] == "yes" else "http"
     address = f"{scheme}://{hook['host']}:{hook['port']}/agents/{hook['agent_id']}/activity"
     since = datetime.fromtimestamp(started, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     query: dict[str, str | int] = {"from": since, "limit": _PAGE}
-    entries: list[Mapping[str, Any]] = []
+    entries: list[Mapping[str, Json]] = []
     while True:
         headers = {"Authorization": f"Bearer {hook['token']}"}
         answer = httpx2.get(address, params=query, headers=headers, timeout=30).raise_for_status().json()

@@ -16,10 +16,11 @@ from qwed.domain.bounds import Proxies
 from qwed.domain.times import iso
 from qwed.gateway.kernel.services import Services
 from qwed.guards.startup import StartupHookGuard, load_accepted
-from qwed.settings import PostgresUrl, Secret, Settings, environment, read_settings
+from qwed.settings import MEMORY, PostgresUrl, Secret, Settings, environment, read_settings
 
 if TYPE_CHECKING:
     from qwed.http.logs import EventLog
+    from qwed.http.security_log import SecurityLog
     from qwed.http.signin.provider import Registration
     from qwed.http.workers import Inherited
 
@@ -185,8 +186,12 @@ def _serve(settings: Settings, inherit: str | None) -> int:
         services, settings, lambda event, reason: log.write("warning", event, reason=reason)
     )
 
+    security_log = _security_log(settings, services)
+
     def close() -> None:
         background.stop()
+        if security_log is not None:
+            security_log.close()
         bootstrap.close(services)
         end_traces()
 
@@ -205,6 +210,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
             registration=_registration(settings),
             home=settings.public_url,
             slack_secret=_revealed(settings.slack_signing_secret),
+            security_log=security_log,
         )
         run_server(
             app,
@@ -221,6 +227,21 @@ def _serve(settings: Settings, inherit: str | None) -> int:
     finally:
         close()
     return 0
+
+
+def _security_log(settings: Settings, services: Services) -> "SecurityLog | None":
+    """Beside the signing key; a gateway that keeps nothing keeps no addresses either."""
+    from qwed.http.security_log import FOLDER, SecurityLog  # noqa: PLC0415
+
+    if settings.database == MEMORY:
+        return None
+    log = SecurityLog(
+        settings.data_dir / FOLDER,
+        services.clock.now_ms,
+        lambda: services.newest.policy.retention.security_log_days,
+    )
+    log.start()
+    return log
 
 
 def _registration(settings: Settings) -> "Registration | None":

@@ -14,6 +14,7 @@ from qwed.assurance.simulation import Fate, Scenario, SimulationResult
 from qwed.assurance.simulation import simulate as run
 from qwed.cli.shared import print_json
 from qwed.cli.tables import print_table
+from qwed.domain.json_types import Json
 
 COLUMNS = [
     "population",
@@ -121,5 +122,5 @@ def charts(result: SimulationResult) -> dict[str, str]:
     }
 
 
-def _named(lines: Any) -> dict[str, Any]:
+def _named(lines: Any) -> dict[str, Json]:
     return {kind.value: values for kind, values in lines.items()}

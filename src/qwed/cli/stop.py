@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from qwed.cli.shared import Backend, print_json, printable, with_backend
+from qwed.domain.json_types import Json
 
 
 def _with_scope(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +53,7 @@ def _scope(everything: bool, team: str | None, tool: str | None) -> tuple[str, s
     return given[0]
 
 
-def _tell(change: dict[str, Any], as_json: bool) -> None:
+def _tell(change: dict[str, Json], as_json: bool) -> None:
     if as_json:
         print_json(change)
         return

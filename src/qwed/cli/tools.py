@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -12,6 +12,7 @@ from qwed.bootstrap import CannotStart, usable_policy
 from qwed.cli.groups import CommandGroup
 from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import Backend, print_json, with_backend
+from qwed.domain.json_types import Json
 from qwed.policy import PolicyError, load_policy
 from qwed.policy.learning import Learned, fragment, learn, merged
 
@@ -62,7 +63,7 @@ def learn_tools(
         _accept(file, learned)
 
 
-def _refusals(backend: Backend, agent_ids: tuple[str, ...], from_: str | None) -> Iterator[dict[str, Any]]:
+def _refusals(backend: Backend, agent_ids: tuple[str, ...], from_: str | None) -> Iterator[dict[str, Json]]:
     for agent_id in agent_ids or _all_agents(backend):
         query: dict[str, str | int] = {"decision": "DENIED", "limit": PAGE}
         if from_ is not None:

@@ -9,6 +9,7 @@ from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, console, print_json, printable, with_backend
 from qwed.cli.tables import print_table, when
 from qwed.cli.trust_scores import reinstate, replay, score, seed
+from qwed.domain.json_types import Json
 
 MAX_LISTED: Final = 10
 _CAUSES: Final = {
@@ -58,7 +59,7 @@ def show(backend: Backend, agent_id: str, as_json: bool) -> None:
     _print_conduct(out, found["conduct"], plain=plain)
 
 
-def _print_conduct(out: Any, conduct: dict[str, Any], *, plain: bool) -> None:
+def _print_conduct(out: Any, conduct: dict[str, Json], *, plain: bool) -> None:
     window, blocked, refused = conduct["window"], conduct["blocked_tools_today"], conduct["refused_today"]
     denials = gauge(window["denials"], window["max_denials"], plain=plain, unit=" allowed")
     out.line(
@@ -90,7 +91,7 @@ def history(backend: Backend, agent_id: str, limit: int, cursor: str | None, as_
         click.echo(f"more: --cursor {found['next']}")
 
 
-def _moved(change: dict[str, Any]) -> str:
+def _moved(change: dict[str, Json]) -> str:
     if change["cause"] in ("suspended", "complaint", "reactivated"):
         return str(change["status"])
     if change["cause"] == "registered":
@@ -118,7 +119,7 @@ def explain(backend: Backend, agent_id: str, as_json: bool) -> None:
         _print_reason(change)
 
 
-def _deciding(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _deciding(changes: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """The last that moved the level, and the last that changed the status."""
     status = ("suspended", "complaint", "reactivated")
     moves = [c for c in changes if c["from_level"] != c["to_level"] or c["cause"] == "registered"]
@@ -126,7 +127,7 @@ def _deciding(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return moves[:1] + switches[:1]
 
 
-def _print_reason(change: dict[str, Any]) -> None:
+def _print_reason(change: dict[str, Json]) -> None:
     moved = "" if change["cause"] == "registered" else f" ({_moved(change)})"
     click.echo(f"\n{change['timestamp']}{moved}: {_CAUSES[change['cause']]}.")
     if change["reason"]:

@@ -1,11 +1,10 @@
 """`qwed trust score`, `seed`, `reinstate` and `replay`: what conduct made of a score, and the proof of it."""
 
-from typing import Any
-
 import click
 
 from qwed.cli.shared import Backend, print_json, printable, with_backend
 from qwed.cli.tables import print_table, when_seconds
+from qwed.domain.json_types import Json
 from qwed.domain.nodes import agent_did
 
 MAX_LISTED = 20
@@ -66,14 +65,14 @@ def _uri(peer: str) -> str:
     return peer if ":" in peer else agent_did(peer)
 
 
-def _tell(told: dict[str, Any], as_json: bool) -> None:
+def _tell(told: dict[str, Json], as_json: bool) -> None:
     if as_json:
         print_json(told)
     else:
         _print_state(told)
 
 
-def _print_state(told: dict[str, Any]) -> None:
+def _print_state(told: dict[str, Json]) -> None:
     state = "revoked" if told["revoked"] else "in force"
     click.echo(f"{printable(told['peer'])}: {told['score'][:12]}, {told['confidence']} confidence, {state}")
 

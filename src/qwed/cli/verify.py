@@ -1,13 +1,14 @@
 """`qwed verify`: one action, or one engine."""
 
 import difflib
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from qwed.cli.backend import open_backend
 from qwed.cli.shared import DECISION_COLOURS, print_json, printable, shown
 from qwed.domain.json_text import JsonError, loads
+from qwed.domain.json_types import Json
 from qwed.domain.registry import ACTION_ENGINES, CODE, ENGINE_NAMES, TOOL_RISK_LEVELS
 from qwed.settings import read_settings
 
@@ -62,7 +63,7 @@ def verify(
     return 0 if answer["decision"] in ("APPROVED", "CORRECTED") else 1
 
 
-def _parameters(text: str | None) -> dict[str, Any]:
+def _parameters(text: str | None) -> dict[str, Json]:
     try:
         value = {} if text is None else loads(text.encode("utf-8", "surrogateescape"))
     except JsonError as error:
@@ -72,9 +73,9 @@ def _parameters(text: str | None) -> dict[str, Any]:
     return value
 
 
-def _action(kind: str, text: str | None, parameters: dict[str, Any]) -> dict[str, Any]:
+def _action(kind: str, text: str | None, parameters: dict[str, Json]) -> dict[str, Json]:
     field = "code" if CODE in (kind, ACTION_ENGINES.get(kind)) else "query"
-    action: dict[str, Any] = {"type": kind}
+    action: dict[str, Json] = {"type": kind}
     if text is not None:
         action[field] = text
     if parameters:
@@ -82,7 +83,7 @@ def _action(kind: str, text: str | None, parameters: dict[str, Any]) -> dict[str
     return action
 
 
-def _ask_engine(kind: str, action: dict[str, Any], *, as_json: bool) -> int:
+def _ask_engine(kind: str, action: dict[str, Json], *, as_json: bool) -> int:
     from qwed.engines import Engines  # noqa: PLC0415 - only where an engine is asked
     from qwed.gateway.policy.registries import finding_wire  # noqa: PLC0415
 
@@ -107,7 +108,7 @@ def _unknown_kind(kind: str) -> str:
     return f"{kind!r} is no engine and no action type; {meant}"
 
 
-def _print_finding(wire: dict[str, Any]) -> None:
+def _print_finding(wire: dict[str, Json]) -> None:
     status = click.style(wire["status"], fg=STATUS_COLOURS[wire["status"]], bold=True)
     click.echo(f"{status}  {wire['engine']}, {wire['risk_level']} risk")
     if wire["reason"]:
@@ -118,13 +119,13 @@ def _print_finding(wire: dict[str, Any]) -> None:
         click.echo(f"  {name}: {shown(value)}")
 
 
-def _said(action: dict[str, Any]) -> str:
+def _said(action: dict[str, Json]) -> str:
     """What is asked for; an action of more than one field is shown whole."""
     fields = [value for name, value in action.items() if name != "type"]
     return shown(fields[0] if len(fields) == 1 else action)
 
 
-def _print_decision(answer: dict[str, Any]) -> None:
+def _print_decision(answer: dict[str, Json]) -> None:
     decision = answer["decision"]
     click.echo(click.style(decision, fg=DECISION_COLOURS.get(decision), bold=True))
     if answer.get("observed"):

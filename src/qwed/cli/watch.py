@@ -7,7 +7,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -16,6 +16,7 @@ from qwed.cli.approval_texts import said, standing
 from qwed.cli.errors import CannotReach
 from qwed.cli.inbox import Inbox, InboxAnswer, pressed, refreshed, view
 from qwed.cli.shared import Backend, print_json, printable
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.ports import StoreUnavailable
 
@@ -95,7 +96,7 @@ def watch_lines(backend: Backend, *, as_json: bool) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _tell(what: str, approval: dict[str, Any], *, as_json: bool) -> None:
+def _tell(what: str, approval: dict[str, Json], *, as_json: bool) -> None:
     if as_json:
         print_json({"event": what, "approval": approval})
     else:

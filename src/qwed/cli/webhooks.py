@@ -1,13 +1,14 @@
 """`qwed webhooks`: who is told, and whether it arrived."""
 
 import time
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from qwed.cli.groups import CommandGroup
 from qwed.cli.shared import Backend, print_json, with_backend
 from qwed.cli.tables import print_table, when
+from qwed.domain.json_types import Json
 from qwed.domain.webhooks import Channel, Topic
 
 TEST_SECONDS: Final = 15
@@ -141,7 +142,7 @@ def test(backend: Backend, webhook_id: str, as_json: bool) -> int:
     return 0 if delivery["state"] == "delivered" else 1
 
 
-def _followed(backend: Backend, webhook_id: str, delivery: dict[str, Any]) -> dict[str, Any]:
+def _followed(backend: Backend, webhook_id: str, delivery: dict[str, Json]) -> dict[str, Json]:
     """The delivery after its first try, or after a while."""
     end = time.monotonic() + TEST_SECONDS
     while delivery["state"] == "pending" and not delivery["last_error"] and time.monotonic() < end:

@@ -11,6 +11,7 @@ import msgspec
 
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.json_text import describe_type
+from qwed.domain.json_types import Json
 from qwed.domain.parameters import has_surrogate
 
 MAX_CONVERSATION_ID: Final = 256
@@ -29,7 +30,7 @@ class StepContext(msgspec.Struct, frozen=True):
 NEXT_STEP: Final = 0
 
 
-def read_context(raw: Any, *, state_required: bool, takes_next: bool = False) -> StepContext | Refusal:
+def read_context(raw: Json, *, state_required: bool, takes_next: bool = False) -> StepContext | Refusal:
     """Checks 4 and 5; what checks 10 to 12 would say comes along, to be said in its turn."""
     context = raw if type(raw) is dict or isinstance(raw, Mapping) else {}
     conversation_id, step = context.get("conversation_id"), context.get("step_number")
@@ -50,7 +51,7 @@ def read_context(raw: Any, *, state_required: bool, takes_next: bool = False) ->
 
 
 def _read_state(
-    context: Mapping[str, Any], conversation_id: str, step: int, *, state_required: bool
+    context: Mapping[str, Json], conversation_id: str, step: int, *, state_required: bool
 ) -> StepContext:
     problem = _state_problem(context, required=state_required)
     state_hash = context.get("pre_action_state_hash")
@@ -64,7 +65,7 @@ def _is_name(value: Any) -> TypeGuard[str]:
     return value.isascii() or not has_surrogate(value)
 
 
-def _state_problem(context: Mapping[str, Any], *, required: bool) -> Refusal | None:
+def _state_problem(context: Mapping[str, Json], *, required: bool) -> Refusal | None:
     state_hash, source = context.get("pre_action_state_hash"), context.get("state_source")
     has_hash, has_source = state_hash not in (None, ""), source not in (None, "")
     if has_hash != has_source or (required and not has_hash):

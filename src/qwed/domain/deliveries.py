@@ -2,11 +2,12 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.domain.agents import PrincipalId
+from qwed.domain.json_types import Json
 from qwed.domain.policy import NotificationRules
 from qwed.domain.times import iso
 from qwed.domain.webhooks import Event
@@ -38,7 +39,7 @@ class Delivery(msgspec.Struct, frozen=True):
     last_attempt_ms: int | None = None
     last_error: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         is_waiting = self.state is DeliveryState.PENDING
         tried = self.last_attempt_ms
         return {

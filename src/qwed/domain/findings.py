@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.actions import Action
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 
 
@@ -40,7 +41,7 @@ class Finding(msgspec.Struct, frozen=True):
     risk: Risk
     engine: str
     reason: str = ""
-    evidence: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    evidence: Mapping[str, Json] = msgspec.field(default_factory=dict)
     corrected: Action | None = None
     failure: Failure | None = None
     checks_passed: tuple[str, ...] = ()

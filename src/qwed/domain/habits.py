@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 from qwed.domain.times import HOUR_MS
 
@@ -25,7 +26,7 @@ class ComparedAction(msgspec.Struct, frozen=True):
     action_type: str
     at_ms: int
     target: str | None = None
-    parameters: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    parameters: Mapping[str, Json] = msgspec.field(default_factory=dict)
     risk: Risk | None = None
     query: str | None = None
     code: str | None = None

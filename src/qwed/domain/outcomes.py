@@ -1,10 +1,10 @@
 """What happened when an approved action ran."""
 
 import enum
-from typing import Any
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.domain.rule_windows import Proof
 
 
@@ -41,8 +41,8 @@ class Outcome(msgspec.Struct, frozen=True):
         is_own_word = self.settled_by is None and self.reported_by.startswith("agent:")
         return Proof.SUCCESS if is_own_word else Proof.CONFIRMED
 
-    def to_wire(self) -> dict[str, Any]:
-        wire: dict[str, Any] = {
+    def to_wire(self) -> dict[str, Json]:
+        wire: dict[str, Json] = {
             "outcome": self.result,
             "success": self.result is OutcomeResult.SUCCESS,
             "result_hash": self.result_hash,

@@ -1,12 +1,13 @@
 """A permit: signed leave to run one action, once, at one place; and what is found when that was not kept."""
 
 import enum
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 
 PERMIT_TYPE: Final = "qwed-permit+jwt"
@@ -71,7 +72,7 @@ class IssuedPermit(msgspec.Struct, frozen=True):
     used_by: str | None = None
     receipt: ExecutionReceipt | None = None
 
-    def claims(self, issuer: str) -> dict[str, Any]:
+    def claims(self, issuer: str) -> dict[str, Json]:
         return {
             "jti": self.jti,
             "iss": issuer,
@@ -84,7 +85,7 @@ class IssuedPermit(msgspec.Struct, frozen=True):
             "use": "once",
         }
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "jti": self.jti,
             "activity_id": self.activity_id,
@@ -114,7 +115,7 @@ class PermitFinding(msgspec.Struct, frozen=True):
     audience: str | None = None
     code: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "id": self.finding_id,
             "kind": self.kind,

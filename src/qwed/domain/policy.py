@@ -14,6 +14,7 @@ import msgspec
 
 from qwed.domain.broker_rules import BrokerRules
 from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.json_types import Json
 from qwed.domain.people import PeopleRules
 from qwed.domain.provenance_rules import ProvenanceRules
 from qwed.domain.registry import ACTION_ENGINES, DANGEROUS_TOOLS, SAFE_TOOLS, TOOL_CONTROL, TOOL_RISK_LEVELS
@@ -251,12 +252,12 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     change_approvers: int = 1
     assurance: AssuranceRules = AssuranceRules()
     permits: PermitRules = PermitRules()
-    sql: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    files: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    urls: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    email: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    payments: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    guards: Mapping[str, Any] | Sequence[Any] = msgspec.field(default_factory=dict)
+    sql: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    files: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    urls: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    email: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    payments: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    guards: Mapping[str, Json] | Sequence[Any] = msgspec.field(default_factory=dict)
     rules: tuple[PolicyRule, ...] = ()
     provenance: ProvenanceRules | None = None
     broker: BrokerRules | None = None
@@ -337,15 +338,15 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
         """The content's hash, the same however the file was written."""
         return f"sha256:{sha256_hex(encode_exact(self.to_wire()))}"
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         """The whole policy as JSON: amounts as plain decimal strings, risks by name."""
-        wire: dict[str, Any] = _wire(self)
+        wire: dict[str, Json] = _wire(self)
         wire["people"] = None if self.people == PeopleRules() else wire["people"]
         # What nobody uses does not change the name of a policy that was there before it.
         return {name: value for name, value in wire.items() if value or name not in _ADDED_LATER}
 
     @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> "Policy":
+    def from_wire(cls, wire: Mapping[str, Json]) -> "Policy":
         """The policy that `to_wire` wrote. Raises `ValueError` for anything else."""
         actions = {
             name: {**rule, "risk": None if rule["risk"] is None else Risk.from_wire(rule["risk"])}

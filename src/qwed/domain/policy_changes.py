@@ -6,10 +6,10 @@ number it was made under, and the store refuses it when a newer row is there.
 
 import enum
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 
 
@@ -36,7 +36,7 @@ class Stop(msgspec.Struct, frozen=True):
     by: str
     at_ms: int
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "scope": self.scope,
             "name": self.name or None,
@@ -62,14 +62,14 @@ class PolicyChange(msgspec.Struct, frozen=True):
     source: str = ""
     #: As its author wrote it; None for one that never was a text.
     text: str | None = None
-    policy: Mapping[str, Any] | None = None
+    policy: Mapping[str, Json] | None = None
     stops: tuple[Stop, ...] = ()
     #: The change whose policy a rollback brought back.
     rolled_back_to: int | None = None
     #: The person who agreed, where a second one had to.
     approved_by: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         """For a list: without the policy itself."""
         return {
             "version": self.number,

@@ -5,13 +5,14 @@ entry for each minute says how many there were: nobody fills the record by being
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.checks import CHECKS
 from qwed.domain.codes import Code
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 
 MINUTE_MS: Final = 60_000
@@ -52,7 +53,7 @@ class RefusedMinute(msgspec.Struct, frozen=True):
     def is_due(self, now_ms: int) -> bool:
         return self.counted > 0 and not self.is_stated and self.minute < due_before(now_ms)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "count": self.counted,
             "codes": dict(sorted(self.codes.items())),

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.domain.registry import DANGEROUS_TOOLS, SAFE_TOOLS
 from qwed.domain.skeleton import compact_skeleton
 
@@ -50,7 +51,7 @@ class RiskFactor(msgspec.Struct, frozen=True):
     weight: float
 
 
-class ToolAssessment(dict[str, Any]):
+class ToolAssessment(dict[str, Json]):
     """The answer, as the documents print it: `approved`, `blocked_reason` where it is not, and beside them
     the tool's name and what its risk is made of."""
 
@@ -65,7 +66,7 @@ class ToolAssessment(dict[str, Any]):
             self["blocked_reason"] = self.blocked_reason
         self |= {"tool_name": tool_name, "risk_score": self.risk_score, "risk_assessment": self._risk()}
 
-    def _risk(self) -> dict[str, Any]:
+    def _risk(self) -> dict[str, Json]:
         return {
             "base_risk": self.base_risk,
             "factors": [{"factor": item.factor, "weight": item.weight} for item in self.factors],
@@ -100,13 +101,13 @@ class ToolApprovalSystem:
             return Group.DANGEROUS
         return Group.SAFE if tool_name in self._safe else Group.UNKNOWN
 
-    def assess(self, tool_name: str, parameters: Mapping[str, Any] | None = None) -> ToolAssessment:
+    def assess(self, tool_name: str, parameters: Mapping[str, Json] | None = None) -> ToolAssessment:
         """Whether this call is approved, and why not: `answer["approved"]`, `answer["blocked_reason"]`."""
         factors = tuple(_factors(tool_name, parameters or {}))
         return ToolAssessment(tool_name, self.group_of(tool_name), factors)
 
 
-def explain_danger(tool_name: str, parameters: Mapping[str, Any]) -> str:
+def explain_danger(tool_name: str, parameters: Mapping[str, Json]) -> str:
     """Why a dangerous tool waits for a person, however much its caller is trusted."""
     assessed = ToolAssessment(tool_name, Group.DANGEROUS, tuple(_factors(tool_name, parameters)))
     return str(assessed.blocked_reason)
@@ -131,7 +132,7 @@ def _reason(group: Group, tool_name: str, score: float) -> str:
     return f"Unknown tool '{shown}' requires explicit allowlisting (risk_score={score:.1f})"
 
 
-def _factors(tool_name: str, parameters: Mapping[str, Any]) -> Iterable[RiskFactor]:
+def _factors(tool_name: str, parameters: Mapping[str, Json]) -> Iterable[RiskFactor]:
     in_name = name_words(tool_name)
     for word in sorted(in_name & RISK_WORDS.keys()):
         yield RiskFactor(f"name:{word}", RISK_WORDS[word])

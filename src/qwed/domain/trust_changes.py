@@ -2,11 +2,11 @@
 
 import enum
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import msgspec
 
 from qwed.domain.agents import AgentId, AgentStatus, PrincipalId
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.domain.trust import TrustLevel
 
@@ -43,7 +43,7 @@ class TrustChange(msgspec.Struct, frozen=True):
     status: AgentStatus
     reason: str | None = None
     activities: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    evidence: Mapping[str, Json] = msgspec.field(default_factory=dict)
 
     def without_texts_of(self, erased: Collection[str]) -> "TrustChange":
         """Without what people wrote, where an entry that said it is erased. The rule's own words stay."""
@@ -53,10 +53,10 @@ class TrustChange(msgspec.Struct, frozen=True):
             return self
         return msgspec.structs.replace(self, reason=None, evidence={})
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {"activity_id": self.activity_id, "timestamp": iso(self.at_ms), **self.details()}
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Json]:
         """What the entry in the audit trail and the event say."""
         return {
             "cause": self.cause,

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.ect import claims as rules
 from qwed.ect import jws, signatures
 from qwed.ect.dag import CLOCK_SKEW_SECONDS
@@ -26,7 +27,7 @@ class Attestation(msgspec.Struct, frozen=True):
     iat: int
     exp: int
     action_hash: str
-    qwed: Mapping[str, Any]
+    qwed: Mapping[str, Json]
 
 
 def read_attestation(token: str, keys: Mapping[str, PublicKey], now: int) -> Attestation:

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 MAX_PARENTS: Final = 100
 MAX_EXT_BYTES: Final = 4_096
 MAX_EXT_DEPTH: Final = 5
@@ -30,7 +32,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#\[\]@!$&'()*
 _HASH: Final = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
 _ext_encoder: Final = msgspec.json.Encoder(decimal_format="number")
 _sorted_encoder: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
-_NO_EXT: Final[Mapping[str, Any]] = {}
+_NO_EXT: Final[Mapping[str, Json]] = {}
 
 
 class InvalidClaims(ValueError):
@@ -54,11 +56,11 @@ class Claims(msgspec.Struct, frozen=True, gc=False):
     wid: str | None = None
     inp_hash: str | None = None
     out_hash: str | None = None
-    ext: Mapping[str, Any] = _NO_EXT
+    ext: Mapping[str, Json] = _NO_EXT
 
 
 def read(
-    claims: Mapping[str, Any], aud: tuple[str, ...], span: tuple[int, int], written_bytes: int | None = None
+    claims: Mapping[str, Json], aud: tuple[str, ...], span: tuple[int, int], written_bytes: int | None = None
 ) -> Claims:
     """The other claims, once audience and times are read. Raises `InvalidClaims`.
 
@@ -109,7 +111,7 @@ def times(iat: Any, exp: Any) -> tuple[int, int]:
     return iat, exp
 
 
-def _either(claims: Mapping[str, Any], old: str, new: str) -> Any:
+def _either(claims: Mapping[str, Json], old: str, new: str) -> Any:
     if new not in claims:
         return claims.get(old, msgspec.UNSET)
     # Compared as JSON: to Python, true is equal to 1.
@@ -167,7 +169,7 @@ def sha256(value: Any, name: str) -> str:
     return value
 
 
-def extensions(value: Any, written_bytes: int | None = None) -> Mapping[str, Any]:
+def extensions(value: Any, written_bytes: int | None = None) -> Mapping[str, Json]:
     if value is msgspec.UNSET:
         return _NO_EXT
     if not isinstance(value, dict):
@@ -181,7 +183,7 @@ def extensions(value: Any, written_bytes: int | None = None) -> Mapping[str, Any
     return value
 
 
-def _is_within(value: dict[str, Any] | list[Any], depth: int) -> bool:
+def _is_within(value: dict[str, Json] | list[Any], depth: int) -> bool:
     if not depth:
         return False
     for item in value.values() if isinstance(value, dict) else value:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
+
 MAX_RULES: Final = 100
 DEFAULT_TIMEOUT_SECONDS: Final = 300
 
@@ -105,7 +107,7 @@ def read_rules(value: Any) -> Hitl:
     return hitl
 
 
-def evaluate(hitl: Hitl, inputs: Mapping[str, Any], open_constraints: Collection[str] = ()) -> HumanVerdict:
+def evaluate(hitl: Hitl, inputs: Mapping[str, Json], open_constraints: Collection[str] = ()) -> HumanVerdict:
     """What the rules ask for. `open_constraints` are constraints nobody can check: they count as rules."""
     actions = {rule.id: _action(rule.action) for rule in hitl.rules if _triggers(rule.trigger, inputs)}
     actions |= {f"constraint {name}": hitl.default for name in open_constraints}
@@ -116,7 +118,7 @@ def _action(word: str) -> HumanStep:
     return _ACTIONS.get(word, HumanStep.ABORT)
 
 
-def _triggers(trigger: Trigger, inputs: Mapping[str, Any]) -> bool:
+def _triggers(trigger: Trigger, inputs: Mapping[str, Json]) -> bool:
     if trigger.kind not in KINDS or trigger.input_ref not in inputs:
         return True
     given = _comparable(inputs[trigger.input_ref])

@@ -6,7 +6,7 @@ secp256k1, Ed448, and RSA below 2048 bits.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
+from qwed.domain.json_types import Json
 from qwed.ect import base64url
 
 MIN_RSA_BITS: Final = 2_048
@@ -124,7 +125,7 @@ def thumbprint(jwk: Mapping[str, str]) -> str:
     return base64url.encode(hashlib.sha256(msgspec.json.encode(dict(jwk), order="sorted")).digest())
 
 
-def read(jwk: Mapping[str, Any]) -> PublicKey:
+def read(jwk: Mapping[str, Json]) -> PublicKey:
     """The public key in a JWK (the private members of a private one are ignored). Raises `InvalidKey`."""
     if not isinstance(jwk, Mapping):
         raise InvalidKey("a JWK is an object")
@@ -136,7 +137,7 @@ def read(jwk: Mapping[str, Any]) -> PublicKey:
     return PublicKey(public, _narrowed(checks, jwk), _text(jwk, "kid") if "kid" in jwk else None)
 
 
-def _refuse_other_uses(jwk: Mapping[str, Any]) -> None:
+def _refuse_other_uses(jwk: Mapping[str, Json]) -> None:
     if "use" in jwk and jwk["use"] != "sig":
         raise InvalidKey("the key's use is not sig")
     if "key_ops" not in jwk:
@@ -148,7 +149,7 @@ def _refuse_other_uses(jwk: Mapping[str, Any]) -> None:
         raise InvalidKey("the key's key_ops do not allow verify")
 
 
-def _narrowed(checks: Mapping[str, Check], jwk: Mapping[str, Any]) -> Mapping[str, Check]:
+def _narrowed(checks: Mapping[str, Check], jwk: Mapping[str, Json]) -> Mapping[str, Check]:
     """A key that names its algorithm serves no other."""
     if "alg" not in jwk:
         return checks
@@ -158,7 +159,7 @@ def _narrowed(checks: Mapping[str, Check], jwk: Mapping[str, Any]) -> Mapping[st
     return {named: checks[named]}
 
 
-def _ec(jwk: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Check]]:
+def _ec(jwk: Mapping[str, Json]) -> tuple[dict[str, str], Mapping[str, Check]]:
     curve = CURVES.get(_text(jwk, "crv"))
     if curve is None:
         raise InvalidKey("crv is P-256, P-384 or P-521")
@@ -199,7 +200,7 @@ def curve_of(key: ec.EllipticCurvePublicKey | ec.EllipticCurvePrivateKey) -> tup
     raise InvalidKey("crv is P-256, P-384 or P-521")
 
 
-def _okp(jwk: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Check]]:
+def _okp(jwk: Mapping[str, Json]) -> tuple[dict[str, str], Mapping[str, Check]]:
     if _text(jwk, "crv") != "Ed25519":
         raise InvalidKey("crv is Ed25519")
     raw = _bytes(jwk, "x")
@@ -216,7 +217,7 @@ def ed25519_public(key: ed25519.Ed25519PublicKey) -> tuple[dict[str, str], Mappi
     return jwk, {"Ed25519": key.verify}
 
 
-def _rsa(jwk: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Check]]:
+def _rsa(jwk: Mapping[str, Json]) -> tuple[dict[str, str], Mapping[str, Check]]:
     n, e = _unsigned(jwk, "n"), _unsigned(jwk, "e")
     if not MIN_RSA_BITS <= n.bit_length() <= MAX_RSA_BITS or n % 2 == 0:
         raise InvalidKey(f"an RSA modulus is odd and has {MIN_RSA_BITS} to {MAX_RSA_BITS} bits")
@@ -244,14 +245,14 @@ def _rsa_check(key: rsa.RSAPublicKey, algorithm: str) -> Check:
 _READERS: Final = {"EC": _ec, "OKP": _okp, "RSA": _rsa}
 
 
-def _text(jwk: Mapping[str, Any], name: str) -> str:
+def _text(jwk: Mapping[str, Json], name: str) -> str:
     value = jwk.get(name)
     if not isinstance(value, str):
         raise InvalidKey(f"{name} is a string")
     return value
 
 
-def _bytes(jwk: Mapping[str, Any], name: str) -> bytes:
+def _bytes(jwk: Mapping[str, Json], name: str) -> bytes:
     text = _text(jwk, name)
     if len(text) > 2 * MAX_RSA_BITS // 8:
         raise InvalidKey(f"{name} is too long")
@@ -261,7 +262,7 @@ def _bytes(jwk: Mapping[str, Any], name: str) -> bytes:
         raise InvalidKey(f"{name} is not base64url") from None
 
 
-def _unsigned(jwk: Mapping[str, Any], name: str) -> int:
+def _unsigned(jwk: Mapping[str, Json], name: str) -> int:
     """Base64urlUInt (RFC 7518, section 2): the fewest octets."""
     raw = _bytes(jwk, name)
     if not raw or raw[0] == 0:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain import json_text
+from qwed.domain.json_types import Json
 from qwed.ect import base64url, jwk
 from qwed.ect.jwk import PublicKey
 
@@ -45,7 +46,7 @@ class Unverified(msgspec.Struct, frozen=True, gc=False):
     signature: bytes
 
 
-def verify(token: str, jwk: Mapping[str, Any], algorithms: Collection[str]) -> bytes:
+def verify(token: str, jwk: Mapping[str, Json], algorithms: Collection[str]) -> bytes:
     """The payload of a compact JWS that the key in the JWK signed. Raises `InvalidToken`, and only that.
 
     The key decides: the header's `alg` has to be one of `algorithms` *and* one the key serves.
@@ -100,7 +101,7 @@ def compose(header_segment: bytes, payload: bytes) -> bytes:
     return header_segment + b"." + base64url.encode_bytes(payload)
 
 
-def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
+def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Json]:
     """A payload that is one JSON object without repeated members. Raises `InvalidToken`."""
     value = _plain_object(payload)
     if value is not None:
@@ -116,13 +117,13 @@ def claims_of(payload: bytes, max_depth: int = 16) -> dict[str, Any]:
     return value
 
 
-_PLAIN: Final = msgspec.json.Decoder(dict[str, Any], float_hook=json_text.decimal_of)
+_PLAIN: Final = msgspec.json.Decoder(dict[str, Json], float_hook=json_text.decimal_of)
 _PLAIN_INTEGER: Final = 2**63
 #: A member's colon stands right behind its name, or else behind one of these.
 _SPACED_COLONS: Final = (b" :", b"\n:", b"\t:", b"\r:")
 
 
-def _plain_object(payload: bytes) -> dict[str, Any] | None:
+def _plain_object(payload: bytes) -> dict[str, Json] | None:
     """The fast way, for an object that is easily seen to be strict; None says nothing.
 
     The colons that may end a name are at least as many as the members written, and those are at least as
@@ -131,7 +132,7 @@ def _plain_object(payload: bytes) -> dict[str, Any] | None:
     if b"\\" in payload or payload.count(b"{") + payload.count(b"[") > 8:
         return None
     try:
-        value: dict[str, Any] = _PLAIN.decode(payload)
+        value: dict[str, Json] = _PLAIN.decode(payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
     colons = payload.count(b'":')
@@ -166,7 +167,7 @@ def holds_unrepresentable(value: Any) -> bool:
     return isinstance(value, json_text.Unrepresentable)
 
 
-def _key(given: Mapping[str, Any]) -> PublicKey:
+def _key(given: Mapping[str, Json]) -> PublicKey:
     try:
         return jwk.read(given)
     except jwk.InvalidKey as error:
@@ -199,7 +200,7 @@ def _split(token: str, max_bytes: int) -> tuple[str, bytes, bytes, bytes]:
         raise InvalidToken("not base64url") from None
 
 
-def _members(segment: str) -> dict[str, Any]:
+def _members(segment: str) -> dict[str, Json]:
     try:
         return claims_of(base64url.decode(segment), _MAX_HEADER_DEPTH)
     except base64url.NotBase64Url:
@@ -219,7 +220,7 @@ def _typed_header(segment: str) -> Header:
         raise InvalidToken("the header names alg, kid and typ") from None
 
 
-def _refuse_what_changes_verification(header: Mapping[str, Any]) -> None:
+def _refuse_what_changes_verification(header: Mapping[str, Json]) -> None:
     refused = _REFUSED_MEMBERS.intersection(header)
     if refused:
         raise InvalidToken(f"the header has {', '.join(sorted(refused))}")
@@ -230,7 +231,7 @@ def _refuse_what_changes_verification(header: Mapping[str, Any]) -> None:
             raise InvalidToken(f"{name} is a string")
 
 
-def _refuse_other_keys(header: Mapping[str, Any], key: PublicKey) -> None:
+def _refuse_other_keys(header: Mapping[str, Json], key: PublicKey) -> None:
     """A header that names a key has to name the one given."""
     if "kid" in header and key.kid is not None and header["kid"] != key.kid:
         raise InvalidToken("signed with another kid")

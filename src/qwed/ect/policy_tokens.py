@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.ect import claims as rules
 from qwed.ect import dag as graph
 from qwed.ect import hitl, jws
@@ -37,7 +38,7 @@ class PolicyNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     agent: str
     action: str | None = None
-    constraints: dict[str, Any] = {}
+    constraints: dict[str, Json] = {}
     critical: bool = False
 
 
@@ -154,7 +155,7 @@ def constraints_at(policy: TokenPolicy, node_id: str) -> NodeConstraints:
 
 
 def _tightened(before: NodeConstraints, name: str, value: Any) -> NodeConstraints:
-    change: dict[str, Any] = {}
+    change: dict[str, Json] = {}
     if name == "apae.min_trust" and _is_score(value):
         change["min_trust"] = max(before.min_trust or Decimal(0), _as_written(value))
     elif name == "apae.min_confidence" and value in CONFIDENCES:
@@ -182,8 +183,8 @@ def _later(order: tuple[str, ...], one: str | None, other: str) -> str:
 def issue_policy(
     ring: KeyRing,
     aud: str,
-    dag: Mapping[str, Any],
-    human: Mapping[str, Any],
+    dag: Mapping[str, Json],
+    human: Mapping[str, Json],
     now: int,
     lifetime_seconds: int = 86_400,
 ) -> str:

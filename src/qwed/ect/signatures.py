@@ -1,14 +1,14 @@
 """Statements that we sign (checkpoints, receipts, attestations), read with the public keys alone."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from qwed.domain.json_types import Json
 from qwed.ect import base64url, jwk, jws
 from qwed.ect.jwk import PublicKey
 from qwed.ect.jws import InvalidToken
 
 
-def keys_of(key_set: Mapping[str, Any]) -> dict[str, PublicKey]:
+def keys_of(key_set: Mapping[str, Json]) -> dict[str, PublicKey]:
     """The keys of a JWKS by their `kid`. Raises `InvalidKey`."""
     keys = key_set.get("keys")
     if not isinstance(keys, list) or not keys:
@@ -20,7 +20,7 @@ def keys_of(key_set: Mapping[str, Any]) -> dict[str, PublicKey]:
     return by_kid
 
 
-def verified_claims(token: str, typ: str, keys: Mapping[str, PublicKey]) -> dict[str, Any]:
+def verified_claims(token: str, typ: str, keys: Mapping[str, PublicKey]) -> dict[str, Json]:
     """The claims of a token of that type that one of the keys signed. Raises `InvalidToken`."""
     unverified = jws.parse(token)
     if unverified.header.typ != typ:
@@ -31,21 +31,21 @@ def verified_claims(token: str, typ: str, keys: Mapping[str, PublicKey]) -> dict
     return jws.claims_of(jws.verify_signature(unverified, key, key.algorithms, low_s_only=True))
 
 
-def text(claims: Mapping[str, Any], name: str) -> str:
+def text(claims: Mapping[str, Json], name: str) -> str:
     value = claims.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidToken(f"{name} is a string")
     return value
 
 
-def number(claims: Mapping[str, Any], name: str) -> int:
+def number(claims: Mapping[str, Json], name: str) -> int:
     value = claims.get(name)
     if type(value) is not int or value < 0:
         raise InvalidToken(f"{name} is a whole number")
     return value
 
 
-def digest(claims: Mapping[str, Any], name: str) -> bytes:
+def digest(claims: Mapping[str, Json], name: str) -> bytes:
     try:
         value = base64url.decode(text(claims, name))
     except base64url.NotBase64Url:

@@ -4,10 +4,11 @@ import enum
 import hashlib
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.ect import base64url, claims, jws
 from qwed.ect.claims import DIALECTS, Claims, InvalidClaims
 from qwed.ect.jws import InvalidToken, Unverified
@@ -29,7 +30,7 @@ class UnverifiedToken(msgspec.Struct, frozen=True, gc=False):
     """A token that parses; `signed` is None at L1. Nothing in it is true yet."""
 
     raw: str
-    claims: dict[str, Any]
+    claims: dict[str, Json]
     signed: Unverified | None
 
     @property
@@ -82,7 +83,7 @@ def issue(
     wid: str | None = None,
     inp_hash: str | None = None,
     out_hash: str | None = None,
-    ext: dict[str, Any] | None = None,
+    ext: dict[str, Json] | None = None,
     jti: str | None = None,
     lifetime_seconds: int = DEFAULT_LIFETIME_SECONDS,
     dialect: str = "00",
@@ -96,7 +97,7 @@ def issue(
     if names is None:
         raise InvalidClaims(f"dialects are {', '.join(DIALECTS)}, not {dialect!r}")
     own = new_id() if jti is None else claims.identifier(jti, "jti")
-    content: dict[str, Any] = {
+    content: dict[str, Json] = {
         "iss": claims.issuer(ring.issuer),
         "aud": aud if isinstance(aud, str) and aud else claims.audience(list(aud)),
         "iat": now,

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed.ect import claims as rules
 from qwed.ect import dag, jwk, jws, tokens
 from qwed.ect.claims import TYPES, Claims, InvalidAudience, InvalidClaims
@@ -369,7 +370,7 @@ class TrustedKeys:
         return any(key.issuer == iss and not key.is_revoked for key in self._known.values())
 
     @classmethod
-    def from_jwks(cls, sets: Mapping[str, Mapping[str, Any]]) -> "TrustedKeys":
+    def from_jwks(cls, sets: Mapping[str, Mapping[str, Json]]) -> "TrustedKeys":
         """Issuer → JWKS. Raises `InvalidKey` for a key that can't be used or has no `kid`."""
         known: dict[tuple[str, str], KnownKey] = {}
         for issuer, key_set in sets.items():

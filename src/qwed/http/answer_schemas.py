@@ -6,6 +6,7 @@ from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import CODES
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Status
+from qwed.domain.json_types import Json
 from qwed.domain.risk import RISK_NAMES
 
 _TEXT: Final = {"type": "string"}
@@ -14,7 +15,7 @@ _COUNT: Final = {"type": ["integer", "null"], "minimum": 0}
 _SCORE: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
-def _object(required: str, **properties: Any) -> dict[str, Any]:
+def _object(required: str, **properties: Any) -> dict[str, Json]:
     return {"type": "object", "required": required.split(), "properties": properties}
 
 
@@ -97,6 +98,6 @@ _TOOL_DECISION: Final = {
 #: An error, beside a decision where one was made.
 _ERROR: Final = _object("error", error=_ERROR_MEMBER, decision=_TEXT)
 
-SCHEMAS: Final[dict[str, Any]] = {"Decision": _DECISION, "ToolDecision": _TOOL_DECISION, "Error": _ERROR}
+SCHEMAS: Final[dict[str, Json]] = {"Decision": _DECISION, "ToolDecision": _TOOL_DECISION, "Error": _ERROR}
 #: By operation; every other answer is an object whose members its page of the documentation names.
 ANSWERS: Final = {"verify": "Decision", "verify_tool": "ToolDecision", "redeem": "Decision"}

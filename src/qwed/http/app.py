@@ -46,6 +46,7 @@ from qwed.http.responses import (
 )
 from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
+from qwed.http.security_log import SecurityLog
 from qwed.http.shedding import RequestGate
 from qwed.http.signin.slack import SlackDoor
 from qwed.http.tracing import Tracing
@@ -84,6 +85,7 @@ def create_app(
     registration: "Registration | None" = None,
     home: str | None = None,
     slack_secret: str | None = None,
+    security_log: SecurityLog | None = None,
 ) -> "Application":
     """`counts_folder` is where several workers of one gateway count together; `registration` is how an
     identity provider knows this gateway, `home` the address at which people reach it. Raises `ImportError`
@@ -101,6 +103,7 @@ def create_app(
     services.store.ledger_watch.listen_to_findings(partial(_report_finding, services, log))
     proxies, gate = proxies or Proxies(), RequestGate()
     gatekeeper = Gatekeeper(services, log, metrics, proxies)
+    gatekeeper.security_log = security_log
     if registration is not None:
         from qwed.http.signin.people import People  # noqa: PLC0415 - the library is an extra
         from qwed.http.signin.provider import Provider  # noqa: PLC0415

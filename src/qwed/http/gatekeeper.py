@@ -16,6 +16,7 @@ from qwed.gateway.kernel.services import Services
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
 from qwed.http.reading import address_of, presented
+from qwed.http.security_log import SecurityLog
 from qwed.http.sessions import CSRF_HEADER, Session, Sessions
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Gatekeeper:
         self.passkeys: Passkeys | None = None
         #: Who presses buttons in Slack, where its signing secret is known.
         self.slack: SlackDoor | None = None
+        #: Where failures are kept for a while, where there is such a place.
+        self.security_log: SecurityLog | None = None
         failed, each = limits.failed_auth, limits.requests_per_credential
         self._failures = services.commons.limiter("failures", failed)
         self._requests = None if each is None else services.commons.limiter("requests", each)
@@ -117,9 +120,10 @@ class Gatekeeper:
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.
             return _limited(passed, "too many failed authentications from this address")
-        self._log.write(
-            "warning", "failed_authentication", address=address, path=mask_for_record(request.url.path)[:200]
-        )
+        path = mask_for_record(request.url.path)[:200]
+        self._log.write("warning", "failed_authentication", address=address, path=path)
+        if self.security_log is not None:
+            self.security_log.write(address, path)
         return refuse(Code.AUTH_MISSING, "send a valid API key or agent token")
 
 

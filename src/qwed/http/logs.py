@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, Protocol
 
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.wire import encode_json
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -18,11 +19,18 @@ MAX_GATHERED: Final = 10_000
 _PRESSING: Final = LEVELS["error"]
 
 
+class LogStream(Protocol):
+    """Where lines go. Raises `OSError`, or `ValueError` once it is closed."""
+
+    def write(self, lines: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+
+
 class EventLog:
-    def __init__(self, level: str = "info", stream: BinaryIO | None = None) -> None:
+    def __init__(self, level: str = "info", stream: LogStream | None = None) -> None:
         self._least = LEVELS[level]
         # A process may be started without a standard error at all.
-        self._stream: BinaryIO | None = stream or getattr(sys.stderr, "buffer", None)
+        self._stream: LogStream | None = stream or getattr(sys.stderr, "buffer", None)
         self._lines: deque[bytes] = deque()
         self._lost = 0
         self._lock = threading.Lock()
@@ -71,5 +79,5 @@ class EventLog:
         self.flush()
 
 
-def _line(level: str, event: str, fields: dict[str, Any]) -> bytes:
+def _line(level: str, event: str, fields: dict[str, Json]) -> bytes:
     return encode_json({"at": round(time.time(), 3), "level": level, "event": event, **fields})

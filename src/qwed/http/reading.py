@@ -15,6 +15,7 @@ from starlette.types import Message
 from qwed.domain import json_text
 from qwed.domain.bounds import Proxies
 from qwed.domain.codes import Code, Refusal
+from qwed.domain.json_types import Json
 from qwed.domain.policy import Limits
 from qwed.ect.header import NAME as EXECUTION_CONTEXT
 from qwed.ect.header import HeaderTooLarge, read_header
@@ -144,7 +145,7 @@ def parse_json(raw: bytes, limits: Limits) -> Any:
         raise malformed("body", str(error)) from None
 
 
-def presented(request: Request, body: Any = None) -> PresentedCredentials:
+def presented(request: Request, body: Json = None) -> PresentedCredentials:
     """All credentials of the request, in one pass over its headers; repeated ones count twice."""
     found = []
     for name, value in request.scope["headers"]:
@@ -178,7 +179,7 @@ def _may_have(request: Request, name: bytes) -> bool:
     return present is None or name in present
 
 
-def body_token(body: Any) -> str | None:
+def body_token(body: Json) -> str | None:
     token = body.get("agent_token") if isinstance(body, dict) else None
     return token if isinstance(token, str) else None
 

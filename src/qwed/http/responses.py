@@ -4,11 +4,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
 from qwed.domain.codes import CODES, Code, Refusal
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.answers import Answer, RequestError
 from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.wire import encode_json
@@ -54,7 +55,7 @@ def error_response(error: RequestError) -> Response:
 
 
 def refusal_response(
-    code: Code, message: str, status: int | None = None, *, details: Mapping[str, Any] | None = None
+    code: Code, message: str, status: int | None = None, *, details: Mapping[str, Json] | None = None
 ) -> Response:
     body = encode_json({"error": Refusal(code, message, details).to_wire()})
     return JsonResponse(body, CODES[code].status if status is None else status)

@@ -1,12 +1,13 @@
 """A person's browser: sign in with a key or with an identity provider, ask who is signed in, sign out."""
 
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.gateway.agents.authenticate import PresentedCredentials
 from qwed.gateway.decide.observe import observes_until
@@ -104,12 +105,12 @@ class SessionRoutes:
         sessions.begin(request, response, "", 0)
         return response
 
-    def _nobody(self) -> dict[str, Any]:
+    def _nobody(self) -> dict[str, Json]:
         if self._gatekeeper.people is None:
             return {"signed_in": False}
         return {"signed_in": False, "sign_in_url": _SIGN_IN}
 
-    def _told(self, caller: Caller, session: Session) -> dict[str, Any]:
+    def _told(self, caller: Caller, session: Session) -> dict[str, Json]:
         key, person = caller.key, caller.person
         return {
             "signed_in": True,

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
+
 try:
     from opentelemetry import propagate, trace
 except ImportError:
@@ -84,7 +86,7 @@ class Tracing:
 
     @staticmethod
     def answered(
-        span: Any, status: int, noted: Mapping[str, Any], parameters: Mapping[str, str] | None = None
+        span: Any, status: int, noted: Mapping[str, Json], parameters: Mapping[str, str] | None = None
     ) -> None:
         span.set_attribute("http.response.status_code", status)
         for name, attribute in _ATTRIBUTES.items():

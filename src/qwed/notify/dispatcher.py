@@ -13,7 +13,7 @@ from typing import Final
 from qwed.domain.deliveries import Delivery, DeliveryClaim, DeliveryFailure, settled
 from qwed.domain.policy import NotificationRules
 from qwed.domain.webhooks import Channel
-from qwed.gateway.kernel.ports import Store
+from qwed.gateway.kernel.ports import Records
 from qwed.gateway.kernel.services import Services
 from qwed.notify.channels import Carrier
 
@@ -30,7 +30,7 @@ class Dispatcher:
         carriers: Mapping[Channel, Carrier],
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._store: Store = services.store
+        self._store: Records = services.store
         self._clock = services.clock
         self._services = services
         self._carriers = carriers

@@ -5,12 +5,13 @@ the entry, so that a SIEM leads back to the record. What the schema has no place
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from qwed import __version__
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.records import Activity
 
 OCSF_VERSION: Final = "1.3.0"
@@ -27,15 +28,15 @@ _REFUSED: Final = frozenset({Decision.DENIED, Decision.BUDGET_EXCEEDED})
 _UNMAPPED: Final = ("action", "context", "decision", "cost", "policy_version", "action_hash", "ect_par")
 
 
-def events_of(seq: int, ledger: str, activity: Activity) -> Iterator[dict[str, Any]]:
+def events_of(seq: int, ledger: str, activity: Activity) -> Iterator[dict[str, Json]]:
     """One event, or two where the activity was refused."""
-    entry: dict[str, Any] = msgspec.json.decode(activity.payload)
+    entry: dict[str, Json] = msgspec.json.decode(activity.payload)
     yield _api_activity(seq, ledger, activity, entry)
     if activity.decision in _REFUSED:
         yield _finding(seq, ledger, activity, entry)
 
 
-def _api_activity(seq: int, ledger: str, activity: Activity, entry: dict[str, Any]) -> dict[str, Any]:
+def _api_activity(seq: int, ledger: str, activity: Activity, entry: dict[str, Json]) -> dict[str, Json]:
     status = _FAILURE if activity.decision in _REFUSED else _SUCCESS
     if activity.decision == Decision.PENDING:
         status = _OTHER
@@ -53,7 +54,7 @@ def _api_activity(seq: int, ledger: str, activity: Activity, entry: dict[str, An
     }
 
 
-def _finding(seq: int, ledger: str, activity: Activity, entry: dict[str, Any]) -> dict[str, Any]:
+def _finding(seq: int, ledger: str, activity: Activity, entry: dict[str, Json]) -> dict[str, Json]:
     return {
         **_class(_DETECTION_FINDING, _CREATE),
         "activity_name": "Create",
@@ -80,7 +81,7 @@ def _class(number: int, activity_id: int) -> dict[str, int]:
     }
 
 
-def _common(seq: int, ledger: str, activity: Activity, entry: dict[str, Any], uid: str) -> dict[str, Any]:
+def _common(seq: int, ledger: str, activity: Activity, entry: dict[str, Json], uid: str) -> dict[str, Json]:
     return {
         "time": activity.at_ms,
         "severity_id": _severity(entry),
@@ -98,19 +99,19 @@ def _common(seq: int, ledger: str, activity: Activity, entry: dict[str, Any], ui
     }
 
 
-def _actor(activity: Activity, entry: dict[str, Any]) -> dict[str, Any]:
+def _actor(activity: Activity, entry: dict[str, Json]) -> dict[str, Json]:
     asked_by = entry.get("requested_by")
     user = {"user": {"uid": asked_by}} if isinstance(asked_by, str) and asked_by else {}
     return {"app_uid": activity.agent_id, **user}
 
 
-def _severity(entry: dict[str, Any]) -> int:
+def _severity(entry: dict[str, Json]) -> int:
     found = entry.get("verification")
     risk = found.get("risk_level") if isinstance(found, dict) else None
     return _SEVERITIES.get(str(risk), _INFORMATIONAL)
 
 
-def _message(activity: Activity, entry: dict[str, Any]) -> str:
+def _message(activity: Activity, entry: dict[str, Json]) -> str:
     error = entry.get("error")
     why = error.get("message") if isinstance(error, dict) else None
     return f"{activity.action_type}: {activity.decision}" + (f" ({why})" if why else "")

@@ -39,6 +39,7 @@ from reportlab.platypus import (
 )
 
 from qwed.domain.compliance import CONTROLS, Figure
+from qwed.domain.json_types import Json
 from qwed.domain.times import parse_iso
 from qwed.gateway.reporting.compliance import Report
 from qwed.reports.pdf_charts import Bar, Bars
@@ -189,7 +190,7 @@ def _numbered(report: Report) -> type[Canvas]:
     class NumberedCanvas(Canvas):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self._pages: list[dict[str, Any]] = []
+            self._pages: list[dict[str, Json]] = []
             # Invariant documents are all dated 2000: this one is dated by its report.
             stamp = self._doc._timeStamp
             stamp.t, stamp.lt = made, time.gmtime(made)

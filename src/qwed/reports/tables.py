@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.compliance import CONTROLS, TITLES, Figure
+from qwed.domain.json_types import Json
 from qwed.domain.policy import plain_amount
 from qwed.gateway.reporting.compliance import Report
 
@@ -82,7 +83,7 @@ def _summary(values: Mapping[str, Value], title: str | None = None) -> ReportTab
 _DECISIONS = ("approved", "corrected", "pending", "denied", "budget_exceeded")
 
 
-def _decisions(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _decisions(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     yield _summary({"total": figure["total"], **{name: figure[name] for name in _DECISIONS}})
     rows = tuple(
         (row["agent_id"], row["name"], row["total"], *(row[name] for name in _DECISIONS))
@@ -92,7 +93,7 @@ def _decisions(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     yield ReportTable(columns, rows, (23, 21, 9, 10, 10, 9, 9, 9), "By agent")
 
 
-def _verification(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _verification(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     yield _summary({name: figure[name] for name in ("examined", "refused_before_examination", "uncertain")})
     fields = ("engine", "risk_level", "status", "decision", "count")
     rows = tuple(tuple(row[field] for field in fields) for row in figure["list"])
@@ -101,12 +102,12 @@ def _verification(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     )
 
 
-def _refusals(figure: list[Mapping[str, Any]]) -> Iterable[ReportTable]:
+def _refusals(figure: list[Mapping[str, Json]]) -> Iterable[ReportTable]:
     rows = tuple((row["code"], row["meaning"], row["decision"], row["count"]) for row in figure)
     yield ReportTable(("code", "meaning", "decision", "count"), rows, (25, 45, 19, 11))
 
 
-def _outcomes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _outcomes(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     names = ("allowed", "reported", "missing", "reported_by_the_agent_itself")
     yield _summary({**{name: figure[name] for name in names}, **figure["by_outcome"]})
     if figure["permit_findings"]:
@@ -116,7 +117,7 @@ def _outcomes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
         )
 
 
-def _costs(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _costs(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     names = ("charged_usd", "settled_difference_usd", "total_usd", "tokens")
     yield _summary({name: figure[name] for name in names})
     yield from (
@@ -124,7 +125,7 @@ def _costs(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     )
 
 
-def _approvals(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _approvals(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     names = (
         "total", "expired_unanswered", "granted_and_never_used", "edited_before_approval",
         "needing_several_people",
@@ -146,7 +147,7 @@ def _approvals(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
     yield ReportTable(columns, rows, (13, 12, 11, 8, 8, 10, 10, 7, 21), "Each approval, newest first")
 
 
-def _approval_row(row: Mapping[str, Any]) -> tuple[Value, ...]:
+def _approval_row(row: Mapping[str, Json]) -> tuple[Value, ...]:
     votes = "; ".join(
         f"{vote['by']} {'approved' if vote['approves'] else 'denied'}"
         + (f": {vote['note']}" if vote["note"] else "")
@@ -166,7 +167,7 @@ def _approval_row(row: Mapping[str, Any]) -> tuple[Value, ...]:
     )
 
 
-def _changes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _changes(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     yield _summary({"total": figure["total"], **figure["by_kind"]})
     rows = tuple(
         (change["at"], change["agent_id"], change["kind"], change["by"], _details(change["details"]))
@@ -181,7 +182,7 @@ def _changes(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
 _TOLD_BEFORE: Final = ("agent_id", "did", "created_at")
 
 
-def _details(details: Mapping[str, Any]) -> str:
+def _details(details: Mapping[str, Json]) -> str:
     return "; ".join(
         f"{name.replace('_', ' ')}: {_told(value)}"
         for name, value in details.items()
@@ -197,20 +198,20 @@ def _told(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _erasures(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _erasures(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     summary, changes = _changes(figure)
     counted = ("entries in the period whose text was erased", figure["redacted_entries"])
     yield msgspec.structs.replace(summary, rows=(counted, *summary.rows))
     yield changes
 
 
-def _policies(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _policies(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     fields = ("version", "entries", "first_seen", "last_seen")
     rows = tuple(tuple(row[field] for field in fields) for row in figure["versions"])
     yield ReportTable(("version", "entries", "first seen", "last seen"), rows, (46, 10, 22, 22))
 
 
-def _ledger(figure: Mapping[str, Any]) -> Iterable[ReportTable]:
+def _ledger(figure: Mapping[str, Json]) -> Iterable[ReportTable]:
     names = ("entries", "head", "first_entry_at", "last_entry_at")
     rows = [(name.replace("_", " "), figure[name]) for name in names]
     checkpoint = figure["checkpoint"]

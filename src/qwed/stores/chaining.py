@@ -141,7 +141,7 @@ def received_node(token: str) -> KnownNode:
     """A token that was accepted before: its claims follow the rules."""
     unverified = parse(token)
     claims = unverified.claims
-    par = claims.get("par", claims.get("pred", ()))
+    par = claims["par"] if "par" in claims else claims.get("pred", ())
     wid = claims.get("wid")
     level = Level.L1 if unverified.signed is None else Level.L3
     node = dag.TokenNode(

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from qwed.domain.json_text import describe_type
+from qwed.domain.json_types import Json
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
@@ -19,7 +20,7 @@ from qwed_open_responses.guards.schema import SchemaGuard
 from qwed_open_responses.libraries import library
 from qwed_open_responses.results import GuardResult
 
-Rules = Mapping[str, Any]
+Rules = Mapping[str, Json]
 
 
 class ArgumentRule(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ class ArgumentGuard(BaseGuard):
         return self.pass_result(f"not checked, no rules: {', '.join(unruled)}" if unruled else "")
 
 
-_Check = Callable[[Mapping[str, Any]], list[dict[str, str]]]
+_Check = Callable[[Mapping[str, Json]], list[dict[str, str]]]
 
 
 def _checker(rules: Rules, allow_extra: bool) -> _Check:
@@ -92,7 +93,7 @@ def _is_schema(rules: Rules) -> bool:
     )
 
 
-def _schema_problems(guard: SchemaGuard, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+def _schema_problems(guard: SchemaGuard, arguments: Mapping[str, Json]) -> list[dict[str, str]]:
     errors = guard.check(dict(arguments)).details.get("errors", [])
     return [
         {"argument": error["pointer"], "message": f"{error['pointer'] or 'arguments'}: {error['message']}"}
@@ -101,7 +102,7 @@ def _schema_problems(guard: SchemaGuard, arguments: Mapping[str, Any]) -> list[d
 
 
 def _problems(
-    rules: Mapping[str, ArgumentRule], arguments: Mapping[str, Any], allow_extra: bool
+    rules: Mapping[str, ArgumentRule], arguments: Mapping[str, Json], allow_extra: bool
 ) -> Iterator[dict[str, str]]:
     for name, rule in rules.items():
         if name not in arguments:
@@ -258,7 +259,7 @@ def _rule(name: str, rule: Any) -> ArgumentRule:
         rule = {"type": rule}
     if not isinstance(rule, Mapping):
         raise ValueError(f"the rule of {name!r} is {describe_type(rule)}, expected a mapping or a type name")
-    fields: dict[str, Any] = {_KEY_NAMES.get(str(key), str(key)): value for key, value in rule.items()}
+    fields: dict[str, Json] = {_KEY_NAMES.get(str(key), str(key)): value for key, value in rule.items()}
     unknown = sorted(set(fields) - set(ArgumentRule.__struct_fields__))
     if unknown:
         raise ValueError(f"the rule of {name!r} has the unknown key {unknown[0]!r}")
@@ -279,7 +280,7 @@ def _rule(name: str, rule: Any) -> ArgumentRule:
     return ArgumentRule(**fields)
 
 
-def _read_type(name: str, fields: dict[str, Any]) -> None:
+def _read_type(name: str, fields: dict[str, Json]) -> None:
     kind = fields.get("type")
     if kind is None:
         return

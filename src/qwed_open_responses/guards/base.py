@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.outputs import Output, normalise
 from qwed_open_responses.results import GuardResult
 
-Context = Mapping[str, Any]
+Context = Mapping[str, Json]
 
 
 class BaseGuard:
@@ -26,13 +27,13 @@ class BaseGuard:
     def check(self, response: Any, context: Context | None = None) -> GuardResult:
         raise NotImplementedError(f"{type(self).__name__} does not define check")
 
-    def pass_result(self, message: str = "", details: Mapping[str, Any] | None = None) -> GuardResult:
+    def pass_result(self, message: str = "", details: Mapping[str, Json] | None = None) -> GuardResult:
         return GuardResult(self.name, True, message, details or {}, "info")
 
-    def fail_result(self, message: str, details: Mapping[str, Any] | None = None) -> GuardResult:
+    def fail_result(self, message: str, details: Mapping[str, Json] | None = None) -> GuardResult:
         return GuardResult(self.name, False, message, details or {}, "error")
 
-    def warn_result(self, message: str, details: Mapping[str, Any] | None = None) -> GuardResult:
+    def warn_result(self, message: str, details: Mapping[str, Json] | None = None) -> GuardResult:
         """Failed, but blocking only where the verifier is strict."""
         return GuardResult(self.name, False, message, details or {}, "warning")
 

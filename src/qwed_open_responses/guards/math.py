@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.calculations import CalculationClaim, claims_in, number, shown
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.outputs import Output
@@ -94,7 +95,7 @@ def _said(claim: CalculationClaim) -> str:
     return f"{claim.formula} = {shown(claim.results[0])}, not {shown(claim.stated.value)}"
 
 
-def _expression(value: Mapping[str, Any], budget: EngineBudget) -> Iterator[JudgedCalculation]:
+def _expression(value: Mapping[str, Json], budget: EngineBudget) -> Iterator[JudgedCalculation]:
     """`{"expression": "2 + 2", "result": 5}`."""
     expression = next((value[key] for key in _EXPRESSION_KEYS if isinstance(value.get(key), str)), None)
     stated = next((value[key] for key in _RESULT_KEYS if number(value.get(key)) is not None), None)

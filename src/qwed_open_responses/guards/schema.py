@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed.domain.secrets import mask
 from qwed_open_responses.guards.base import BaseGuard, Context
 from qwed_open_responses.libraries import library
@@ -32,11 +33,11 @@ class SchemaGuard(BaseGuard):
 
     def __init__(
         self,
-        schema: Mapping[str, Any] | bool,
+        schema: Mapping[str, Json] | bool,
         draft: str = "2020-12",
         *,
         validate_formats: bool = False,
-        references: Mapping[str, Any] | None = None,
+        references: Mapping[str, Json] | None = None,
     ) -> None:
         if draft not in _VALIDATORS:
             raise ValueError(f"draft is one of {', '.join(_VALIDATORS)}, not {draft!r}")
@@ -67,7 +68,7 @@ class SchemaGuard(BaseGuard):
         return errors
 
 
-def compiled(schema: Any, draft: str, validate_formats: bool, references: Mapping[str, Any]) -> Any:
+def compiled(schema: Any, draft: str, validate_formats: bool, references: Mapping[str, Json]) -> Any:
     """A validator that fetches nothing and whose patterns can't run away."""
     rs: Any = library("jsonschema_rs")
     if isinstance(schema, Mapping):
@@ -75,7 +76,7 @@ def compiled(schema: Any, draft: str, validate_formats: bool, references: Mappin
     elif not isinstance(schema, bool):
         raise ValueError(f"a schema is an object or a boolean, not {type(schema).__name__}")
     make = getattr(rs, _VALIDATORS[draft])
-    options: dict[str, Any] = {"offline": True, "validate_formats": validate_formats}
+    options: dict[str, Json] = {"offline": True, "validate_formats": validate_formats}
     try:
         if references:
             options["registry"] = rs.Registry(list(references.items()))

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed.domain.skeleton import compact_skeleton
 from qwed_open_responses import suspicions
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
@@ -172,7 +173,7 @@ class _Calls:
         return where, self._by_path.get(where)
 
 
-def _language_of(arguments: Mapping[str, Any]) -> str | None:
+def _language_of(arguments: Mapping[str, Json]) -> str | None:
     named = (arguments.get(key) for key in ("language", "lang", "runtime", "interpreter"))
     return next((language for language in named if isinstance(language, str) and language), None)
 

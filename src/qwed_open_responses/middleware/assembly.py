@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed_open_responses import items
 from qwed_open_responses.opening import opened
 
@@ -12,7 +13,7 @@ _PLAIN: Final = frozenset({*_TEXTS, "role", "audio", "annotations", "name", "obf
 _CALLS: Final = ("tool_calls", "function_call")
 
 
-def assemble(events: Iterable[Any]) -> dict[str, Any]:
+def assemble(events: Iterable[Any]) -> dict[str, Json]:
     """The output that chat completion chunks or Responses events describe.
 
     Parts that never became complete are kept as they are: a call without its name or with half its arguments
@@ -24,7 +25,7 @@ def assemble(events: Iterable[Any]) -> dict[str, Any]:
     return _responses(read)
 
 
-def carries_call(chunk: Mapping[str, Any]) -> bool:
+def carries_call(chunk: Mapping[str, Json]) -> bool:
     """Whether a chunk holds anything but text."""
     for choice in chunk.get("choices") or ():
         message = _message_of(choice)
@@ -35,7 +36,7 @@ def carries_call(chunk: Mapping[str, Any]) -> bool:
     return False
 
 
-def _message_of(choice: Any) -> Mapping[str, Any] | None:
+def _message_of(choice: Any) -> Mapping[str, Json] | None:
     """What a choice says: in pieces, as a whole, or as plain text."""
     if not isinstance(choice, Mapping):
         return None
@@ -43,13 +44,13 @@ def _message_of(choice: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _read(event: Any) -> Mapping[str, Any]:
+def _read(event: Any) -> Mapping[str, Json]:
     value = opened(event)
     return value if isinstance(value, Mapping) else {"type": f"a {type(event).__name__}", "value": True}
 
 
-def _chat(chunks: list[Mapping[str, Any]]) -> dict[str, Any]:
-    messages: dict[Any, dict[str, Any]] = {}
+def _chat(chunks: list[Mapping[str, Json]]) -> dict[str, Json]:
+    messages: dict[Any, dict[str, Json]] = {}
     usage = None
     for chunk in chunks:
         usage = chunk.get("usage") or usage
@@ -61,7 +62,7 @@ def _chat(chunks: list[Mapping[str, Any]]) -> dict[str, Any]:
     return {"choices": choices, **({"usage": usage} if usage else {})}
 
 
-def _add_delta(message: dict[str, Any], delta: Mapping[str, Any] | None, choice: Any) -> None:
+def _add_delta(message: dict[str, Json], delta: Mapping[str, Json] | None, choice: Any) -> None:
     if delta is None:
         message["invalid_tool_calls"] = [choice]
         return
@@ -83,25 +84,25 @@ def _add_delta(message: dict[str, Any], delta: Mapping[str, Any] | None, choice:
         message["invalid_tool_calls"] = [delta]
 
 
-def _add_call(call: dict[str, Any], part: Mapping[str, Any]) -> None:
+def _add_call(call: dict[str, Json], part: Mapping[str, Json]) -> None:
     function = part.get("function") or part.get("custom") or {}
     call["name"] += function.get("name") or ""
     member = "input" if "custom" in part or "input" in call else "arguments"
     call[member] = call.get(member, "") + (function.get("arguments") or function.get("input") or "")
 
 
-def _message(message: dict[str, Any]) -> dict[str, Any]:
+def _message(message: dict[str, Json]) -> dict[str, Json]:
     calls = [_function(call) for call in message.pop("calls").values()]
     return {**message, **({"tool_calls": calls} if calls else {})}
 
 
-def _function(call: dict[str, Any]) -> dict[str, Any]:
+def _function(call: dict[str, Json]) -> dict[str, Json]:
     if "input" in call:
         return {"type": "custom_tool_call", "name": call["name"], "input": call["input"]}
     return {"type": "function", "function": call}
 
 
-def _responses(events: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _responses(events: list[Mapping[str, Json]]) -> dict[str, Json]:
     output = _Output()
     for event in events:
         output.add(event)
@@ -113,13 +114,13 @@ class _Output:
 
     def __init__(self) -> None:
         self._items: list[Any] = []
-        self._begun: dict[str, Any] = {}
+        self._begun: dict[str, Json] = {}
         self._texts: dict[str, str] = {}
         self._pieces: dict[str, str] = {}
-        self._done: dict[str, Any] = {}
+        self._done: dict[str, Json] = {}
         self._usage: Any = None
 
-    def add(self, event: Mapping[str, Any]) -> None:
+    def add(self, event: Mapping[str, Json]) -> None:
         kind = str(event.get("type", ""))
         item = event.get("item")
         inner = item if isinstance(item, Mapping) else {}
@@ -146,7 +147,7 @@ class _Output:
             self._usage = response.get("usage") or self._usage
             self._items += response.get("output") or []
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, Json]:
         left = [
             item for key, item in self._begun.items() if key not in self._done and key not in self._pieces
         ]

@@ -8,6 +8,7 @@ from langchain_core.agents import AgentAction  # type: ignore[import-not-found,u
 from langchain_core.callbacks import BaseCallbackHandler  # type: ignore[import-not-found,unused-ignore]
 from langchain_core.messages import ToolMessage  # type: ignore[import-not-found,unused-ignore]
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
 from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
@@ -46,11 +47,11 @@ class QWEDCallbackHandler(BaseCallbackHandler):  # type: ignore[misc,unused-igno
 
     def on_tool_start(
         self,
-        serialized: dict[str, Any] | None,
+        serialized: dict[str, Json] | None,
         input_str: str,
         *,
         run_id: UUID | None = None,
-        inputs: dict[str, Any] | None = None,
+        inputs: dict[str, Json] | None = None,
         **kwargs: Any,
     ) -> None:
         name = (serialized or {}).get("name") or kwargs.get("name")
@@ -88,7 +89,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,valid-type,unused-ig
         refusal = self._refusal(call, result)
         return await handler(request) if refusal is None else refusal
 
-    def _refusal(self, call: Mapping[str, Any], result: VerificationResult) -> ToolMessage | None:
+    def _refusal(self, call: Mapping[str, Json], result: VerificationResult) -> ToolMessage | None:
         if not self._gate.blocks(result):
             return None
         return ToolMessage(

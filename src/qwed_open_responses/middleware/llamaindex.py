@@ -14,6 +14,7 @@ from llama_index.core.tools import (  # type: ignore[import-not-found,unused-ign
     adapt_to_async_tool,
 )
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.guards.base import BaseGuard
 from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
 from qwed_open_responses.results import VerificationResult
@@ -81,14 +82,16 @@ class GuardedTool(AsyncBaseTool):  # type: ignore[misc,unused-ignore]
         refusal = self._refusal(name, arguments, result)
         return await self._tool.acall(*args, **kwargs) if refusal is None else refusal
 
-    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         return self.metadata.get_name(), {**({"input": list(args)} if args else {}), **kwargs}
 
-    def _refusal(self, name: str, arguments: dict[str, Any], result: VerificationResult) -> ToolOutput | None:
+    def _refusal(
+        self, name: str, arguments: dict[str, Json], result: VerificationResult
+    ) -> ToolOutput | None:
         return _refused(name, arguments, result) if self._gate.blocks(result) else None
 
 
-def _refused(name: str, arguments: dict[str, Any], result: VerificationResult) -> ToolOutput:
+def _refused(name: str, arguments: dict[str, Json], result: VerificationResult) -> ToolOutput:
     return ToolOutput(
         content=explained(result), tool_name=name, raw_input=arguments, raw_output=result, is_error=True
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from openai import AsyncOpenAI, AsyncStream, OpenAI, Stream  # type: ignore[import-not-found,unused-ignore]
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.errors import AttributeRefused, ResponseBlocked
 from qwed_open_responses.guards.base import BaseGuard
 from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, refused
@@ -167,7 +168,7 @@ def _answer_of(answer: Any) -> Any:
     return answer if hasattr(answer, "model_dump") else {"object": "response", "output": [{"unread": answer}]}
 
 
-def _refuse_stream(kwargs: Mapping[str, Any], gate: OutputGate) -> None:
+def _refuse_stream(kwargs: Mapping[str, Json], gate: OutputGate) -> None:
     if not kwargs.get("stream"):
         return
     result = refused("a raw stream can't be verified; use stream=True without with_raw_response")

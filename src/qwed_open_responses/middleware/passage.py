@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed_open_responses import items
 from qwed_open_responses.middleware.assembly import assemble, carries_call
 from qwed_open_responses.middleware.gate import OutputGate, refused
@@ -30,11 +31,11 @@ class _Held:
 
     def __init__(self) -> None:
         self.events: list[Any] = []
-        self.item: dict[str, Any] = {}
+        self.item: dict[str, Json] = {}
         self.pieces: dict[tuple[str, Any], list[str]] = {}
         self.is_complete = False
 
-    def versions(self) -> list[dict[str, Any]]:
+    def versions(self) -> list[dict[str, Json]]:
         """The call as its item tells it, and as each of its pieces does where they tell another."""
         base = {"type": "function_call", **self.item}
         told = [base]
@@ -60,7 +61,7 @@ class Passage:
         self._count = count
         self._intervene = intervene
         self._held: dict[str, _Held] = {}
-        self._chunks: list[tuple[Any, Mapping[str, Any]]] = []
+        self._chunks: list[tuple[Any, Mapping[str, Json]]] = []
         self._refusals: list[tuple[Any, VerificationResult]] = []
 
     def take_refusals(self) -> list[tuple[Any, VerificationResult]]:
@@ -87,7 +88,7 @@ class Passage:
 
     # Responses events and bare items
 
-    def _event(self, item: Any, read: Mapping[str, Any], kind: Any) -> list[Any]:
+    def _event(self, item: Any, read: Mapping[str, Json], kind: Any) -> list[Any]:
         if kind in (items.ITEM_ADDED, items.ITEM_DONE):
             return self._item_event(item, read, kind == items.ITEM_DONE)
         if kind in items.CALL_EVENTS:
@@ -104,7 +105,7 @@ class Passage:
             return self._judge(item, [part], [item]) if _holds_call(part) else [item]
         return self._refuse(item, _unknown(kind), [item])
 
-    def _item_event(self, item: Any, event: Mapping[str, Any], is_done: bool) -> list[Any]:
+    def _item_event(self, item: Any, event: Mapping[str, Json], is_done: bool) -> list[Any]:
         inner = event.get("item")
         if not isinstance(inner, Mapping):
             return self._refuse(item, "the event holds no item", [item])
@@ -118,7 +119,7 @@ class Passage:
             return self._refuse(item, _unknown(inner.get("type")), [item])
         return self._judge(item, [inner], [item]) if _holds_call(inner) else [item]
 
-    def _piece(self, item: Any, event: Mapping[str, Any]) -> list[Any]:
+    def _piece(self, item: Any, event: Mapping[str, Json]) -> list[Any]:
         held = self._held.setdefault(_key(event, {}), _Held())
         member = _MEMBERS[str(event["type"]).split(".")[1]]
         pieces = held.pieces.setdefault((member, event.get("command_index")), [])
@@ -144,7 +145,7 @@ class Passage:
             return self._refuse(held.events[-1], f"a tool call in more than {MAX_HELD} pieces", held.events)
         return self._judge(held.events[-1], held.versions(), held.events)
 
-    def _whole(self, item: Any, event: Mapping[str, Any], kind: str) -> list[Any]:
+    def _whole(self, item: Any, event: Mapping[str, Json], kind: str) -> list[Any]:
         """Such an event repeats the output: a refused call must not leave through it."""
         left = self.finish() if kind in _LAST_EVENTS else []
         response = event.get("response")
@@ -159,7 +160,7 @@ class Passage:
 
     # Chat completion chunks
 
-    def _chunk(self, item: Any, read: Mapping[str, Any]) -> list[Any]:
+    def _chunk(self, item: Any, read: Mapping[str, Json]) -> list[Any]:
         """From the first piece of a call on, chunks wait for its end."""
         if not self._chunks and not carries_call(read):
             return [item]
@@ -196,7 +197,7 @@ class Passage:
         return [self._intervene(result)] if self._gate.blocks(result) else events
 
 
-def _read(item: Any) -> Mapping[str, Any] | None:
+def _read(item: Any) -> Mapping[str, Json] | None:
     """The item as a mapping; None for a text. Raises `UnreadableText` for anything else."""
     value = opened(item)
     if isinstance(value, str):
@@ -206,7 +207,7 @@ def _read(item: Any) -> Mapping[str, Any] | None:
     raise UnreadableText(f"an item that is a {type(item).__name__} can't be checked")
 
 
-def _read_text(text: str) -> Mapping[str, Any] | None:
+def _read_text(text: str) -> Mapping[str, Json] | None:
     """The event that a line of a raw stream holds, if it holds one."""
     lines = [line.partition("data:")[2] if line.startswith("data:") else line for line in text.splitlines()]
     found = [value for line in lines if isinstance(value := _json(line), Mapping)]
@@ -224,18 +225,18 @@ def _json(text: str) -> Any:
         return None
 
 
-def _is_harmless(item: Mapping[str, Any]) -> bool:
+def _is_harmless(item: Mapping[str, Json]) -> bool:
     kind = item.get("type")
     return items.is_harmless_type(kind) or items.only_tells(item)
 
 
-def _holds_call(item: Mapping[str, Any]) -> bool:
+def _holds_call(item: Mapping[str, Json]) -> bool:
     """Whether a call stands inside, or something that can't be read."""
     view = normalise(dict(item))
     return bool(view.tool_calls or view.problems)
 
 
-def _ends_all(chunks: list[tuple[Any, Mapping[str, Any]]]) -> bool:
+def _ends_all(chunks: list[tuple[Any, Mapping[str, Json]]]) -> bool:
     """Whether every choice that began a call has ended."""
     begun: set[Any] = set()
     for _, read in chunks:
@@ -253,6 +254,6 @@ def _unknown(kind: Any) -> str:
     return f"an item of an unknown type ({shown}) can't be verified; update qwed, or leave such items out"
 
 
-def _key(event: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+def _key(event: Mapping[str, Json], inner: Mapping[str, Json]) -> str:
     found = event.get("item_id") or inner.get("id") or inner.get("call_id") or event.get("output_index")
     return str(found)

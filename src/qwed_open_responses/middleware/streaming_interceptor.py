@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any, Final
 
+from qwed.domain.json_types import Json
 from qwed_open_responses.guards.base import BaseGuard
 from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
 from qwed_open_responses.middleware.passage import Passage
@@ -81,7 +82,7 @@ class OpenResponsesMiddleware:
             self._counts["verified" if result.verified else "blocked"] += 1
 
 
-def intervention(result: VerificationResult) -> dict[str, Any]:
+def intervention(result: VerificationResult) -> dict[str, Json]:
     return {
         "type": "system_intervention",
         "status": "blocked",

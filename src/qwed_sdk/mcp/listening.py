@@ -145,7 +145,7 @@ class Listener:
             await serving
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - the boundary: one session must not end the others
             self._log(f"a session failed: {type(error).__name__}: {error}")
 
 

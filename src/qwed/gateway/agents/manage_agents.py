@@ -9,6 +9,7 @@ from qwed.domain.agents import Agent, AgentId, AgentStatus, Permissions
 from qwed.domain.budgets import budget_status
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
+from qwed.domain.json_types import Json
 from qwed.domain.trust_changes import Cause
 from qwed.gateway.agents.register_agent import BudgetBody, check_permissions, read_budget
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
@@ -42,7 +43,7 @@ async def list_agents(services: Services, caller: Caller, after: str | None, lim
     require_scope(caller, Scope.READ)
     agents = await services.store.agents(caller.principal_id, after, limit + 1)
     page = agents[:limit]
-    body: dict[str, Any] = {"agents": [agent.to_wire() for agent in page]}
+    body: dict[str, Json] = {"agents": [agent.to_wire() for agent in page]}
     if len(agents) > limit:
         body["next"] = page[-1].agent_id
     return Answer(body)
@@ -61,7 +62,7 @@ async def show_budget(services: Services, caller: Caller, agent_id: AgentId) -> 
     return Answer({"agent_id": agent_id, **budget_status(agent.budget, spending)})
 
 
-async def change_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def change_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     require_scope(caller, Scope.REGISTER)
     await required_agent(services, caller, agent_id)
     body = convert(raw, ChangeBody)
@@ -97,19 +98,19 @@ async def deregister_agent(services: Services, caller: Caller, agent_id: AgentId
     return await change(services, caller, agent_id, "deregister_agent", gone, {})
 
 
-async def suspend_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def suspend_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     require_scope(caller, Scope.REGISTER)
     return await _suspend(services, caller, agent_id, raw, "suspend_agent", Cause.SUSPENDED)
 
 
-async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     """A principal's complaint suspends at once (section 8)."""
     require_scope(caller, Scope.REGISTER)
     return await _suspend(services, caller, agent_id, raw, "complaint", Cause.COMPLAINT)
 
 
 async def _suspend(
-    services: Services, caller: Caller, agent_id: AgentId, raw: Any, what: str, cause: Cause
+    services: Services, caller: Caller, agent_id: AgentId, raw: Json, what: str, cause: Cause
 ) -> Answer:
     await required_agent(services, caller, agent_id)
     reason = convert({} if raw is None else raw, ReasonBody).reason

@@ -1,6 +1,6 @@
 """API keys: who may call."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from qwed.domain.credentials import (
     Scope,
     credential_hash,
 )
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import noted
@@ -56,7 +57,7 @@ def new_key(ids: Ids, body: KeyBody, now_ms: int, owner: str | None = None) -> t
     return key, secret
 
 
-async def create_key(services: Services, caller: Caller, raw: Any) -> Answer:
+async def create_key(services: Services, caller: Caller, raw: Json) -> Answer:
     require_operator(caller)
     body = convert(raw, KeyBody)
     _check_key(body)
@@ -119,7 +120,7 @@ def _outlasts(key: ApiKey) -> bool:
     return key.is_operator and key.revoked_ms is None and key.expires_ms is None
 
 
-def _key_wire(key: ApiKey) -> dict[str, Any]:
+def _key_wire(key: ApiKey) -> dict[str, Json]:
     return {
         "key_id": key.key_id,
         "principal_id": key.principal_id,

@@ -16,6 +16,7 @@ from qwed.domain.agents import (
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope, credential_hash
 from qwed.domain.json_text import describe_type
+from qwed.domain.json_types import Json
 from qwed.domain.policy import BudgetLimits
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.trust import TrustLevel
@@ -62,7 +63,7 @@ class NestedBody(msgspec.Struct, forbid_unknown_fields=True):
     trust_level: Any = None
 
 
-async def register_agent(services: Services, caller: Caller, raw: Any) -> Answer:
+async def register_agent(services: Services, caller: Caller, raw: Json) -> Answer:
     require_scope(caller, Scope.REGISTER)
     body = _flattened(raw)
     # The count and the new agent are one step: registrations of one principal take turns.
@@ -99,7 +100,7 @@ async def _register(services: Services, caller: Caller, body: FlatBody) -> Answe
     return Answer({**wire, "agent_token": token, "activity_id": activity.activity_id}, status=201)
 
 
-def _flattened(raw: Any) -> FlatBody:
+def _flattened(raw: Json) -> FlatBody:
     if not (isinstance(raw, dict) and "agent" in raw):
         return convert(raw, FlatBody)
     body = convert(raw, NestedBody)
@@ -180,7 +181,7 @@ def read_budget(base: BudgetLimits, body: BudgetBody | None) -> BudgetLimits:
     """The limits given, on top of `base`."""
     if body is None:
         return base
-    changes: dict[str, Any] = {}
+    changes: dict[str, Json] = {}
     for field in BudgetBody.__struct_fields__:
         value = getattr(body, field)
         if value is msgspec.UNSET:

@@ -9,6 +9,7 @@ from qwed.domain.approvals import Approval, ApprovalKind
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
 from qwed.domain.habits import ComparedAction, differences
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.kernel.answers import Answer
@@ -25,7 +26,7 @@ async def compare_approval(services: Services, caller: Caller, approval_id: str)
     require_own_or_scope(caller, Scope.READ)
     approval = await visible_approval(services, caller, approval_id)
     agent = await services.store.agent(approval.agent_id)
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "approval_id": approval_id,
         "agent": None if agent is None else agent.to_wire(),
         "compared_with": 0,
@@ -71,7 +72,7 @@ def _deed_of(activity: Activity) -> ComparedAction:
 
 
 def _deed(action_type: Any, action: Any, at_ms: int, risk: Risk | None) -> ComparedAction:
-    members: Mapping[str, Any] = action if isinstance(action, Mapping) else {}
+    members: Mapping[str, Json] = action if isinstance(action, Mapping) else {}
     parameters = members.get("parameters")
     target, query, code = (_text(members.get(name)) for name in ("target", "query", "code"))
     return ComparedAction(

@@ -1,11 +1,10 @@
 """What waits for a person, as its agent, its principal or an operator may see it."""
 
-from typing import Any
-
 from qwed.domain.agents import AgentId
 from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import names_of, require_own_or_scope
@@ -27,7 +26,7 @@ async def list_approvals(
     agent = caller.agent_id or (None if agent_id is None else AgentId(agent_id))
     found = await services.store.approvals(caller.principal_id, agent, status, now_ms, after, limit + 1)
     page = found[:limit]
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "approvals": [approval.to_wire(now_ms) for approval in page],
         "agents": await names_of(services, {approval.agent_id for approval in page}),
     }

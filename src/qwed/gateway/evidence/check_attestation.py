@@ -8,13 +8,14 @@ from typing import Any
 
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
+from qwed.domain.json_types import Json
 from qwed.ect.attestations import ATTESTATION_TYPE
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.degrade_trust import charge_forged_attestation
 from qwed.gateway.kernel.services import Services
 
 
-async def check_attestation(services: Services, caller: Caller | None, raw: Any) -> Answer:
+async def check_attestation(services: Services, caller: Caller | None, raw: Json) -> Answer:
     token = raw.get("attestation") if isinstance(raw, dict) else None
     if not isinstance(token, str):
         raise malformed("attestation", "is missing or no string")
@@ -32,7 +33,7 @@ async def _charge_forgery(services: Services, caller: Caller, token: str) -> Non
         await charge_forged_attestation(services, caller, str(forged.get("jti", "")))
 
 
-def _subject(claims: dict[str, Any]) -> Any:
+def _subject(claims: dict[str, Json]) -> Any:
     """The agent that the claims speak of, whatever a forger made of them."""
     said = claims.get("qwed")
     agent = said.get("agent") if isinstance(said, dict) else None

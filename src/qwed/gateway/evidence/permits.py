@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from qwed.domain.agents import GATEWAY, AgentId, AgentStatus, PrincipalId
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.permits import (
     HASH_PREFIX,
@@ -65,7 +66,7 @@ class FindingBody(msgspec.Struct, forbid_unknown_fields=True):
     code: str | None = None
 
 
-async def use(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
+async def use(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
     """One caller gets it, whoever asks at the same time. Raises what is against it."""
     require_scope(caller, Scope.PERMITS)
     body = convert(raw, UseBody)
@@ -85,7 +86,7 @@ async def use(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
     return Answer(used.to_wire())
 
 
-async def report_receipt(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
+async def report_receipt(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
     """What the tool ran: compared with what was approved."""
     require_scope(caller, Scope.PERMITS)
     body = convert(raw, ReceiptBody)
@@ -107,7 +108,7 @@ async def report_receipt(services: Services, caller: Caller, jti: str, raw: Any)
     return Answer({**reported.to_wire(), "finding": None if found is None else found[0]})
 
 
-async def report_finding(services: Services, caller: Caller, raw: Any) -> Answer:
+async def report_finding(services: Services, caller: Caller, raw: Json) -> Answer:
     """A tool refused a call, or saw an effect that no permit allows."""
     require_scope(caller, Scope.PERMITS)
     body = convert(raw, FindingBody)
@@ -157,7 +158,7 @@ async def list_findings(
     whose = None if agent_id is None else AgentId(agent_id)
     found = await services.store.findings(caller.principal_id, whose, after, limit)
     counts = await services.store.count_findings(caller.principal_id, whose, 0, services.clock.now_ms() + 1)
-    body: dict[str, Any] = {"findings": [finding.to_wire() for finding in found], "counts": counts}
+    body: dict[str, Json] = {"findings": [finding.to_wire() for finding in found], "counts": counts}
     if len(found) == limit:
         body["next"] = found[-1].finding_id
     return Answer(body)

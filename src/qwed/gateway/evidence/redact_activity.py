@@ -14,6 +14,7 @@ from qwed.domain.agents import Agent, AgentId, PrincipalId
 from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus, Vote
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.outcomes import Outcome, OutcomeResult
 from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
@@ -62,7 +63,7 @@ class RedactManyBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def redact_activity(
-    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Any
+    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Json
 ) -> Answer:
     """One entry, and what repeats it: the approval it asked for, its use, its outcome, and notes on them."""
     require_scope(caller, Scope.TRUST)
@@ -80,7 +81,7 @@ async def redact_activity(
     return Answer({"redacted": sorted(erasure.activities), "activity_id": note})
 
 
-async def redact_matching(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def redact_matching(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     """A page of an agent's entries at a time; those that cannot be redacted now are named with the reason."""
     require_scope(caller, Scope.TRUST)
     await require_history(services, caller, agent_id)
@@ -102,7 +103,7 @@ async def redact_matching(services: Services, caller: Caller, agent_id: AgentId,
         note = None
         if names and not body.dry_run:
             note = await erasure.commit(reason)
-    answer: dict[str, Any] = {
+    answer: dict[str, Json] = {
         "redacted" if not body.dry_run else "would_be_redacted": len(names),
         "looked_at": len(page.entries),
         "skipped": skipped[:_MAX_NAMED],
@@ -346,12 +347,12 @@ class _Erasure:
         return next(iter(self.activities.values()))[0].principal_id
 
     def _erased(self, activity: Activity, now_ms: int, *, forgets_name: bool) -> Activity:
-        entry = msgspec.json.decode(activity.payload, type=dict[str, Any])
+        entry = msgspec.json.decode(activity.payload, type=dict[str, Json])
         # A type that means nothing to the policy is the agent's own word.
         is_ours = activity.decision == NOTED or self._services.policy.is_registered(activity.action_type)
         action_type = activity.action_type if is_ours else ERASED
         conversation = None if forgets_name else activity.conversation_id
-        left: dict[str, Any] = {name: entry[name] for name in _KEPT if name in entry}
+        left: dict[str, Json] = {name: entry[name] for name in _KEPT if name in entry}
         left["action_type"] = action_type
         left["action"] = {"type": action_type}
         if conversation is not None:

@@ -1,9 +1,8 @@
 """Erasure of a token that was submitted: its text and salt go; that it came, and who took it out, stays."""
 
-from typing import Any
-
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.gateway.evidence.ledger_queries import received_token
 from qwed.gateway.evidence.redact_activity import REDACT, RedactBody, checked_reason
 from qwed.gateway.kernel.answers import Answer, refuse
@@ -14,7 +13,7 @@ from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope
 
 
-async def redact_token(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
+async def redact_token(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
     """Nothing is left of it, and the note of the erasure says so: what names it as a parent ends there."""
     require_scope(caller, Scope.TRUST)
     reason = checked_reason(convert(raw, RedactBody).reason)

@@ -10,6 +10,7 @@ from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import LETS_ACT
 from qwed.domain.deliveries import Delivery
+from qwed.domain.json_types import Json
 from qwed.domain.money import nano_of
 from qwed.domain.nodes import jti_of
 from qwed.domain.outcomes import Outcome, OutcomeResult
@@ -41,7 +42,7 @@ class SettleBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def report_outcome(
-    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Any
+    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Json
 ) -> Answer:
     agent = await required_agent(services, caller, agent_id)
     require_own_or_scope(caller, Scope.VERIFY)
@@ -159,7 +160,7 @@ def _completions(activity: Activity, outcome: Outcome) -> tuple[Completion, ...]
 
 
 async def settle_outcome(
-    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Any
+    services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Json
 ) -> Answer:
     """A person says what became of an action whose outcome nobody knew; an agent never may."""
     require_scope(caller, Scope.APPROVE)

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from qwed.domain.agents import AgentId
 from qwed.domain.provenance_rules import ProvenanceRules
-from qwed.gateway.kernel.ports import Signer, Store, StoreUnavailable
+from qwed.gateway.kernel.ports import Records, Signer, StoreUnavailable
 from qwed.gateway.kernel.reports import ReportedResult, Reports
 from qwed.gateway.kernel.waiting import Ticket, wake
 from qwed.origins.atoms import Atom
@@ -65,7 +65,7 @@ class Hearing:
         self._reader: ThreadPoolExecutor | None = None
 
     async def index_of(
-        self, store: Store, signer: Signer, agent_id: AgentId, conversation_id: str
+        self, store: Records, signer: Signer, agent_id: AgentId, conversation_id: str
     ) -> Index | None:
         """All that was kept so far; None where nothing was. Raises `StoreUnavailable`."""
         known = await self._read(store, signer, agent_id, conversation_id)
@@ -73,7 +73,7 @@ class Hearing:
 
     async def hear(
         self,
-        store: Store,
+        store: Records,
         signer: Signer,
         place: tuple[AgentId, str],
         rules: ProvenanceRules,
@@ -95,13 +95,13 @@ class Hearing:
         return (await self._read(store, signer, *place) or known).index
 
     async def endorse(
-        self, store: Store, signer: Signer, place: tuple[AgentId, str], atoms: Iterable[Atom], now_ms: int
+        self, store: Records, signer: Signer, place: tuple[AgentId, str], atoms: Iterable[Atom], now_ms: int
     ) -> None:
         """A person approved an action that showed these values."""
         known = await self._open(store, signer, place, now_ms)
         await self._keep(store, place, known, hear_atoms(known.index.key, Speaker.APPROVAL, atoms, 0))
 
-    async def _open(self, store: Store, signer: Signer, place: tuple[AgentId, str], now_ms: int) -> _Known:
+    async def _open(self, store: Records, signer: Signer, place: tuple[AgentId, str], now_ms: int) -> _Known:
         known = await self._read(store, signer, *place)
         if known is None:
             salt = await store.keep_salt(*place, secrets.token_bytes(32), now_ms)
@@ -109,7 +109,7 @@ class Hearing:
         return known
 
     async def _read(
-        self, store: Store, signer: Signer, agent_id: AgentId, conversation_id: str
+        self, store: Records, signer: Signer, agent_id: AgentId, conversation_id: str
     ) -> _Known | None:
         place = (agent_id, conversation_id)
         known = self._known.get(place)
@@ -130,7 +130,7 @@ class Hearing:
         self._drop_old()
         return known
 
-    async def _keep(self, store: Store, place: tuple[AgentId, str], known: _Known, heard: Heard) -> None:
+    async def _keep(self, store: Records, place: tuple[AgentId, str], known: _Known, heard: Heard) -> None:
         body = msgspec.msgpack.encode(heard)
         report_id = hashlib.blake2b(body, digest_size=16, key=known.index.key).hexdigest()
         if known.reports >= MAX_REPORTS or known.index.ever_heard > 3 * MAX_INDEX_ATOMS:

@@ -243,8 +243,8 @@ class Evidence(Protocol):
         ...
 
 
-class Store(Protocol):
-    """The gateway's memory. Every method raises `StoreUnavailable` when it cannot do its work.
+class Decisions(Protocol):
+    """What every decision needs of the gateway's memory. Raises `StoreUnavailable` when it can't do its work.
 
     `admit` is atomic across everything that shares the store: of any number of callers, one gets a
     step, and holds never pass a limit. `commit` is durable before it returns, and all of a record is
@@ -302,6 +302,17 @@ class Store(Protocol):
     async def give_up_key(self, claim: KeyClaim) -> None:
         """Nothing is remembered. Harmless if it was committed or lost."""
         ...
+
+    def use_policy(self, policy: Policy) -> None:
+        """Its limits hold from now on, in this process."""
+        ...
+
+    async def ping(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Records(Protocol):
+    """What is on record, to be asked for; and what is kept beside decisions. Raises `StoreUnavailable`."""
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending: ...
 
@@ -480,15 +491,12 @@ class Store(Protocol):
         """Newest first; `before` continues below a number."""
         ...
 
-    def use_policy(self, policy: Policy) -> None:
-        """Its limits hold from now on, in this process."""
-        ...
-
     async def workflow(self, workflow_id: str) -> Workflow | None: ...
     async def completed_nodes(self, workflow_id: str) -> frozenset[str]: ...
 
     @property
     def evidence(self) -> Evidence: ...
 
-    async def ping(self) -> None: ...
-    def close(self) -> None: ...
+
+class Store(Decisions, Records, Protocol):
+    """The gateway's memory, as `Services` holds it: one back end has both parts."""

@@ -28,7 +28,7 @@ from qwed.ect import tokens
 from qwed.ect.claims import Claims
 from qwed.ect.dag import TokenNode
 from qwed.ect.tokens import DEFAULT_LIFETIME_SECONDS, Level
-from qwed.gateway.kernel.ports import Evidence, Store, StoreUnavailable
+from qwed.gateway.kernel.ports import Evidence, Records, StoreUnavailable
 from qwed.gateway.kernel.records import Activity, LedgerItem, ScoreChange
 from qwed.gateway.kernel.waiting import SingleFlight
 
@@ -135,11 +135,11 @@ class Scorekeeper:
     def read_up_to(self) -> int:
         return self._seq
 
-    async def catch_up(self, store: Store, *, keep: bool = True) -> None:
+    async def catch_up(self, store: Records, *, keep: bool = True) -> None:
         """Read what the ledger has become since; what moved is kept before anybody hears of it."""
         await self._reading.do("ledger", lambda: self._read_on(store, keep))
 
-    async def _read_on(self, store: Store, keep: bool) -> None:
+    async def _read_on(self, store: Records, keep: bool) -> None:
         while True:
             moved, count = await self._read_stretch(store.evidence)
             if keep and moved:
@@ -360,7 +360,7 @@ class ScoreProof(msgspec.Struct, frozen=True):
 MAX_DIFFERENCES: Final = 20
 
 
-async def replay(store: Store, keeper: Scorekeeper, verifiers: Collection[str]) -> ScoreProof:
+async def replay(store: Records, keeper: Scorekeeper, verifiers: Collection[str]) -> ScoreProof:
     """Compute every score from the ledger, from nothing, and compare with what is stored, digit by digit."""
     recount = _Recount(keeper.observer, keeper.table.rules, verifiers, new_memory=keeper.new_memory)
     await recount.catch_up(store)
@@ -383,7 +383,7 @@ class _Recount(Scorekeeper):
         """Changes computed of each peer."""
         return self._numbers
 
-    async def _read_on(self, store: Store, keep: bool) -> None:
+    async def _read_on(self, store: Records, keep: bool) -> None:
         self.differences: list[str] = []
         while True:
             moved, count = await self._read_stretch(store.evidence)
@@ -400,7 +400,7 @@ class _Recount(Scorekeeper):
         super()._learn(item)
 
 
-async def _differences(store: Store, computed: Sequence[ScoreChange]) -> list[str]:
+async def _differences(store: Records, computed: Sequence[ScoreChange]) -> list[str]:
     by_peer: dict[str, list[ScoreChange]] = {}
     for change in computed:
         by_peer.setdefault(change.peer, []).append(change)
@@ -421,14 +421,14 @@ def _difference(computed: ScoreChange, kept: ScoreChange | None) -> str | None:
     return None
 
 
-async def _beyond(store: Store, peer: str, total: int) -> list[str]:
+async def _beyond(store: Records, peer: str, total: int) -> list[str]:
     """Stored changes of a peer with higher numbers than were computed."""
     newest = await store.score_changes(peer, None, MAX_DIFFERENCES)
     more = sorted(change.number for change in newest if change.number > total)
     return [f"{peer}: change {number} does not follow from the ledger" for number in more]
 
 
-async def _stored_peers(store: Store) -> AsyncIterator[str]:
+async def _stored_peers(store: Records) -> AsyncIterator[str]:
     after: str | None = None
     while found := await store.scored_peers(after, STRETCH):
         for peer in found:

@@ -12,7 +12,7 @@ from qwed.domain.agents import Agent, AgentId, AgentStatus, Permissions
 from qwed.domain.policy import Policy
 from qwed.domain.trust import TrustLevel
 from qwed.ect import base64url
-from qwed.gateway.kernel.ports import Store
+from qwed.gateway.kernel.ports import Records
 from qwed.gateway.kernel.wire import encode_json
 
 MAX_KNOWN: Final = 20_000
@@ -35,7 +35,7 @@ class SharedFacts:
         self._digests: dict[AgentId, tuple[Agent, str]] = {}
         self._kept: set[str] = set()
 
-    async def keep(self, store: Store, agent: Agent, policy: Policy) -> str:
+    async def keep(self, store: Records, agent: Agent, policy: Policy) -> str:
         """The digest of the agent as it is. Raises `StoreUnavailable`."""
         known = self._digests.get(agent.agent_id)
         if known is not None and known[0] is agent and policy.version in self._kept:
@@ -50,7 +50,7 @@ class SharedFacts:
         self._digests[agent.agent_id] = (agent, digest)
         return digest
 
-    async def _keep(self, store: Store, digest: str, body: bytes) -> None:
+    async def _keep(self, store: Records, digest: str, body: bytes) -> None:
         if digest in self._kept:
             return
         if await store.shared(digest) is None:

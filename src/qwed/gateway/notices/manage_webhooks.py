@@ -1,6 +1,6 @@
 """Webhooks: where a principal is told, and what became of what was sent."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -8,6 +8,7 @@ from qwed.domain.agents import PrincipalId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.deliveries import Delivery, DeliveryState
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.domain.webhooks import MAILTO, Channel, Event, Topic, Webhook
 from qwed.gateway.agents.manage_keys import check_principal
@@ -34,7 +35,7 @@ class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
     principal_id: str | None = None
 
 
-async def create_webhook(services: Services, caller: Caller, raw: Any) -> Answer:
+async def create_webhook(services: Services, caller: Caller, raw: Json) -> Answer:
     """The address passes the same checks as an `api_call` would."""
     require_scope(caller, Scope.REGISTER)
     body = convert(raw, WebhookBody)
@@ -136,7 +137,7 @@ async def list_deliveries(
     await _visible_webhook(services, caller, webhook_id)
     found = await services.store.deliveries(webhook_id, after, limit + 1)
     page = found[:limit]
-    body: dict[str, Any] = {"deliveries": [delivery.to_wire() for delivery in page]}
+    body: dict[str, Json] = {"deliveries": [delivery.to_wire() for delivery in page]}
     if len(found) > limit:
         body["next"] = page[-1].delivery_id
     return Answer(body)

@@ -16,7 +16,7 @@ from qwed.domain.policy import Policy
 from qwed.gateway.decide.case import Door
 from qwed.gateway.decide.replay import NotReached, NotReplayable, SharedLookup, decide_again, find_reason
 from qwed.gateway.decide.shadow import PROVE_AGAIN, why_not
-from qwed.gateway.kernel.ports import Store
+from qwed.gateway.kernel.ports import Records
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.kernel.shared_facts import AgentFacts, read_agent_facts
 from qwed.gateway.kernel.waiting import pause
@@ -365,7 +365,7 @@ def _rows(counter: Counter[tuple[str, str, str]]) -> list[dict[str, Any]]:
 
 
 async def backtest_store(
-    store: Store,
+    store: Records,
     backtest: Backtest,
     *,
     after: int = 0,
@@ -381,7 +381,7 @@ async def backtest_store(
 
 
 async def _activities(
-    store: Store, after: int, end: int, starts_ms: int | None, progress: Callable[[int, int], None]
+    store: Records, after: int, end: int, starts_ms: int | None, progress: Callable[[int, int], None]
 ) -> AsyncIterator[Activity]:
     while after < end:
         items = await store.evidence.stretch(after, min(STRETCH, end - after))

@@ -15,6 +15,7 @@ from qwed.domain.codes import CODES, Code
 from qwed.domain.compliance import CONTROLS, Figure
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.money import usd_of
 from qwed.domain.times import LAST_MS, iso
 from qwed.gateway.kernel.answers import malformed, refuse
@@ -37,16 +38,16 @@ Progress = Callable[[int, int], None]
 class Report(msgspec.Struct, frozen=True):
     """Everything a renderer needs; `figures` has one member for each `Figure`."""
 
-    scope: Mapping[str, Any]
-    period: Mapping[str, Any]
+    scope: Mapping[str, Json]
+    period: Mapping[str, Json]
     generated_at: str
     generated_by: str
     software: str
     policy_version: str
-    figures: Mapping[str, Any]
-    not_measured: tuple[Mapping[str, Any], ...]
+    figures: Mapping[str, Json]
+    not_measured: tuple[Mapping[str, Json], ...]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "report": "qwed-compliance",
             "scope": self.scope,
@@ -126,7 +127,7 @@ def _scope(
     return ReportScope(from_ms, to_ms, principal, agent_id, tuple(CHANGES))
 
 
-async def _described_scope(services: Services, scope: ReportScope) -> dict[str, Any]:
+async def _described_scope(services: Services, scope: ReportScope) -> dict[str, Json]:
     if scope.agent_id is not None:
         return {
             "kind": "agent",
@@ -190,10 +191,10 @@ def _figures(
     services: Services,
     count: Count,
     approvals: Approvals,
-    ledger: Mapping[str, Any],
+    ledger: Mapping[str, Json],
     names: Mapping[str, str | None],
     findings: Mapping[str, int],
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     refusals = _refusals(count)
     figures: dict[Figure, Any] = {
         Figure.DECISIONS: _decisions(count, names),
@@ -211,7 +212,7 @@ def _figures(
     return {figure.value: figures[figure] for figure in Figure}
 
 
-def _decisions(count: Count, names: Mapping[str, str | None]) -> dict[str, Any]:
+def _decisions(count: Count, names: Mapping[str, str | None]) -> dict[str, Json]:
     return {
         "total": count.decisions.total(),
         **_by_decision(count.decisions),
@@ -233,7 +234,7 @@ def _by_decision(counts: Counter[str]) -> dict[str, int]:
     return {decision.value.lower(): counts[decision] for decision in Decision}
 
 
-def _verification(count: Count) -> dict[str, Any]:
+def _verification(count: Count) -> dict[str, Json]:
     return {
         "examined": count.verified.total(),
         "refused_before_examination": count.unexamined,
@@ -245,7 +246,7 @@ def _verification(count: Count) -> dict[str, Any]:
     }
 
 
-def _refusals(count: Count) -> list[dict[str, Any]]:
+def _refusals(count: Count) -> list[dict[str, Json]]:
     return [
         {"code": code, "meaning": _meaning(code), "decision": decision, "count": number}
         for (code, decision), number in sorted(count.refusals.items())
@@ -257,7 +258,7 @@ def _meaning(code: str) -> str:
     return "a code that this version does not know" if row is None else row.meaning
 
 
-def _outcomes(count: Count) -> dict[str, Any]:
+def _outcomes(count: Count) -> dict[str, Json]:
     return {
         "allowed": count.allowed,
         "reported": count.allowed - count.outcomes[None],
@@ -267,7 +268,7 @@ def _outcomes(count: Count) -> dict[str, Any]:
     }
 
 
-def _costs(count: Count, refusals: list[dict[str, Any]]) -> dict[str, Any]:
+def _costs(count: Count, refusals: list[dict[str, Json]]) -> dict[str, Json]:
     return {
         "charged_usd": usd_of(count.cost_nano),
         "settled_difference_usd": usd_of(count.settled_nano),
@@ -277,7 +278,7 @@ def _costs(count: Count, refusals: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _policies(services: Services, count: Count) -> dict[str, Any]:
+def _policies(services: Services, count: Count) -> dict[str, Json]:
     versions = sorted(count.versions.items(), key=lambda item: (item[1][1], item[0]))
     return {
         "current": services.policy.version,
@@ -288,7 +289,7 @@ def _policies(services: Services, count: Count) -> dict[str, Any]:
     }
 
 
-def _ledger(ledger: LedgerState, checkpoint: SignedCheckpoint | None) -> dict[str, Any]:
+def _ledger(ledger: LedgerState, checkpoint: SignedCheckpoint | None) -> dict[str, Json]:
     return {
         "entries": ledger.entries,
         "head": ledger.head.hex(),

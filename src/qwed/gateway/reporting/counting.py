@@ -12,6 +12,7 @@ from qwed.domain.approvals import Approval, ApprovalStatus
 from qwed.domain.compliance import Figure
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Status
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.gateway.kernel.changes import NOTED
 from qwed.gateway.kernel.records import Tally
@@ -45,7 +46,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
     agent_id: str
     kind: str
     by: str | None
-    details: Mapping[str, Any]
+    details: Mapping[str, Json]
 
 
 class _Changes:
@@ -62,7 +63,7 @@ class _Changes:
         if len(self.listed) < MAX_LISTED:
             self.listed.append(change)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         return {
             "total": self.total,
             "by_kind": dict(sorted(self.by_kind.items())),
@@ -168,7 +169,7 @@ class Approvals:
         self.unused = self.unanswered = self.total = self.edited = self.quorum = 0
         self.by_key: dict[str, Counter[str]] = {}
         self.response_ms = array("q")
-        self.listed: list[dict[str, Any]] = []
+        self.listed: list[dict[str, Json]] = []
 
     def add(self, approval: Approval) -> None:
         status = approval.status_at(self._now_ms)
@@ -188,7 +189,7 @@ class Approvals:
         if len(self.listed) < MAX_LISTED:
             self.listed.append(_approval_wire(approval, status))
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Json]:
         by_key = sorted(self.by_key.items(), key=lambda item: (-item[1].total(), item[0]))[:MAX_LISTED]
         return {
             "total": self.total,
@@ -205,7 +206,7 @@ class Approvals:
             "list": self.listed,
         }
 
-    def _responses(self) -> dict[str, Any] | None:
+    def _responses(self) -> dict[str, Json] | None:
         if not self.response_ms:
             return None
         return {
@@ -219,7 +220,7 @@ def _is_answered(approval: Approval) -> bool:
     return bool(approval.votes) and approval.status is not ApprovalStatus.OPEN
 
 
-def _approval_wire(approval: Approval, status: ApprovalStatus) -> dict[str, Any]:
+def _approval_wire(approval: Approval, status: ApprovalStatus) -> dict[str, Json]:
     is_answered = _is_answered(approval)
     return {
         "id": approval.approval_id,

@@ -9,6 +9,7 @@ import msgspec
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.money import usd_of
 from qwed.domain.outcomes import Outcome
 from qwed.domain.policy import Policy
@@ -32,7 +33,7 @@ async def read_activity(
     require_own_or_scope(caller, Scope.READ)
     query = _query(services.policy, agent_id, parameters)
     page = await services.store.activities(query)
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "agent_id": agent_id,
         "period": {
             "from": None if query.from_ms is None else iso(query.from_ms),
@@ -81,7 +82,7 @@ def entry_with_outcome(payload: bytes, outcome: Outcome | None) -> Any:
     return {**entry, "execution": outcome.to_wire()}
 
 
-def _summary(page: ActivityPage) -> dict[str, Any]:
+def _summary(page: ActivityPage) -> dict[str, Json]:
     counts = {decision: page.summary.get(decision.value, (0, 0))[0] for decision in Decision}
     return {
         "total_actions": sum(counts.values()),

@@ -1,10 +1,11 @@
 """An agent's latest conversations: how long each is, and how its steps were decided."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.records import Activity, SearchQuery
@@ -29,7 +30,7 @@ async def read_conversations(services: Services, caller: Caller, agent_id: Agent
     return Answer({"agent_id": agent_id, "conversations": [_described(*item) for item in newest]})
 
 
-def _described(conversation_id: str, entries: list[Activity]) -> dict[str, Any]:
+def _described(conversation_id: str, entries: list[Activity]) -> dict[str, Json]:
     """Entries come newest first."""
     decisions = Counter(activity.decision.lower() for activity in entries)
     return {

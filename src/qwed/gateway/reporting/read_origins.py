@@ -1,11 +1,10 @@
 """Who said this value: asked of what a conversation has heard. For people, never for the agent itself."""
 
-from typing import Any
-
 import msgspec
 
 from qwed.domain.agents import AgentId
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.gateway.decide.value_origins import coverage_of, trace_value
 from qwed.gateway.kernel.answers import Answer, malformed
 from qwed.gateway.kernel.masking import conceal_name
@@ -21,7 +20,7 @@ class OriginsBody(msgspec.Struct, forbid_unknown_fields=True):
     value: str
 
 
-async def read_origins(services: Services, caller: Caller, raw: Any) -> Answer:
+async def read_origins(services: Services, caller: Caller, raw: Json) -> Answer:
     """Each agent that has such a conversation within the caller's walls, with what its conversation knows."""
     require_scope(caller, Scope.READ)
     body = convert(raw, OriginsBody)
@@ -37,7 +36,7 @@ async def read_origins(services: Services, caller: Caller, raw: Any) -> Answer:
 
 async def _of_agent(
     services: Services, agent_id: AgentId, conversation_id: str, value: str
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     index = await services.hearing.index_of(services.store, services.signer, agent_id, conversation_id)
     traced = [] if index is None else trace_value(index, value)
     return {
@@ -47,6 +46,6 @@ async def _of_agent(
     }
 
 
-def _show(traced: Traced) -> dict[str, Any]:
-    shown: dict[str, Any] = {"value": traced.value, "origin": traced.origin.value, "says": traced.says}
+def _show(traced: Traced) -> dict[str, Json]:
+    shown: dict[str, Json] = {"value": traced.value, "origin": traced.origin.value, "says": traced.says}
     return {**shown, "tool": traced.tool, "step_number": traced.step} if traced.tool else shown

@@ -7,7 +7,7 @@ is; what is not counted is read from the newest entries alone.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -15,6 +15,7 @@ from qwed.domain.agents import Agent, AgentId, AgentStatus, PrincipalId
 from qwed.domain.codes import CODES, Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.money import nano_of, usd_of
 from qwed.domain.times import DAY_MS, HOUR_MS, day_of, iso
 from qwed.domain.trust import TrustLevel
@@ -105,7 +106,7 @@ async def read_overview(services: Services, principal_id: PrincipalId | None, ho
     )
 
 
-def _totals(counted: Iterable[HourCount]) -> dict[str, Any]:
+def _totals(counted: Iterable[HourCount]) -> dict[str, Json]:
     totals: Counter[str] = Counter()
     cost = 0
     for row in counted:
@@ -114,7 +115,7 @@ def _totals(counted: Iterable[HourCount]) -> dict[str, Any]:
     return {**{decision.lower(): totals[decision] for decision in Decision}, "cost_usd": usd_of(cost)}
 
 
-def _bars(numbers: Iterable[int], bar: int, counted: Iterable[HourCount]) -> list[dict[str, Any]]:
+def _bars(numbers: Iterable[int], bar: int, counted: Iterable[HourCount]) -> list[dict[str, Json]]:
     """One for each stretch of time, those in which nothing happened too."""
     rows: defaultdict[int, list[HourCount]] = defaultdict(list)
     for row in counted:
@@ -122,7 +123,7 @@ def _bars(numbers: Iterable[int], bar: int, counted: Iterable[HourCount]) -> lis
     return [{"from": iso(number * bar * HOUR_MS), **_totals(rows[number])} for number in numbers]
 
 
-def _refusals(counted: Iterable[HourCount]) -> list[dict[str, Any]]:
+def _refusals(counted: Iterable[HourCount]) -> list[dict[str, Json]]:
     refusals: Counter[str] = Counter()
     for row in counted:
         if row.decision in (Decision.DENIED, Decision.BUDGET_EXCEEDED):
@@ -145,7 +146,7 @@ class _Examined(msgspec.Struct):
     verification: _Timed | None = None
 
 
-def _latency(decisions: Iterable[Activity]) -> dict[str, Any]:
+def _latency(decisions: Iterable[Activity]) -> dict[str, Json]:
     """Of the newest decisions that an engine looked at."""
     times = sorted(time for activity in decisions if (time := _time_of(activity)) is not None)
     if not times:
@@ -167,7 +168,7 @@ def _spending(
     principal_id: PrincipalId | None,
     agents: Sequence[tuple[Agent, int]],
     today: Iterable[HourCount],
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     ceiling = None
     if principal_id is not None:
         ceiling = services.policy.ceilings_of(principal_id).max_daily_cost_usd
@@ -189,7 +190,7 @@ def _spending(
 
 async def _at_risk(
     services: Services, agents: Sequence[tuple[Agent, int]], decisions: Sequence[Activity]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Json]]:
     """Agents with a reason to look at them, those with the most reasons first."""
     reasons: defaultdict[AgentId, list[str]] = defaultdict(list)
     for agent, spent in agents:

@@ -5,7 +5,7 @@ Nodes of other principals are part of the chain, and nothing is told of them but
 
 import base64
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -15,6 +15,7 @@ from qwed.assurance.provenance import Lineage, UnknownToken, Work
 from qwed.domain.agents import PrincipalId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.nodes import agent_did, exec_act_of, jti_of
 from qwed.ect.base64url import encode
 from qwed.ect.dag import MAX_ANCESTORS
@@ -46,7 +47,7 @@ async def ask(services: Services, caller: Caller, jti: str, question: str) -> An
         raise _no_token(jti) from None
 
 
-async def match(services: Services, caller: Caller, jti: str, raw: Any) -> Answer:
+async def match(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
     """Whether these bytes are those that went in, or came out."""
     try:
         content = base64.b64decode(convert(raw, MatchBody).content, validate=True)
@@ -125,25 +126,25 @@ def work_of(issuer: str, item: LedgerItem) -> Work | None:
     )
 
 
-def _who(jti: str, find: provenance.FindWork) -> dict[str, Any]:
+def _who(jti: str, find: provenance.FindWork) -> dict[str, Json]:
     return {"agents": msgspec.to_builtins(provenance.who(jti, find))}
 
 
-def _transformed(jti: str, find: provenance.FindWork) -> dict[str, Any]:
+def _transformed(jti: str, find: provenance.FindWork) -> dict[str, Json]:
     return {"steps": msgspec.to_builtins(provenance.transformed(jti, find))}
 
 
-def _complete(jti: str, find: provenance.FindWork) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(provenance.complete(jti, find))
+def _complete(jti: str, find: provenance.FindWork) -> dict[str, Json]:
+    found: dict[str, Json] = msgspec.to_builtins(provenance.complete(jti, find))
     return found
 
 
-def _graph(jti: str, find: provenance.FindWork) -> dict[str, Any]:
+def _graph(jti: str, find: provenance.FindWork) -> dict[str, Json]:
     drawn = provenance.graph(jti, find)
     return {**provenance.to_wire(drawn), "dot": provenance.to_dot(drawn)}
 
 
-_QUESTIONS: Final[dict[str, Callable[[str, provenance.FindWork], dict[str, Any]]]] = {
+_QUESTIONS: Final[dict[str, Callable[[str, provenance.FindWork], dict[str, Json]]]] = {
     "who": _who,
     "transformed": _transformed,
     "complete": _complete,

@@ -1,10 +1,9 @@
 """An agent's standing and how it came about, as its agent, principal or an operator may read it."""
 
-from typing import Any
-
 from qwed.domain.agents import Agent, AgentId, AgentStatus
 from qwed.domain.conduct import conduct_status
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 from qwed.domain.times import DAY_MS, day_of
 from qwed.domain.trust import cell
@@ -23,14 +22,14 @@ async def read_trust(
     found = await services.store.trust_changes(agent_id, position_of(cursor), limit + 1)
     page = found[:limit]
     agent = await services.store.agent(agent_id)
-    body: dict[str, Any] = {"agent_id": agent_id, **await _standing(services, agent)}
+    body: dict[str, Json] = {"agent_id": agent_id, **await _standing(services, agent)}
     body["changes"] = [change.to_wire() for _, change in page]
     if len(found) > limit:
         body["next"] = cursor_of(page[-1][0])
     return Answer(body)
 
 
-async def _standing(services: Services, agent: Agent | None) -> dict[str, Any]:
+async def _standing(services: Services, agent: Agent | None) -> dict[str, Json]:
     if agent is None:
         return {"status": AgentStatus.DEREGISTERED}
     standing, now_ms = await services.store.standing(agent.agent_id), services.clock.now_ms()

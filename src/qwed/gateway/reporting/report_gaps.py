@@ -1,8 +1,9 @@
 """What a report does not know, said as plainly as what it does. Nothing is taken for granted."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from qwed.domain.json_types import Json
 from qwed.domain.times import DAY_MS, day_of, iso
 from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
 from qwed.gateway.reporting.counting import MAX_LISTED, Approvals, Count
@@ -17,7 +18,7 @@ def not_measured(
     ledger: LedgerState,
     checkpoint: SignedCheckpoint | None,
     now_ms: int,
-) -> Iterable[dict[str, Any]]:
+) -> Iterable[dict[str, Json]]:
     yield _unmeasured(
         "actions that were not proposed", None, "an agent that does not ask the gateway leaves no entry here"
     )
@@ -57,13 +58,13 @@ def not_measured(
         )
 
 
-def _unmeasured(what: str, count: int | None, why: str) -> dict[str, Any]:
+def _unmeasured(what: str, count: int | None, why: str) -> dict[str, Json]:
     return {"what": what, "count": count, "why": why}
 
 
 def _gaps_in_time(
     scope: ReportScope, count: Count, ledger: LedgerState, now_ms: int
-) -> Iterable[dict[str, Any]]:
+) -> Iterable[dict[str, Json]]:
     if count.first_ms is None or count.last_ms is None:
         yield _unmeasured("the whole period", None, "there is no entry in it for this scope")
         return
@@ -93,7 +94,7 @@ def _silent_days(count: Count) -> list[int]:
     return [day for day in days if day not in count.days]
 
 
-def _gaps_in_facts(scope: ReportScope, count: Count) -> Iterable[dict[str, Any]]:
+def _gaps_in_facts(scope: ReportScope, count: Count) -> Iterable[dict[str, Json]]:
     missing = count.outcomes[None]
     facts = (
         (
@@ -150,7 +151,7 @@ def _gaps_in_facts(scope: ReportScope, count: Count) -> Iterable[dict[str, Any]]
         )
 
 
-def _gaps_in_lists(count: Count, approvals: Approvals) -> Iterable[dict[str, Any]]:
+def _gaps_in_lists(count: Count, approvals: Approvals) -> Iterable[dict[str, Json]]:
     lists = {figure.value: changes.total - len(changes.listed) for figure, changes in count.changes.items()}
     lists["approvals"] = approvals.total - len(approvals.listed)
     lists["agents"] = len(count.by_agent) - len(count.busiest())

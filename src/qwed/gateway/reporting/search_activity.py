@@ -1,7 +1,7 @@
 """Searching the record across agents, and one entry with everything that belongs to it."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -9,6 +9,7 @@ from qwed.domain.agents import AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.policy import Policy
 from qwed.domain.times import iso
 from qwed.gateway.decide.account import tell_account
@@ -49,7 +50,7 @@ async def search_activity(services: Services, caller: Caller, given: Mapping[str
     page = await services.store.search(query)
     # The gateway's own entries, of keys and the like, are for operators.
     seen = [(entry, told) for entry, told in page.entries if caller.is_operator or entry.agent_id != GATEWAY]
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "activities": [entry_with_outcome(entry.payload, told) for entry, told in seen],
         "agents": await names_of(services, {entry.agent_id for entry, _ in seen}),
     }
@@ -93,7 +94,7 @@ async def show_activity(services: Services, caller: Caller, activity_id: str) ->
         raise refuse(Code.NOT_FOUND, f"there is no activity {activity_id[:80]!r}")
     activity, outcome = found
     entry = msgspec.json.decode(activity.payload)
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "activity": entry_with_outcome(activity.payload, outcome),
         "agents": await names_of(services, {activity.agent_id}),
         "checks": tell_account(entry if isinstance(entry, dict) else {}),

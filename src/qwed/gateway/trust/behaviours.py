@@ -21,6 +21,7 @@ from qwed.assurance.specs import (
 from qwed.domain.agents import AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.nodes import AGENT_DID, activity_id_about
 from qwed.domain.policy import Profile
 from qwed.ect.keys import KeyRing
@@ -47,7 +48,7 @@ class SpecBody(msgspec.Struct, forbid_unknown_fields=True):
     signed: str | None = None
 
 
-async def set_spec(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def set_spec(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     """Written down, then in force: the next token is checked against it."""
     require_scope(caller, Scope.REGISTER)
     agent = await required_agent(services, caller, agent_id)

@@ -9,6 +9,7 @@ from qwed.domain.approvals import Approval, ApprovalKind, later
 from qwed.domain.canonical import encode_exact, sha256_hex
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause
@@ -39,7 +40,7 @@ class TrustBody(msgspec.Struct, forbid_unknown_fields=True):
     reason: str | None = None
 
 
-async def change_trust(services: Services, caller: Caller, agent_id: AgentId, raw: Any) -> Answer:
+async def change_trust(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     agent = await required_agent(services, caller, agent_id)
     body = convert(raw, TrustBody)
     target = read_trust_level("to_level", body.to_level)

@@ -4,7 +4,7 @@ Approved, the violations are acknowledged and the agent goes on; denied, it is s
 silence suspends: a review that expires says that nobody looked, and the next violation opens another.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from qwed.assurance.compliance import ComplianceCheck
 from qwed.domain.agents import Agent
 from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus, later
 from qwed.domain.canonical import encode_exact, sha256_hex
+from qwed.domain.json_types import Json
 from qwed.domain.risk import Risk
 from qwed.domain.webhooks import Event
 from qwed.gateway.kernel.answers import RequestError
@@ -49,12 +50,12 @@ async def commit_for_review(services: Services, agent: Agent, record: Record, ch
     )
 
 
-def _asked(check: ComplianceCheck) -> dict[str, Any]:
+def _asked(check: ComplianceCheck) -> dict[str, Json]:
     named = ("apae.subject", "apae.spec_version")
     return {"type": REVIEW, "parameters": shown({name: check.ext[name] for name in named})}
 
 
-async def _waits(services: Services, agent: Agent, action: dict[str, Any]) -> bool:
+async def _waits(services: Services, agent: Agent, action: dict[str, Json]) -> bool:
     after: str | None = None
     while True:
         page = await services.store.approvals(
@@ -73,7 +74,7 @@ async def _waits(services: Services, agent: Agent, action: dict[str, Any]) -> bo
 
 
 def _review(
-    services: Services, agent: Agent, activity_id: str, action: dict[str, Any], check: ComplianceCheck
+    services: Services, agent: Agent, activity_id: str, action: dict[str, Json], check: ComplianceCheck
 ) -> Approval:
     now_ms, rules = services.clock.now_ms(), services.policy.approvals
     return Approval(

@@ -6,10 +6,11 @@ show what it says, and never speak for it.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from qwed.domain.agents import Agent
 from qwed.domain.decisions import Decision
+from qwed.domain.json_types import Json
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import iso
 from qwed.domain.trust_changes import Cause, TrustChange
@@ -28,7 +29,7 @@ _COUNTED: Final = {
 }
 
 
-async def recorded_evidence(services: Services, agent: Agent) -> dict[str, Any]:
+async def recorded_evidence(services: Services, agent: Agent) -> dict[str, Json]:
     """Figures since the agent has its level, and since it was registered."""
     changes = [change for _, change in await services.store.trust_changes(agent.agent_id, None, MAX_CHANGES)]
     outcomes = await services.store.outcomes(agent.agent_id, MAX_OUTCOMES)
@@ -47,7 +48,7 @@ def _level_since(agent: Agent, changes: Sequence[TrustChange]) -> int:
 
 async def _figures(
     services: Services, agent: Agent, changes: Sequence[TrustChange], since: int
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     page = await services.store.activities(ActivityQuery(agent.agent_id, from_ms=since, limit=1))
     decided = {decision.lower(): page.summary.get(decision, (0, 0))[0] for decision in Decision}
     causes = Counter(change.cause for change in changes if change.at_ms >= since)

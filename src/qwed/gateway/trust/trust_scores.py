@@ -11,6 +11,7 @@ from qwed.assurance.scores import InvalidScore, as_score
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
+from qwed.domain.json_types import Json
 from qwed.domain.nodes import AGENT_DID, activity_id_about
 from qwed.domain.policy import plain_amount
 from qwed.ect.claims import InvalidClaims, issuer
@@ -62,7 +63,7 @@ async def _told_agent(services: Services, caller: Caller, agent_id: AgentId) -> 
     return agent
 
 
-async def assert_trust(services: Services, caller: Caller, raw: Any) -> Answer:
+async def assert_trust(services: Services, caller: Caller, raw: Json) -> Answer:
     """The gateway's own word about an agent, signed, for whoever the agent shows it to."""
     body = convert(raw, AssertionBody)
     agent = await _told_agent(services, caller, AgentId(body.agent))
@@ -90,7 +91,7 @@ async def show_score(services: Services, caller: Caller, peer: str | None) -> An
     return await _told(services, _peer(peer))
 
 
-async def seed_score(services: Services, caller: Caller, raw: Any) -> Answer:
+async def seed_score(services: Services, caller: Caller, raw: Json) -> Answer:
     """An operator says where to begin."""
     require_operator(caller)
     body = convert(raw, SeedBody)
@@ -102,7 +103,7 @@ async def seed_score(services: Services, caller: Caller, raw: Any) -> Answer:
     return await _note(services, caller, SEED_TRUST, details)
 
 
-async def reinstate(services: Services, caller: Caller, raw: Any) -> Answer:
+async def reinstate(services: Services, caller: Caller, raw: Json) -> Answer:
     """An operator lifts a revocation; the score stays what conduct made it, and the answer says what else
     is in the peer's way."""
     require_operator(caller)
@@ -124,7 +125,7 @@ async def prove_scores(services: Services, caller: Caller) -> Answer:
     return Answer({**msgspec.to_builtins(proof), "holds": proof.holds})
 
 
-async def _note(services: Services, caller: Caller, what: str, details: dict[str, Any]) -> Answer:
+async def _note(services: Services, caller: Caller, what: str, details: dict[str, Json]) -> Answer:
     await services.store.commit(Record(noted(services, caller, what, details)))
     return await _told(services, details["peer"])
 

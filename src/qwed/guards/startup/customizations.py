@@ -11,7 +11,7 @@ from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.hook_files import is_vouched_for
 from qwed.guards.startup.permissions import is_roots_alone, planting_place
 from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
-from qwed.guards.startup.records import Records
+from qwed.guards.startup.records import InstalledRecords
 from qwed.guards.startup.search_path import SearchPath
 
 NAMES: Final = ("sitecustomize", "usercustomize")
@@ -52,7 +52,7 @@ def _unexplained(path: str, content: Content, directory: str, search: SearchPath
         return None
     if genuine.is_debian_sitecustomize(tree):
         return _debian_hook(search)
-    claims = Records(directory).claims(os.path.relpath(path, directory))
+    claims = InstalledRecords(directory).claims(os.path.relpath(path, directory))
     if not any(claim.sha256 == content.sha256 for claim in claims):
         return "no installed distribution vouches for it"
     owns = partial(is_vouched_for, search=search, directory=directory, vouchers=claims)

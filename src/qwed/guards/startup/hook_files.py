@@ -14,7 +14,7 @@ from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, REINSTALL, Sta
 from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.permissions import planting_place
 from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
-from qwed.guards.startup.records import FileClaim, Records, listed_hashes
+from qwed.guards.startup.records import FileClaim, InstalledRecords, listed_hashes
 from qwed.guards.startup.search_path import SearchPath
 
 MAX_LINE_LENGTH: Final = 8 * 1024
@@ -35,14 +35,14 @@ def inspect_site_dir(directory: str, search: SearchPath) -> Iterator[StartupFind
     search.append(directory)
     if place := planting_place(directory):
         yield StartupFinding(directory, 0, f"any user can write to {place}", CLOSE)
-    records = Records(directory)
+    records = InstalledRecords(directory)
     for name in sorted(os.listdir(directory)):
         if name.endswith((".pth", ".start")):
             yield from _inspect_file(directory, name, records, search)
 
 
 def _inspect_file(
-    directory: str, name: str, records: Records, search: SearchPath
+    directory: str, name: str, records: InstalledRecords, search: SearchPath
 ) -> Iterator[StartupFinding]:
     path = f"{directory}/{name}"
     content = read_regular(path)

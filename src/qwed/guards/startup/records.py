@@ -25,7 +25,7 @@ class FileClaim(msgspec.Struct, frozen=True):
     record: bytes
 
 
-class Records:
+class InstalledRecords:
     """The RECORD files of one site directory, read at the first question."""
 
     def __init__(self, site_dir: str) -> None:

@@ -9,6 +9,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from qwed.domain.json_types import Json
 from qwed.http.signin.refused import SignInProblem, SignInRefused
 
 #: Signatures that only the provider can make. A shared secret would let everybody who has it sign.
@@ -34,7 +35,7 @@ class ExpectedToken(msgspec.Struct, frozen=True):
     subject: str | None = None
 
 
-def check_id_token(text: str, keys: KeySet, expected: ExpectedToken) -> dict[str, Any]:
+def check_id_token(text: str, keys: KeySet, expected: ExpectedToken) -> dict[str, Json]:
     """Its claims. Raises `SignInRefused`."""
     if len(text) > MAX_TOKEN or text.count(".") != 2:
         raise _refused("is not a signed token")
@@ -48,7 +49,7 @@ def check_id_token(text: str, keys: KeySet, expected: ExpectedToken) -> dict[str
     return dict(claims)
 
 
-def _check_people(claims: Mapping[str, Any], expected: ExpectedToken) -> None:
+def _check_people(claims: Mapping[str, Json], expected: ExpectedToken) -> None:
     if claims.get("iss") != expected.issuer:
         raise _refused("is from another issuer")
     audience = claims.get("aud")
@@ -64,7 +65,7 @@ def _check_people(claims: Mapping[str, Any], expected: ExpectedToken) -> None:
         raise _refused("is about another person")
 
 
-def _check_times(claims: Mapping[str, Any], now: int) -> None:
+def _check_times(claims: Mapping[str, Json], now: int) -> None:
     ends, begins, earliest = (_moment(claims.get(name)) for name in ("exp", "iat", "nbf"))
     if ends is None or begins is None or ("nbf" in claims and earliest is None):
         raise _refused("does not say when it was made and when it ends")
@@ -74,7 +75,7 @@ def _check_times(claims: Mapping[str, Any], now: int) -> None:
         raise _refused("is from the future")
 
 
-def _check_nonce(claims: Mapping[str, Any], expected: ExpectedToken) -> None:
+def _check_nonce(claims: Mapping[str, Json], expected: ExpectedToken) -> None:
     if expected.nonce is None:
         return
     given = claims.get("nonce")

@@ -13,6 +13,7 @@ import msgspec
 from qwed.domain.agents import PrincipalId
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Person
+from qwed.domain.json_types import Json
 from qwed.gateway.kernel.answers import refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
@@ -146,7 +147,7 @@ class People:
         """What the tokens say. A refresh may bring no ID token; then the provider is asked who it is."""
         services, provider = self._services, self._provider
         subject = None if before is None else before.person.subject
-        claims: Mapping[str, Any] = {}
+        claims: Mapping[str, Json] = {}
         if tokens.id_token is not None:
             claims = await provider.check(tokens.id_token, nonce, subject)
         elif subject is None:
@@ -238,7 +239,7 @@ def read_target(text: str | None) -> str:
     return text if is_ours and parts.path.split("/")[1] == "dashboard" else "/dashboard"
 
 
-def _name(claims: Mapping[str, Any], subject: str) -> str:
+def _name(claims: Mapping[str, Json], subject: str) -> str:
     for claim in ("name", "preferred_username", "email"):
         value = claims.get(claim)
         if isinstance(value, str) and value.strip():
@@ -246,7 +247,7 @@ def _name(claims: Mapping[str, Any], subject: str) -> str:
     return subject[:MAX_NAME]
 
 
-def _how(claims: Mapping[str, Any], before: SignedIn | None) -> str:
+def _how(claims: Mapping[str, Json], before: SignedIn | None) -> str:
     """`oidc`, with what the provider says it checked (RFC 8176), such as `oidc (mfa, pwd)`."""
     methods = claims.get("amr")
     if isinstance(methods, list) and methods and all(isinstance(each, str) for each in methods):

@@ -12,6 +12,7 @@ import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from qwed.domain.json_types import Json
 from qwed.http.signin.id_tokens import ExpectedToken, check_id_token
 from qwed.http.signin.refused import ProviderUnavailable, SignInProblem, SignInRefused
 
@@ -106,7 +107,7 @@ class Provider:
     async def refresh(self, refresh_token: str) -> ProviderTokens:
         return await self._tokens(grant_type="refresh_token", refresh_token=refresh_token)
 
-    async def check(self, id_token: str, nonce: str | None, subject: str | None) -> dict[str, Any]:
+    async def check(self, id_token: str, nonce: str | None, subject: str | None) -> dict[str, Json]:
         """The claims of an ID token. Keys are fetched again, once, for a token that none of them signed."""
         mine = self.registration
         now_seconds = self._now_ms() // 1000
@@ -119,7 +120,7 @@ class Provider:
             self._keys = None
             return check_id_token(id_token, await self._key_set(), expected)
 
-    async def user_info(self, access_token: str, subject: str) -> Mapping[str, Any]:
+    async def user_info(self, access_token: str, subject: str) -> Mapping[str, Json]:
         """Claims that the ID token does not have; nothing where the provider has no such endpoint."""
         endpoint = (await self.discovered()).userinfo_endpoint
         if endpoint is None:
