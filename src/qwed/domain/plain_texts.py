@@ -23,8 +23,8 @@ _AWS_SECRET: Final = 40
 
 # Most texts hold none of these, which is soon known; of the others it is asked what stands around them.
 _HINTS: Final = (
-    *"pass pwd pin secret token credential bearer cookie curl --user -----begin auth key".split(),
-    " phrase",
+    *("pass", "pwd", "pin", "secret", "token", "credential", "bearer", "cookie", "curl", " phrase"),
+    *("--user", "-----begin", "auth", "key"),
     *INTRODUCTIONS,
 )
 _SECRET_WORD = lazy_pattern(
