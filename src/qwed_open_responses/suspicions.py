@@ -168,7 +168,8 @@ def join_texts(value: Mapping[str, Any]) -> Iterator[tuple[str, Slot, str]]:
         name = str(key)
         slot = slot_of("", name)
         if is_words:
-            yield from ((name, *joined) for joined in _join_list(name, slot, item))
+            for joined_slot, joined in _join_list(name, slot, item):
+                yield name, joined_slot, joined
         elif isinstance(item, str) and (slot in _COMMANDS or name in _PROGRAM_KEYS):
             yield from ((name, *joined) for joined in _join_arguments(value, key, slot, item))
 
