@@ -144,7 +144,7 @@ def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
 def _decode(text: str) -> Any:
     """A text that begins and ends with its value needs no look for blanks around it."""
     try:
-        value, end = _DECODER.scan_once(text, 0)
+        value, end = _DECODER.scan_once(text, 0)  # type: ignore[attr-defined]
     except StopIteration:
         return _DECODER.decode(text)
     return value if end == len(text) else _DECODER.decode(text)
