@@ -68,11 +68,11 @@ class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def counter(self) -> float:
-        return time.perf_counter()
+    counter = staticmethod(time.perf_counter)
 
 
-_VARIANTS = "89ab"
+#: A random digit as the one of four that says how a UUID is laid out.
+_VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
 SHARED_KEY_FILE = "qwed.key"
 #: Processes for slow engines: a principal has all but one of them.
 WORKERS = 3
@@ -91,7 +91,7 @@ class RandomIds:
     def activity(self, now_ms: int) -> str:
         """A UUID of version 7: its activity is a node under the same id."""
         digits = self._cheap(10).hex()
-        return f"act_{now_ms:012x}7{digits[:3]}{_VARIANTS[int(digits[3], 16) & 3]}{digits[4:19]}"
+        return f"act_{now_ms:012x}7{digits[:3]}{_VARIANTS[digits[3]]}{digits[4:19]}"
 
     def _cheap(self, count: int) -> bytes:
         """Random bytes drawn in advance: a system call for each decision would cost more than the hash."""

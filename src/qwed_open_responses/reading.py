@@ -59,6 +59,8 @@ class OutputReader:
         self.usage: Mapping[str, Json] | None = None
         self._nodes = 0
         self._characters = 0
+        #: Members' names that were looked at, and hold nothing.
+        self._plain_names: set[str] = set()
 
     def guarded(self, read: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -351,19 +353,27 @@ class OutputReader:
         if depth and is_surely_a_call(value):
             self._call(value, path, nested=True)
             return
-        prefix = f"{path}." if path else ""
+        prefix, known = f"{path}." if path else "", self._plain_names
         for name, item in value.items():
-            if not isinstance(name, str):
-                raise UnreadableText(
-                    f"a key of {path or 'the output'} is {describe_type(name)}, not a string"
-                )
-            if not name.isidentifier():
-                self._text(name, f"{prefix}{name[:40]}", key, in_call)
+            if name not in known:
+                # In a list of records the same names come again and again.
+                if isinstance(name, str) and name.isidentifier():
+                    known.add(name)
+                else:
+                    self._odd_name(name, path, key, in_call)
             # Most values of a record are small numbers and flags, which hold nothing to look at.
             kind = type(item)
             if kind in _SILENT or (kind is int and item < _LONG_INTEGER):
                 continue
+            if kind is float and math.isfinite(item):
+                continue
             self._walk(item, f"{prefix}{name}", name, depth + 1, in_call)
+
+    def _odd_name(self, name: Any, path: str, key: str, in_call: bool) -> None:
+        """A member's name that is more than a name, and so a text."""
+        if not isinstance(name, str):
+            raise UnreadableText(f"a key of {path or 'the output'} is {describe_type(name)}, not a string")
+        self._text(name, f"{path}.{name[:40]}" if path else name[:40], key, in_call)
 
     def _enter(self, members: int, depth: int) -> None:
         if depth > json_text.MAX_DEPTH:

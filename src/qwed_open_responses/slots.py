@@ -221,10 +221,11 @@ class Slots:
     def find(self, tool_name: str, key: str, path: str) -> Slot:
         """The slot of a text; `path` is where it stands within the call's arguments."""
         steps = path.split(".")
-        for step in steps[:-1]:
-            # JSON in a string is no more than the string: it stays what that is for.
-            if step.endswith("<json>") and self._named(tool_name, _key_of(step)) is Slot.TEXT:
-                return Slot.TEXT
+        if "<json>" in path:
+            for step in steps[:-1]:
+                # JSON in a string is no more than the string: it stays what that is for.
+                if step.endswith("<json>") and self._named(tool_name, _key_of(step)) is Slot.TEXT:
+                    return Slot.TEXT
         slot = self._named(tool_name, key)
         if slot is Slot.SHELL and steps[-1].endswith("]") and not is_plural(key):
             return Slot.COMMAND  # one word of a command; the whole of it is judged as well

@@ -160,13 +160,17 @@ def join_texts(value: Mapping[str, Json]) -> Iterator[tuple[str, Slot, str]]:
     """Commands given as a list, or as a program and its arguments, and other lists of words: the member's
     name, its slot and the line that would run."""
     for key, item in value.items():
+        # Most values of a record are numbers and flags.
+        if type(item) in _SINGLE:
+            continue
         is_words = _is_words(item)
         if not is_words and not isinstance(item, str):
             continue
         name = str(key)
         slot = slot_of("", name)
         if is_words:
-            yield from ((name, *joined) for joined in _join_list(name, slot, item))
+            for joined_slot, joined in _join_list(name, slot, item):
+                yield name, joined_slot, joined
         elif isinstance(item, str) and (slot in _COMMANDS or name in _PROGRAM_KEYS):
             yield from ((name, *joined) for joined in _join_arguments(value, key, slot, item))
 
@@ -196,11 +200,14 @@ _ARGUMENT_KEYS: Final = ("args", "arguments", "argv", "params", "flags", "option
 
 
 def _is_words(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and 0 < len(value) <= 500
-        and all(isinstance(word, str) for word in value)
-    )
+    if type(value) is str or not isinstance(value, _LISTS) or not 0 < len(value) <= 500:
+        return False
+    return all(isinstance(word, str) for word in value)
+
+
+#: Named here: a union that is written where it is used is made again for every value.
+_LISTS: Final = (list, tuple)
+_SINGLE: Final = frozenset({int, float, bool, dict, type(None)})
 
 
 def _line(words: Any) -> str:

@@ -53,6 +53,8 @@ def read_context(raw: Json, *, state_required: bool, takes_next: bool = False) -
 def _read_state(
     context: Mapping[str, Json], conversation_id: str, step: int, *, state_required: bool
 ) -> StepContext:
+    if not state_required and "pre_action_state_hash" not in context and "state_source" not in context:
+        return StepContext(conversation_id, step)
     problem = _state_problem(context, required=state_required)
     state_hash = context.get("pre_action_state_hash")
     state = bytes.fromhex(state_hash) if state_hash and problem is None else None

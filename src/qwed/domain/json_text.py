@@ -129,7 +129,7 @@ def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     if raw.count(b"[") + raw.count(b"{") > max_depth:
         _refuse_depth(raw, max_depth)
     try:
-        value = _DECODER.decode(text)
+        value = _decode(text)
     except JsonError:
         raise
     except RecursionError:
@@ -139,6 +139,15 @@ def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     if _SURROGATE_ESCAPE.search(raw):
         return _without_lone_surrogates(value)
     return value
+
+
+def _decode(text: str) -> Any:
+    """A text that begins and ends with its value needs no look for blanks around it."""
+    try:
+        value, end = _DECODER.scan_once(text, 0)  # type: ignore[attr-defined]
+    except StopIteration:
+        return _DECODER.decode(text)
+    return value if end == len(text) else _DECODER.decode(text)
 
 
 def _refuse_depth(raw: bytes, max_depth: int) -> None:

@@ -6,6 +6,7 @@ answer away with it.
 """
 
 import asyncio
+import functools
 import math
 import os
 import socket
@@ -366,6 +367,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
+@functools.lru_cache(maxsize=4)
+def _default_lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """The lines that uvicorn adds to every answer; they change once a second."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
 async def write_answer(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> None:
     """A whole answer in one write: what uvicorn's `send` does with two messages, and two packets. `headers`
     are lines that name the body's length and hold nothing that a caller wrote unchecked."""
@@ -374,7 +381,7 @@ async def write_answer(cycle: RequestResponseCycle, status: int, headers: bytes,
     if cycle.disconnected:
         return
     cycle.response_started, cycle.waiting_for_100_continue = True, False
-    usual = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+    usual = _default_lines(tuple(cycle.default_headers))
     end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
     cycle.transport.write(b"".join((STATUS_LINE[status], usual, headers, end, body)))
     cycle.response_complete = True

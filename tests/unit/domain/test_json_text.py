@@ -1,6 +1,7 @@
 """Strict JSON against hostile texts: depth is measured exactly, and cheaply whatever stands there."""
 
 import contextlib
+import json
 import math
 from decimal import Decimal
 
@@ -72,3 +73,23 @@ def test_a_number_that_others_read_as_infinity_is_no_number(literal):
 def test_a_number_that_others_read_as_one_is_read_exactly(literal):
     assert math.isfinite(float(literal))
     assert loads(literal.encode()) == Decimal(literal)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "{", "}", '{"a": 1} x', '{"a": 1}{', "[1,]", "nul", "{}\n\n]", '"a', "1 2"]
+)
+def test_what_is_no_json_is_refused_in_the_library_s_words(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError) as expected:
+        json.loads(text)
+    with pytest.raises(json_text.NotJson) as refused:
+        json_text.loads(text.encode())
+
+    error = expected.value
+    assert str(refused.value) == f"{error.msg} at line {error.lineno}, column {error.colno}"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, "b"]}', ' {"a": [1, "b"]}', '{"a": [1, "b"]}\n', '\t{"a":[1,"b"]} ']
+)
+def test_blanks_around_a_value_mean_nothing(text: str) -> None:
+    assert json_text.loads(text.encode()) == {"a": [1, "b"]}

@@ -191,3 +191,27 @@ def test_a_mapping_that_raises_is_a_problem_too() -> None:
             raise ValueError("no")
 
     assert "ValueError" in normalise(Hostile(a=1)).problems[0]
+
+
+def test_odd_names_of_records_are_looked_at_in_every_row() -> None:
+    rows = [
+        {"id": 1, "drop table": "x", "price": 1.5, "note": "a"},
+        {"id": 2, "drop table": "y", "price": 2.5},
+    ]
+
+    texts = normalise({"type": "tool_call", "tool_name": "t", "arguments": {"rows": rows}}).texts
+
+    assert sorted((text.path, text.value) for text in texts) == [
+        ("arguments.rows[0].drop table", "drop table"),
+        ("arguments.rows[0].drop table", "x"),
+        ("arguments.rows[0].note", "a"),
+        ("arguments.rows[1].drop table", "drop table"),
+        ("arguments.rows[1].drop table", "y"),
+    ]
+
+
+@pytest.mark.parametrize("row", [{"price": float("inf")}, {"price": 1.0, "cost": float("nan")}, {2: "x"}])
+def test_a_row_that_is_no_json_is_a_problem_after_one_that_is(row: dict[Any, Any]) -> None:
+    rows = [{"price": 1.0, "cost": 2.0}, row]
+
+    assert normalise({"type": "tool_call", "tool_name": "t", "arguments": {"rows": rows}}).problems != ()

@@ -1,6 +1,8 @@
 """What the walk did, row by row: written with the decision, and told from there."""
 
 import enum
+import itertools
+import operator
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -30,6 +32,7 @@ _FACTS: Final = (
     "has_rules",
     "takes_next_step",
 )
+_facts_of: Final = operator.attrgetter(*_FACTS)
 #: What only a conversation has; a tool call may come without one.
 _OF_A_CONVERSATION: Final = frozenset({4, 5, 6, 8, 9, 10, 11, 12, 13})
 
@@ -48,7 +51,7 @@ class RowState(enum.StrEnum):
 def write_account(case: Case, show: Show) -> dict[str, Any]:
     """Only what is not plain: rows that said nothing are known from the table."""
     account: dict[str, Any] = {"version": VERSION, "door": case.door.value, "agent": case.agent_digest}
-    facts = [name for name in _FACTS if getattr(case, name)]
+    facts = list(itertools.compress(_FACTS, _facts_of(case)))
     if show is not show_as_is or (case.examined is None and _is_cut(case)):
         facts.append(MASKED)
     if case.threshold is not None:

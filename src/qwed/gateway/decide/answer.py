@@ -89,7 +89,11 @@ async def answer_of(
     if case.is_observed:
         body["observed"] = True
         body["would"] = tell_would(case, show)
-    body["budget_remaining"] = await _remaining(services, case)
+    held, budget = case.admission, case.agent.budget
+    if held is None:
+        body["budget_remaining"] = remaining(budget, await services.store.spending(case.agent, case.now_ms))
+    else:
+        body["budget_remaining"] = remaining(budget, held.spending, FREE if case.acts else held.charge)
     if refusal is not None:
         body["error"] = show(refusal.to_wire())
     if (
@@ -103,14 +107,6 @@ async def answer_of(
     status = CODES[refusal.code].status if refusal is not None else 200
     retry_after = _retry_after(case) if decision is Decision.BUDGET_EXCEEDED else None
     return Answer(body, status, retry_after, case.log)
-
-
-async def _remaining(services: Services, case: Case) -> dict[str, Any]:
-    admission = case.admission
-    if admission is None:
-        spending = await services.store.spending(case.agent, case.now_ms)
-        return remaining(case.agent.budget, spending)
-    return remaining(case.agent.budget, admission.spending, FREE if case.acts else admission.charge)
 
 
 def _retry_after(case: Case) -> int | None:

@@ -228,7 +228,7 @@ def open_case(
 ) -> Case:
     """What is known from the request alone."""
     policy = services.policy
-    is_context = isinstance(context, Mapping)
+    is_context = type(context) is dict or isinstance(context, Mapping)
     reports = None
     if is_context and ("messages" in context or "results" in context):
         context, reports = take_reports(context)

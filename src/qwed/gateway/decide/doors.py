@@ -156,12 +156,16 @@ async def _decide_for(
         return deny_unrecorded(Code.AGENT_UNKNOWN, f"agent {agent_id[:80]!r} is not registered")
     known: Agent = agent
 
-    def decide_now(claim: KeyClaim | None) -> Awaitable[Answer]:
-        return under_newest(
-            services, lambda newest: _decide_and_record(newest, case_of(newest, known, claim))
-        )
+    def decide_with(newest: Services, claim: KeyClaim | None = None) -> Awaitable[Answer]:
+        return _decide_and_record(newest, case_of(newest, known, claim))
 
-    return await (decide_now(None) if key is None else decide_once(services, agent, key, decide_now))
+    if key is None:
+        return await under_newest(services, decide_with)
+
+    def decide_now(claim: KeyClaim | None) -> Awaitable[Answer]:
+        return under_newest(services, lambda newest: decide_with(newest, claim))
+
+    return await decide_once(services, agent, key, decide_now)
 
 
 async def under_newest(services: Services, decide_with: Callable[[Services], Awaitable[T]]) -> T:

@@ -150,8 +150,7 @@ def _surrogate_in(value: Any) -> str | None:
     if isinstance(value, str):
         return "" if not value.isascii() and has_surrogate(value) else None
     if isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            inside = getattr(value, name)
+        for name, inside in zip(value.__struct_fields__, msgspec.structs.astuple(value), strict=True):
             kind = type(inside)
             if inside is None or kind is dict or (kind is str and inside.isascii()):
                 continue
