@@ -209,9 +209,7 @@ def _frees(clause: Clause) -> int:
 def _lifts_limits(clause: Clause) -> int:
     # In some languages what is lacking stands first.
     lacks = clause.before if clause.language == "en" else clause.near
-    lifts = lacks("not", ("limit",), 4) or (
-        clause.orders("forget") and clause.near("forget", ("limit",), 5)
-    )
+    lifts = lacks("not", ("limit",), 4) or (clause.orders("forget") and clause.near("forget", ("limit",), 5))
     return 2 if lifts and clause.has(*_SOMEBODY) else 0
 
 
