@@ -233,3 +233,15 @@ _FALSE_BY_UNIT = [
 @pytest.mark.parametrize("text", _FALSE_BY_UNIT)
 def test_numbers_that_agree_while_their_units_do_not_are_never_verified(text):
     assert _verify(text).status is not Status.VERIFIED
+
+
+def test_a_long_answer_of_marked_lines_is_read_to_its_end():
+    right = [
+        f"She sold {number} * 3 = <<{number}*3={number * 3}>>{number * 3} cups." for number in range(300)
+    ]
+    wrong = [*right, "He paid 4 + 5 = <<4+5=9>>8 coins."]
+    marked = [*right, "He paid 4 + 5 = <<4+5=8>>9 coins."]
+
+    assert MathGuard().check("\n".join(right)).passed
+    assert "coins" in MathGuard().check("\n".join(wrong)).message
+    assert "coins" in MathGuard().check("\n".join(marked)).message
