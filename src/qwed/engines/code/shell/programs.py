@@ -53,7 +53,8 @@ _TABLE: Final = {
         lessecho lesspipe licensee llvm-cov llvm-nm llvm-objdump llvm-profdata llvm-readelf locate look ls
         dir vdir lsattr lsd luacheck lz4cat lzcat lzgrep lzless lzma markdownlint mawk md5 md5sum mdfind mdl
         mdls mediainfo meld mlr more most msgcat msgfmt msgmerge namei nawk ncdu ncdump nix-instantiate
-        nix-store nl nm objdump od oras otool pahole pandoc-citeproc par2verify paste pcre2grep pcregrep pdffonts
+        nix-store nl nm objdump od oras otool pahole pandoc-citeproc par2verify paste pcre2grep pcregrep
+        pdffonts
         pdfgrep pdfimages pdfinfo pdftotext phpcs phpmd phpstan pip-audit plutil pmd polaris pr proselint
         psalm ptx pv qlist qsv readelf readlink realpath reek rev rg rhash ripgrep rpm rpm2cpio rubocop-lint
         safety scancode scc sdiff sed semgrep sgrep sha1sum sha224sum sha256sum sha384sum sha512sum shasum
