@@ -86,7 +86,7 @@ _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros
 
 _HOUR: Final = ("h", "hr", "hour")
 _SECOND: Final = ("s", "sec", "second")
-_RATES: Final = {
+_RATES: Final[dict[str, list[tuple[tuple[str, ...], tuple[str, str]]]]] = {
     "mph": [(("mph",), ("mile", "hour"))],
     "kmph": [(("kmph",), ("km", "hour"))],
     "kph": [(("kph",), ("km", "hour"))],
