@@ -181,10 +181,18 @@ DETECTORS: Final = (
     ),
     _named("uk_nhs", "nhs", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}\b", stdnum("gb.nhs")),
     _named("ca_sin", "sin|social insurance", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}\b", is_canadian_sin),
+    # Bare digits are one only beside the word: without it not even their check digit is worked out.
     Detector(
         "in_aadhaar",
-        _NINE_DIGITS,
-        r"\b[2-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}\b",
+        r"[0-9]{4}[ -][0-9]",
+        r"\b[2-9][0-9]{3}(?:[ -][0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{4})\b",
+        is_aadhaar,
+        may_be=may_be_aadhaar,
+    ),
+    Detector(
+        "in_aadhaar",
+        r"(?i)(?:\b|_)(?:aadhaar|aadhar|uidai|uid)",
+        r"\b[2-9][0-9]{11}\b",
         is_aadhaar,
         may_be=may_be_aadhaar,
     ),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain import folding
-from qwed_open_responses import injections, orders, personal_data, sql_fragments, suspicions
+from qwed_open_responses import injections, orders, personal_data, sql_fragments, suspicions, url_secrets
 from qwed_open_responses.libraries import library
 from qwed_open_responses.outputs import Output, OutputText
 
@@ -178,6 +178,7 @@ def signals() -> Mapping[str, str]:
     return {
         **folding.SIGNALS,
         **SECRET_SIGNALS,
+        **url_secrets.SIGNALS,
         **personal_data.SIGNALS,
         **injections.SIGNALS,
         **orders.signals(),

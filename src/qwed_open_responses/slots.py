@@ -90,6 +90,7 @@ _BY_LAST_WORD: Final = _table(
 )
 # The arguments in which a tool of a family takes what it runs or reads, beside the ones above.
 _PRINCIPAL: Final = "input text arg args argument value body content q"
+_PRINCIPAL_NAMES: Final = frozenset(_PRINCIPAL.split())
 _PROGRAM: Final = f"code source script program snippet sourcecode expression {_PRINCIPAL}"
 _OF_FAMILY: Final[Mapping[Slot, Mapping[str, Slot]]] = {
     Slot.SQL: _table(
@@ -229,7 +230,13 @@ class Slots:
         slot = self._named(tool_name, key)
         if slot is Slot.SHELL and steps[-1].endswith("]") and not is_plural(key):
             return Slot.COMMAND  # one word of a command; the whole of it is judged as well
-        if slot not in (Slot.TEXT, Slot.UNKNOWN) or len(steps) < 2:
+        if len(steps) < 2:
+            return slot
+        if slot in RUN_SLOTS and steps[-2].endswith("]") and key.lower() in _PRINCIPAL_NAMES:
+            # {"conditions": [{"field": "age", "value": "30"}]}: a part of many, not what the tool runs.
+            outer = self._named(tool_name, _key_of(steps[-2]))
+            return slot if outer in RUN_SLOTS else Slot.UNKNOWN
+        if slot not in (Slot.TEXT, Slot.UNKNOWN):
             return slot
         outer = self._named(tool_name, _key_of(steps[-2]))
         if outer not in RUN_SLOTS and outer is not Slot.COMMAND:

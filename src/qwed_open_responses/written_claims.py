@@ -34,6 +34,8 @@ _PLAIN = lazy_pattern(
     rf"(?:^|(?<=[A-Za-z:;,('\"“])|(?<=[.:;,]\s)|(?<=[A-Za-z]\s))(?<![0-9]x)({_AMOUNT})\s?([-+*/×÷x−])\s?"
     rf"({_AMOUNT})\s?=\s?(-?{_AMOUNT})(?=\s*$|[.,;:!?)'\"”]?\s+[A-Za-z]|[.,;:!?)'\"”]+\s*$)(?!\s+[x]\b)"
 )
+# <<48/2=24>>, as worked answers mark a calculation.
+_MARK = lazy_pattern(rf"<<({_AMOUNT})([-+*/])({_AMOUNT})=(-?{_AMOUNT})>>")
 _RULES = lazy_pattern(r"={2,}|[-=~*#]{4,}")
 _SENTENCE_END = lazy_pattern(r"(?<=[.;!?])\s+")
 # Where a sentence that is too long may be cut: before words, never inside a formula.
@@ -151,6 +153,13 @@ def _is_computed(left: str) -> bool:
 
 
 def _judge_line(line: str, holds: Holds, budget: EngineBudget) -> Iterator[JudgedCalculation]:
+    if "<<" in line:
+        marks = [mark for mark in _MARK.finditer(line) if _holds_exactly(*mark.groups())]
+        yield from [RIGHT] * len(marks)
+        for mark in reversed(marks):
+            line = line[: mark.start()] + line[mark.end() :]
+        if not _may_claim(line):
+            return
     matches = list(_PLAIN.finditer(line))
     exact = [match for match in matches if _holds_exactly(*match.groups())]
     if exact and len(exact) == line.count("=") and _SPOKEN.search(line) is None:

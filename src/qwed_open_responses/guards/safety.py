@@ -16,6 +16,7 @@ from qwed_open_responses import (
     settings,
     spelled_orders,
     sql_fragments,
+    url_secrets,
 )
 from qwed_open_responses.example_secrets import is_example
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
@@ -143,6 +144,9 @@ class SafetyGuard(BaseGuard):
 
 
 def secrets_in(scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
+    if url_secrets.SIGNAL in scanned.signals:
+        for kind, start in url_secrets.hidden_secrets(scanned.blob):
+            yield SafetyFinding(kind, scanned.line_at(start)[0].text.path, "in an address", "secret")
     if scanned.signals.isdisjoint(SECRET_SIGNALS):
         return
     for secret in find_secrets(scanned.blob):

@@ -46,11 +46,13 @@ def _sets_rules_aside(clause: Clause) -> int:
 
 def _declares_rules_void(clause: Clause) -> int:
     if not clause.near("gone", ("rules", "prompt", "limit"), 8):
-        return 0
+        return 2 if clause.has("all") and clause.near("gone", ("prior",), 5) else 0
     return 3 if clause.near("rules", ("prior", "you", "ai", "system"), 4) else 1
 
 
 def _sets_task_aside(clause: Clause) -> int:
+    if clause.mask("not") & (clause.opens << 1 | clause.opens) and clause.before("not", ("digest",), 1):
+        return 2
     if clause.near("gone", ("own_task",), 5):
         return 2
     if not clause.orders("forget") or _only_describes(clause):
@@ -60,14 +62,23 @@ def _sets_task_aside(clause: Clause) -> int:
     ):
         return 3
     if clause.near("forget", ("task",), 3):
-        return 2
-    if clause.near("forget", ("all", "prior"), 4) and clause.has("prior", "you") and not clause.has("me"):
+        return 3 if clause.before("forget", ("act",), 8) else 2
+    if clause.near("forget", ("all", "prior"), 4) and clause.has("prior", "you") and not _recalls(clause):
         return (
             3 + (clause.has("all") and clause.has("prior"))
             if clause.before("forget", ("say", "act"), 14)
             else 2
         )
-    return int(clause.before("forget", ("source",), 3))
+    if not clause.before("forget", ("source",), 3):
+        return 0
+    return 3 if clause.near("source", ("prior",), 2) else 1
+
+
+def _recalls(clause: Clause) -> bool:
+    """ "Forget everything I told you": who speaks stands before what is to be said or done."""
+    wanted = clause.mask("say", "act") & ~((clause.mask("forget") & -clause.mask("forget")) - 1)
+    first = wanted & -wanted
+    return bool(clause.mask("me") & (first - 1 if first else -1))
 
 
 def _comes_before_the_task(clause: Clause) -> int:
@@ -108,7 +119,12 @@ def _is_addressed(clause: Clause) -> int:
         return 3 if clause.has("you", "reads_this") else 2
     if clause.language == "en":
         return _how_called(clause.raw) if clause.has("ai", "maybe_ai") else 0
+    if clause.mask("ai") & 1 and _CALLS_FIRST.match(clause.raw):
+        return 2
     return 2 if clause.has("ai") and clause.has("message", "important", "you") else 0
+
+
+_CALLS_FIRST = lazy_pattern(r"\W{0,4}[\w'-]{2,20}(?: [\w'-]{2,20})?\s?[,:!]\s")
 
 
 def _how_called(raw: str) -> int:
@@ -159,7 +175,7 @@ def _claims_in_english(clause: Clause) -> int:
 
 def _wants_an_effect(clause: Clause) -> int:
     if not clause.orders("act"):
-        return 0
+        return int(bool(clause.orders("reveal")) and clause.near("reveal", ("strong_loot",), 8))
     weight = 1
     weight += clause.near("act", ("place",), 14) or clause.near("act", ("tool",), 4)
     weight += clause.near("act", ("loot", "strong_loot"), 8)
@@ -170,17 +186,19 @@ def _wants_an_effect(clause: Clause) -> int:
 def _wants_secrecy(clause: Clause) -> int:
     if clause.before("not", ("tell",), 3) and clause.near("tell", ("user",), 5):
         return 3
+    if clause.before("not", ("tell",), 3) and clause.near("tell", ("own_task",), 4):
+        return 2
     if not clause.has("hide"):
         return int(clause.before("not", ("tell",), 3) and clause.near("tell", ("anybody",), 3))
     if clause.near("hide", ("user",), 3):
         return 3
-    return 2 if clause.orders("act") or clause.has("user", "must") else 1
+    return 2 if clause.orders("act") or clause.orders("judge") or clause.has("user", "must") else 1
 
 
 def _gives_a_role(clause: Clause) -> int:
     weight = 1 + clause.has("ai") if clause.has("pretend") and clause.has("you", "me", "ai") else 0
     if clause.near("now", ("you", "are"), 4) and clause.has("are", "ai"):
-        weight = max(weight, 1 + clause.has("ai"))
+        weight = max(weight, 1 + clause.has("ai", "pretend"))
     return weight
 
 
@@ -189,9 +207,9 @@ def _frees(clause: Clause) -> int:
 
 
 def _lifts_limits(clause: Clause) -> int:
-    lifts = clause.before("not", ("limit",), 4) or (
-        clause.orders("forget") and clause.near("forget", ("limit",), 5)
-    )
+    # In some languages what is lacking stands first.
+    lacks = clause.before if clause.language == "en" else clause.near
+    lifts = lacks("not", ("limit",), 4) or (clause.orders("forget") and clause.near("forget", ("limit",), 5))
     return 2 if lifts and clause.has(*_SOMEBODY) else 0
 
 
@@ -206,6 +224,7 @@ DATA_ENDS: Final = (
     rf"(?i)(?:^|\s)(?:[\[<({{]\s?|[=#*-]{{3,}}\s{{0,2}})(?:/|end[ _]?(?:of)?[ _]?(?:the )?){_DATA}"
     r"|tool|tool[ _](?:output|response|result)|user[ _]input)"
     rf"|(?:^|\n)\W{{0,6}}end of (?:the )?{_DATA})\b|\[conversation reset\]"
+    r"|(?:^|\n)\s{0,3}[\"'][\]}]{2,6}\s"
     r"|<\|?(?:user|assistant|system)\|?>|(?:^|\n)(?:human|user|assistant|system) ?:[^\n]{3}"
 )
 
@@ -220,13 +239,24 @@ def _data_ends() -> Any:
     return library("re2").compile(DATA_ENDS)
 
 
+_SAYS_WHAT_TO_DO = lazy_pattern(r"(?i)\b(?:task|instructions?|rules?|orders?) (?:is|are) to [a-z]")
+
+
 def _gives_new_orders(clause: Clause) -> int:
+    if (
+        clause.before("you", ("new",), 1)
+        and clause.before("new", ("rules", "task"), 1)
+        and _SAYS_WHAT_TO_DO.search(clause.raw)
+    ):
+        return 3
     if clause.before("new", ("rules", "task", "prompt", "own_task"), 2):
         return 2 if ":" in clause.raw or clause.has("follow", "now") else 1
     return 0
 
 
 def _wants_the_prompt(clause: Clause) -> int:
+    if clause.orders("say") and clause.near("say", ("prompt",), 4) and clause.near("prompt", ("prior",), 2):
+        return 4
     if not clause.orders("reveal") or not clause.near("reveal", ("prompt",), 8):
         return 0
     return 4 if clause.near("prompt", ("you", "prior", "all"), 6) and not clause.has("before") else 2
@@ -235,7 +265,10 @@ def _wants_the_prompt(clause: Clause) -> int:
 def _dictates_the_answer(clause: Clause) -> int:
     if not clause.orders("say"):
         return 0
-    return int(clause.near("say", ("only", "not"), 4) or clause.near("instead", ("say", "act"), 6))
+    answers_all = clause.near("say", ("all",), 3) and clause.near("all", ("task",), 2)
+    return int(
+        answers_all or clause.near("say", ("only", "not"), 4) or clause.near("instead", ("say", "act"), 6)
+    )
 
 
 def _says_instead(clause: Clause) -> int:

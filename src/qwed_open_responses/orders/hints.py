@@ -12,7 +12,7 @@ from qwed_open_responses.orders.meanings import entries, fold
 _RARE: Final = frozenset(
     {"forget", "ai", "prompt", "hide", "freed", "own_task", "boss", "ai_if", "reads_this"}
 )
-_RARE_ELSEWHERE: Final = _RARE | {"refuse", "gone", "follow"}
+_RARE_ELSEWHERE: Final = _RARE | {"refuse", "gone", "follow", "limit"}
 # Two concepts that are a hint together: the first, so many characters, the second.
 _PAIRS: Final = (
     ("not", 30, "limit"),

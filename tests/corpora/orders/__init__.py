@@ -2,6 +2,8 @@
 
 One text a line: family, language, text (`\\n` is a line break). Half of them, by the parity of a hash of the
 text, were set aside before the first rule was written: the rules were made from the others, these measure.
+The later ones were written without a look at the rules, each set (first, second) measured unseen, and then
+looked at.
 """
 
 import hashlib
@@ -29,6 +31,8 @@ def _read(name: str) -> tuple[Sample, ...]:
 
 ATTACKS: Final = _read("attacks.txt")
 ORDINARY: Final = _read("ordinary.txt")
+LATER_ATTACKS: Final = _read("later_attacks.txt")
+LATER_ORDINARY: Final = _read("later_ordinary.txt")
 
 
 def made_from(samples: tuple[Sample, ...]) -> list[Sample]:

@@ -154,3 +154,14 @@ def test_ordinary_programs_run() -> None:
     assert [
         (tool, arguments, said) for tool, arguments in ordinary if (said := reason(tool, arguments))
     ] == []
+
+
+@pytest.mark.parametrize("tool", ["database.query", "sql_select"])
+def test_the_parts_of_a_condition_are_no_statements(tool: str) -> None:
+    conditions = [{"field": "department", "operation": "=", "value": "Science"}]
+    hidden = [{"field": "department", "operation": "=", "value": "x'; DROP TABLE students; --"}]
+    guards = [ToolGuard()]
+    verifier = ResponseVerifier()
+
+    assert verifier.verify_tool_call(tool, {"table": "s", "conditions": conditions}, guards=guards).verified
+    assert not verifier.verify_tool_call(tool, {"table": "s", "conditions": hidden}, guards=guards).verified

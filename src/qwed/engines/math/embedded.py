@@ -21,6 +21,7 @@ from qwed.engines.math.statements import MathSentence, MathStatement, Span, Toke
 from qwed.engines.math.tokens import is_number
 
 _OPEN = MathSentence([], is_open=True)
+_MAX_TAILS = 4
 
 
 def equations_in(line: TokenLine, text: str) -> MathSentence:
@@ -55,12 +56,13 @@ def _is_denied(tokens: list[str], start: int) -> bool:
 
 
 def _tail(line: TokenLine, start: int, end: int) -> MathStatement | None:
-    """What follows the first sign of a run that is not understood: its own claim, where it is one."""
+    """What follows a sign of a run that is not understood: its own claim, where it is one."""
     tokens = line.tokens
-    at = next(at for at in range(start, end) if tokens[at] in RELATIONS) + 1
-    if not _is_harmless(tokens[end]) or not any(lexeme in RELATIONS for lexeme in tokens[at:end]):
+    signs = [at for at in range(start, end) if tokens[at] in RELATIONS]
+    if not _is_harmless(tokens[end]):
         return None
-    return _computation(line.part(at, end), "")
+    tails = (_computation(line.part(at + 1, end), "") for at in signs[:-1][:_MAX_TAILS])
+    return next((tail for tail in tails if tail is not None), None)
 
 
 def _relates_numbers(tokens: list[str]) -> bool:
@@ -97,8 +99,10 @@ def _is_spoken(line: TokenLine, at: int, text: str) -> bool:
 
 
 def _is_glued(line: TokenLine, at: int, text: str) -> bool:
-    """A name such as plugin-2<1.1 holds no comparison."""
+    """A name such as plugin-2<1.1 holds no comparison, and 10:30 + 45 no sum of 30."""
     place = line.spans[at][0]
+    if place > 1 and text[place - 1] == ":" and text[place - 2].isdigit():
+        return True
     return place > 0 and (text[place - 1].isalpha() or text[place - 1] == "_")
 
 

@@ -22,10 +22,10 @@ from qwed.engines.math.reader import MathStatement, Span
 from qwed.engines.math.tokens import is_number, is_plain, locate, plain
 from qwed.engines.math.values import exact_text, fraction_text, written_like
 
-# Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
-_EITHER: Final = frozenset(LessUsual) - {LessUsual.TIGHT_PRODUCT, LessUsual.NOT_EQUAL, LessUsual.SCALE}
 # A claim that is right only in one of these readings may have been meant so: a person decides.
-_DOUBTFUL: Final = frozenset({LessUsual.SCALE})
+_DOUBTFUL: Final = frozenset({LessUsual.SCALE, LessUsual.DOZEN_TERMS, LessUsual.DEGREES})
+# Both readings are in use: a claim that is right in one of them is right, and the evidence says which.
+_EITHER: Final = frozenset(LessUsual) - {LessUsual.TIGHT_PRODUCT, LessUsual.NOT_EQUAL} - _DOUBTFUL
 _MAX_AMBIGUITIES: Final = 3
 _MAX_REPAIRS: Final = 24
 
@@ -95,7 +95,9 @@ def _examined(
         if any(index == place for place, _ in given.values()):
             continue
         one = _judged(statement, known, accepts)
-        if (reading.unread or statement.dropped_words) and not given.keys().isdisjoint(statement.tokens):
+        has_words = reading.unread or statement.dropped_words
+        is_next = any(place == index + 1 for place, _ in given.values()) and _is_solved_next(statement)
+        if has_words and not is_next and not given.keys().isdisjoint(statement.tokens):
             one = _Judged(_without_blame(one.outcome), one.chain)
         defined_later = {name for name, (place, _) in given.items() if place > index}
         outcomes.append(_without_repair(one.outcome) if defined_later else one.outcome)
@@ -123,6 +125,14 @@ def _definitions(statements: list[MathStatement], variables: Variables) -> dict[
         value = substitute(chain.sides[1], {known: node for known, (_, node) in found.items()})
         found.setdefault(name, (index, value))
     return {name: value for name, value in found.items() if name not in repeated}
+
+
+def _is_solved_next(statement: MathStatement) -> bool:
+    """8x = 64, x = 8: a letter that the very next statement gives a value to is the same letter."""
+    match [token for token in statement.tokens if token]:
+        case [factor, name, "=", value]:
+            return is_number(factor) and name.isalpha() and is_number(value)
+    return False
 
 
 def _without_repair(outcome: MathOutcome) -> MathOutcome:
@@ -223,9 +233,7 @@ def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) ->
 
 
 def _unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:
-    if isinstance(problem, MalformedMath) and not any(
-        len(token) > 2 and token.isalpha() for token in statement.tokens
-    ):
+    if isinstance(problem, MalformedMath) and not any(map(str.isalpha, statement.tokens)):
         raise problem
     return MathOutcome(Status.UNCERTAIN, str(problem))
 

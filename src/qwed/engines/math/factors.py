@@ -39,6 +39,9 @@ from qwed.engines.math.problems import MAX_DEPTH, MalformedMath, MathProblem, Un
 from qwed.engines.math.tokens import is_number, number
 
 _DOZEN: Final = UNIT_MARK + "dozen"
+# Clocks, ratios, decimal commas, what goes on: right elsewhere, and not read here.
+_OTHER_NOTATIONS: Final = frozenset({"...", "…", ":", ","})
+_GROUP: Final = 3
 AFTER_TERM: Final = frozenset({"", "+", "-", ")", "=", ","})
 AFTER_NUMBER: Final = AFTER_TERM | {"*", "/", "×", "÷"}
 _POSTFIX: Final = frozenset({"%", "!", "!=", "¢", "°"})
@@ -92,8 +95,10 @@ class FactorParser(ABC):
 
     def unexpected(self) -> MathProblem:
         lexeme = self.tokens[self.at]
-        if lexeme in ("...", "…") or (not lexeme.isascii() and lexeme not in _KNOWN_SIGNS):
+        if lexeme in _OTHER_NOTATIONS or (not lexeme.isascii() and lexeme not in _KNOWN_SIGNS):
             return UndecidedMath(f"the sign {lexeme[:20]!r} is not understood")
+        if self.at and len(lexeme) == _GROUP and lexeme.isdecimal() and is_number(self.tokens[self.at - 1]):
+            return UndecidedMath("a blank between digits may group them")
         return MalformedMath(f"unexpected {lexeme[:40]!r}" if lexeme else "the expression ends too early")
 
     def expect(self, lexeme: str) -> None:
@@ -215,9 +220,10 @@ class FactorParser(ABC):
         return Scaled(node, scale)
 
     def dozens(self, node: Node) -> Node:
-        """84 / 12 = 7 dozen counts in dozens; 2 dozen = 24 does not."""
-        self.ambiguous.add(LessUsual.DOZENS)
-        return node if LessUsual.DOZENS in self.readings else Scaled(node, 12)
+        """84 / 12 = 7 dozen counts in dozens; 2 dozen = 24 does not, and 3 dozen + 2 = 5 may."""
+        reading = LessUsual.DOZENS if self.in_result else LessUsual.DOZEN_TERMS
+        self.ambiguous.add(reading)
+        return node if reading in self.readings else Scaled(node, 12)
 
     def factorial_equals(self, node: Node) -> bool:
         """`5!=120` may be a factorial or an inequality; `5 != 120` reads the same here, so both are tried."""

@@ -90,3 +90,4 @@ OF_LIST: Final = frozenset(
 )
 
 CONSTANTS: Final = frozenset({"pi", "e", "tau"})
+TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})

@@ -20,6 +20,8 @@ class LessUsual(enum.StrEnum):
     SHORT_LIST = "an operator after a list applies to the result"
     SCALE = "the scale of the result is the unit of all the numbers"
     DOZENS = "a dozen is the unit the numbers count"
+    DOZEN_TERMS = "a dozen is the unit of the terms"
+    DEGREES = "the angle is given in degrees"
     NARROW_SCOPE = "the operator takes the next term alone"
 
 

@@ -76,12 +76,30 @@ def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
         if outcome.status is not Status.CORRECTED and outcome.status is not Status.FAILED:
             return outcome
         wrong.append(outcome)
+    if any(map(_is_conversion, (outcome.evidence.get("relations") for outcome in wrong))):
+        return MathOutcome(Status.UNCERTAIN, "the units may convert one side to the other", wrong[0].evidence)
     numbers = bare(chain.sides)
     if numbers and _judged(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
         return MathOutcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
     if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
         return wrong[0]
     return msgspec.structs.replace(wrong[0], status=Status.FAILED, repair=None)
+
+
+# Minutes, hours and seconds: 30 min at 60 knots are 30 miles.
+_CONVERSIONS: Final = frozenset({60, 3_600})
+
+
+def _is_conversion(relations: Any) -> bool:
+    if not relations or not isinstance(relations[-1].get("left"), str):
+        return False
+    try:
+        left, right = (abs(Fraction(str(relations[-1].get(side)))) for side in ("left", "right"))
+    except ValueError:
+        return False
+    if not left or not right:
+        return False
+    return left / right in _CONVERSIONS or right / left in _CONVERSIONS
 
 
 def _judged(
@@ -91,10 +109,22 @@ def _judged(
         return _value_of(sides[0], size)
     outcome = _links(sides, relations, size)
     is_wrong = outcome.status in (Status.CORRECTED, Status.FAILED)
-    if not is_wrong or not is_loose(sides, relations, in_prose):
+    if not is_wrong or not (is_loose(sides, relations, in_prose) or _may_have_units(sides)):
         return outcome
     return MathOutcome(
         Status.UNCERTAIN, "it may be meant in another way than it is written", outcome.evidence
+    )
+
+
+# m, s, h, g, l; the C and F of temperatures; sq m is read as letters.
+_UNIT_LETTERS: Final = frozenset("mshglqCFL")
+
+
+def _may_have_units(sides: tuple[Node, ...]) -> bool:
+    """Two letters and more that are all letters of units, and each has its number: 108 / h = 30 m / s."""
+    letters = frozenset().union(*map(symbols, sides)) - CONSTANTS
+    return (
+        len(letters) > 1 and letters <= _UNIT_LETTERS and not any(isinstance(side, Symbol) for side in sides)
     )
 
 

@@ -47,8 +47,21 @@ def _unit_letters(tokens: list[str], spans: list[Span]) -> frozenset[int]:
     for at in letters:
         is_spaced = at > 0 and is_number(tokens[at - 1]) and spans[at - 1][1] < spans[at][0]
         if tokens[at] not in _UNIT_LETTERS or not is_spaced or tokens[at + 1] == "(":
-            return frozenset()
+            return frozenset(at for at in letters if _names_the_result(tokens, spans, at))
     return frozenset(letters)
+
+
+def _names_the_result(tokens: list[str], spans: list[Span], at: int) -> bool:
+    """2(l + b) = 2(14 + 6) = 40 m: a letter that stands nowhere else, after the last number of all."""
+    is_spaced = at > 1 and is_number(tokens[at - 1]) and spans[at - 1][1] < spans[at][0]
+    is_last = not any(map(is_number, tokens[at:])) and tokens[at + 1] not in RELATIONS
+    return (
+        is_spaced
+        and is_last
+        and tokens[at] in _UNIT_LETTERS
+        and tokens.count(tokens[at]) == 1
+        and tokens[at - 2] in RELATIONS
+    )
 
 
 def _kept(tokens: list[str], unit_letters: frozenset[int], names: frozenset[int]) -> list[int]:

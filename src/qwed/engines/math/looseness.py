@@ -16,6 +16,7 @@ from qwed.engines.math.nodes import (
     Node,
     Percent,
     Product,
+    Scaled,
     Sum,
     Symbol,
     UnitQuantity,
@@ -24,6 +25,8 @@ from qwed.engines.math.nodes import (
 from qwed.engines.math.problems import MathProblem
 
 _HALF: Final = Fraction(1, 2)
+# Halves, quarters, fifths, … twentieths.
+_USUAL_PARTS: Final = 20
 _EQUALITIES: Final = frozenset({"=", "≈"})
 
 
@@ -59,7 +62,7 @@ def _leading(node: Node) -> Node | None:
                 node = node.terms[0]
             case Product() if not node.inverse[0]:
                 node = node.factors[0]
-            case UnitQuantity():
+            case UnitQuantity() | Percent():
                 node = node.operand
             case _:
                 return None
@@ -68,6 +71,9 @@ def _leading(node: Node) -> Node | None:
 
 def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
     if compare(left, "=", right).holds:
+        return True
+    # 4 + 2 = 6 dozen = 6 * 12: the word counts on one side alone.
+    if isinstance(right, Scaled) and compare(left, "=", right.operand).holds:
         return True
     if in_prose and isinstance(right, FunctionCall) and right.name == "factorial":
         # "That makes 3 + 4 = 7!"
@@ -83,6 +89,7 @@ def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
         return False
     return (
         _is_rounded(value / number.factor, shown, number.literal)
+        or _is_cut(value / number.factor, shown, number.literal)
         or _has_rounded_parts(left, value, shown * number.factor)
         or _begins_later(left, right)
     )
@@ -101,14 +108,27 @@ def _is_rounded(value: Fraction, shown: Fraction, literal: Literal) -> bool:
     return not literal.has_point and value.denominator != 1 and abs(value - shown) < 1
 
 
+def _is_cut(value: Fraction, shown: Fraction, literal: Literal) -> bool:
+    """100/7 = 14.28: the digits that follow were left out, not rounded."""
+    step = Fraction(1, 10**literal.places)
+    return literal.has_point and literal.places > 1 and 0 < abs(value) - abs(shown) < step
+
+
 def _has_rounded_parts(left: Node, value: Fraction, shown: Fraction) -> bool:
     """3.33 * 5 = 16.67: the numbers on the left may have been rounded before. Money is not."""
     money = {id(part.operand) for part in walk(left) if isinstance(part, UnitQuantity)}
     error = Fraction(0)
     for part in walk(left):
-        if isinstance(part, Literal) and part.has_point and part.numerator % 10 and id(part) not in money:
+        if isinstance(part, Literal) and id(part) not in money and _may_be_rounded(part):
             error += _HALF / abs(part.numerator)
     return bool(error) and abs(value - shown) <= error * max(abs(value), abs(shown))
+
+
+def _may_be_rounded(part: Literal) -> bool:
+    """0.75 and 1.5 are parts that people mean; 3.33 may have been something else."""
+    if not part.has_point or not part.numerator % 10:
+        return False
+    return Fraction(part.numerator, part.denominator).denominator > _USUAL_PARTS
 
 
 def _begins_later(left: Node, right: Node) -> bool:

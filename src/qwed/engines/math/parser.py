@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from qwed.engines.math.formulas import FormulaParser, is_natural, superscript
-from qwed.engines.math.functions import ALIASES, ARITY, CONSTANTS, OF_LIST, PREFIX
-from qwed.engines.math.grammar import MULTIPLICATIVE, PLUS_MINUS, SUPERSCRIPT_DIGITS, LessUsual
+from qwed.engines.math.functions import ALIASES, ARITY, CONSTANTS, OF_LIST, PREFIX, TRIGONOMETRIC
+from qwed.engines.math.grammar import MULTIPLICATIVE, PLUS_MINUS, RELATIONS, SUPERSCRIPT_DIGITS, LessUsual
 from qwed.engines.math.nodes import (
     TWO,
     Brackets,
@@ -36,6 +36,8 @@ from qwed.engines.math.tokens import is_number, number
 # "second derivative" as the sentence reader writes it; a text cannot hold such a token.
 _ORDERS: Final = {"#2": 2, "#3": 3}
 # C(10, 2) and P(5, 2)
+# Angles of fewer degrees are seldom written: sin 1 is one of radians.
+_LEAST_DEGREES: Final = 10
 _COUNTING: Final = {"C": "binomial", "P": "permutations"}
 _LETTERS: Final = frozenset("abcdkmnpqrstuvwxyz")
 _SHORT_WORDS: Final = frozenset(
@@ -236,7 +238,17 @@ class Parser(FormulaParser):
             self.ambiguous.add(LessUsual.SAMPLE)
             if LessUsual.SAMPLE in self.readings:
                 name = f"sample_{name}"
+        if name in TRIGONOMETRIC and len(arguments) == 1:
+            arguments = (self.angle(arguments[0]),)
         return FunctionCall(name, arguments)
+
+    def angle(self, node: Node) -> Node:
+        """sin 30 = 0.5 may be meant in degrees; a value that is asked for is one of radians."""
+        is_whole = type(node) is Literal and node.denominator == 1 and node.numerator >= _LEAST_DEGREES
+        if not is_whole or RELATIONS.keys().isdisjoint(self.tokens):
+            return node
+        self.ambiguous.add(LessUsual.DEGREES)
+        return FunctionCall("radians", (node,)) if LessUsual.DEGREES in self.readings else node
 
     def logarithm(self, arguments: tuple[Node, ...]) -> Node:
         if len(arguments) == 2:

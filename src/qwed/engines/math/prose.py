@@ -3,16 +3,17 @@
 Nothing is guessed here. A word that is in no table stays a word, and the parser refuses it.
 """
 
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
-from qwed.engines.math.functions import ALIASES, ARITY
+from qwed.engines.math.functions import ALIASES, ARITY, TRIGONOMETRIC
 from qwed.engines.math.grammar import ROUND_MARK, SCALE_MARK, SEPARATORS, UNIT_MARK
 from qwed.engines.math.phrases import PHRASES
 from qwed.engines.math.problems import UndecidedMath
 from qwed.engines.math.tokens import Tokens, is_number, locate
-from qwed.engines.math.units import UNIT_WORDS
+from qwed.engines.math.units import UNIT_LETTERS, UNIT_WORDS, UNITS
 
 
 def _words(text: str) -> list[str]:
@@ -79,10 +80,19 @@ _NEAREST: Final = {
 }
 _NEED_OPERAND: Final = tuple((sign,) for sign in ("+", "-", "*", "/", "^", "mod"))
 _ARTICLES: Final = frozenset({"the", "a", "an"})
-_TRIGONOMETRIC: Final = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _SIGNS: Final = frozenset("+-−*×·/÷^(=")
 _CURRENCY_WORDS: Final = {"rs.": "₹", "rs": "₹", "inr": "₹", "usd": "$", "eur": "€", "gbp": "£"}
 _MONEY_WORDS: Final = {"dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR"}
+
+_HOUR: Final = ("h", "hr", "hour")
+_SECOND: Final = ("s", "sec", "second")
+_RATES: Final[dict[str, list[tuple[tuple[str, ...], tuple[str, str]]]]] = {
+    "mph": [(("mph",), ("mile", "hour"))],
+    "kmph": [(("kmph",), ("km", "hour"))],
+    "kph": [(("kph",), ("km", "hour"))],
+    "km": [(("km", "/", hour), ("km", "hour")) for hour in _HOUR],
+    "m": [(("m", "/", second), ("metre", "second")) for second in _SECOND],
+}
 
 
 class Phrase(msgspec.Struct, frozen=True):
@@ -330,15 +340,40 @@ class _Rewriter:
 
     def degrees(self) -> bool:
         """A measure of an angle where an angle is asked for; anywhere else a thing that is counted."""
-        if self.words[self.at] not in ("degrees", "degree") or not _TRIGONOMETRIC.intersection(self.values):
+        if self.words[self.at] not in ("degrees", "degree") or not TRIGONOMETRIC.intersection(self.values):
             return False
         self.take(1, ("°",))
         return True
 
+    def rate_word(self) -> bool:
+        """60 mph, 60 km/h, 20 m/s: a length for each unit of time."""
+        if not self.values or not is_number(self.values[-1]):
+            return False
+        for words, (length, time) in _RATES.get(self.words[self.at], ()):
+            if tuple(self.words[self.at : self.at + len(words)]) == words:
+                self.take(len(words), (UNIT_MARK + length, f"{UNIT_MARK}/{time}"))
+                return True
+        return False
+
+    def unit_letter(self) -> str | None:
+        """5 kg + 300 g: a letter after a number and a blank is a unit where another of its kind is near."""
+        unit = UNIT_LETTERS.get(self.words[self.at])
+        if unit is None or self.at == 0:
+            return None
+        # 60 min/h; but 5g may be five times g.
+        if self.tokens.ends[self.at - 1] == self.tokens.starts[self.at] and self.words[self.at - 1] != "/":
+            return None
+        kind = UNITS[unit][0]
+        near = {UNITS[other][0] for word in self.words if (other := UNIT_WORDS.get(word)) is not None}
+        return unit if kind in near or (kind == "length" and self.has_speed()) else None
+
+    def has_speed(self) -> bool:
+        return any(pair == ("m", "/") for pair in pairwise(self.words))
+
     def unit_word(self) -> bool:
         """A unit of known size right after a number; `per hour` and `/hour` divide by one of it."""
         word = self.words[self.at]
-        unit = _MONEY_WORDS.get(word) or UNIT_WORDS.get(word)
+        unit = _MONEY_WORDS.get(word) or UNIT_WORDS.get(word) or self.unit_letter()
         # Areas and volumes have no sizes here: "cm²" is left as a word.
         if unit is None or not self.values or self.words[self.at + 1] in ("²", "³", "^"):
             return False
@@ -377,6 +412,7 @@ _RULES: Final = (
     _Rewriter.currency_word,
     _Rewriter.times_sign,
     _Rewriter.degrees,
+    _Rewriter.rate_word,
     _Rewriter.unit_word,
 )
 # What a rule may begin with.
@@ -385,4 +421,6 @@ _KNOWN: Final = frozenset(
 ) | {
     *("(", ")", "[", "]", "x", "X", "@", "A", "k", "hundred", "and", "half", "degrees", "degree"),
     *("round", "rounding", "rounded", "correct", "to"),
+    *_RATES,
+    *UNIT_LETTERS,
 }

@@ -150,7 +150,7 @@ def _nothing_found(text: str, unclear: list[str]) -> MathProblem:
     """Signs and numbers that do not parse are malformed; words that were not understood are not."""
     if not text.strip():
         return MalformedMath("the text is empty")
-    if _WORDLIKE.search(text) is None:
+    if not any(map(str.isalpha, text)):
         try:
             Parser(split(text)).whole_chain()
         except MathProblem as problem:

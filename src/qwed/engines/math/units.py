@@ -68,7 +68,9 @@ UNIT_WORDS: Final[dict[str, str]] = {
     "mm": "mm",
     "cm": "cm",
     "km": "km",
+    "kms": "km",
     "kg": "kg",
+    "kgs": "kg",
     "mg": "mg",
     "ml": "ml",
     "meter": "metre",
@@ -109,6 +111,9 @@ UNIT_WORDS: Final[dict[str, str]] = {
     "litres": "litre",
     "milliliters": "ml",
 }
+
+# Letters that are units only beside others of their kind: they are variables too.
+UNIT_LETTERS: Final = {"m": "metre", "g": "gram", "h": "hour", "s": "second", "l": "litre", "L": "litre"}
 
 Dimension = dict[str, int]
 

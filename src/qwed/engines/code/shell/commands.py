@@ -39,6 +39,8 @@ COMMANDS: Final[dict[str, Rule]] = {
 _ONLY_NAME_FILES: Final = frozenset(
     [
         "ls",
+        "dir",
+        "vdir",
         "echo",
         "printf",
         "test",

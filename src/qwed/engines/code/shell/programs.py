@@ -51,9 +51,10 @@ _TABLE: Final = {
         identify in2csv infer ispell javap jc jcmd jdeps jid jinfo jless jmap jo join journalctl jps jq
         js-beautify jsonlint jstack jstat kcov kdiff3 ktlint kube-score kubeconform kubeval lcov ldd less
         lessecho lesspipe licensee llvm-cov llvm-nm llvm-objdump llvm-profdata llvm-readelf locate look ls
-        lsattr lsd luacheck lz4cat lzcat lzgrep lzless lzma markdownlint mawk md5 md5sum mdfind mdl mdls
-        mediainfo meld mlr more most msgcat msgfmt msgmerge namei nawk ncdu ncdump nix-instantiate nix-store
-        nl nm objdump od oras otool pahole pandoc-citeproc par2verify paste pcre2grep pcregrep pdffonts
+        dir vdir lsattr lsd luacheck lz4cat lzcat lzgrep lzless lzma markdownlint mawk md5 md5sum mdfind mdl
+        mdls mediainfo meld mlr more most msgcat msgfmt msgmerge namei nawk ncdu ncdump nix-instantiate
+        nix-store nl nm objdump od oras otool pahole pandoc-citeproc par2verify paste pcre2grep pcregrep
+        pdffonts
         pdfgrep pdfimages pdfinfo pdftotext phpcs phpmd phpstan pip-audit plutil pmd polaris pr proselint
         psalm ptx pv qlist qsv readelf readlink realpath reek rev rg rhash ripgrep rpm rpm2cpio rubocop-lint
         safety scancode scc sdiff sed semgrep sgrep sha1sum sha224sum sha256sum sha384sum sha512sum shasum

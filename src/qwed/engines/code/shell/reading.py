@@ -153,7 +153,7 @@ def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
     """Prints something of the files it is given."""
     run.report.effects.add("file-read")
     marks = stdin.marks
-    if argv[0] not in ("ls", "stat", "file", "du", "df", "which"):
+    if argv[0] not in ("ls", "dir", "vdir", "stat", "file", "du", "df", "which"):
         for arg in argv[1:]:
             if not arg.startswith("-"):
                 marks |= file_marks(words.plain(arg))
@@ -299,7 +299,7 @@ COMMANDS: Final[dict[str, Rule]] = {
         do_nothing,
     ),
     **rules("basename dirname sleep date umask ulimit", do_nothing),
-    **rules("ls wc cut sort uniq diff cmp file stat du df nl od hexdump", read_files),
+    **rules("ls dir vdir wc cut sort uniq diff cmp file stat du df nl od hexdump", read_files),
     **rules("strings paste column which jq yq comm join fold iconv md5sum sha256sum bat", read_files),
     **rules(
         "ldd objdump nm readelf dpkg dpkg-query rpm whereis locate getcap getfacl lsof pgrep", read_files
