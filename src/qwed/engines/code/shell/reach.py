@@ -193,7 +193,9 @@ def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
         run.reach(SENDS, line)
     if verbs.installs & said:
         is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
-            _URL.match(operand) or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
+            _URL.match(operand)
+            or operand.startswith(("/", "~"))
+            or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
             for operand in operands[1:]
         )
         run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
