@@ -526,7 +526,7 @@ SETTINGS: Final = (
 _BY_VARIABLE: Final = {setting.variable: setting for setting in SETTINGS}
 # Read by the Open Responses guards and by the tests, not by the gateway.
 _FOREIGN_PREFIX: Final = "QWED_OR_"
-_FOREIGN: Final = frozenset({"QWED_VECTORS", "QWED_TIER"})
+_FOREIGN: Final = frozenset({"QWED_VECTORS", "QWED_TIER", "QWED_SANDBOX", "QWED_HOOK_SOCKET"})
 
 
 def environment() -> Mapping[str, str]:

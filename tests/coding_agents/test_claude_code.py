@@ -1,4 +1,12 @@
-"""What only Claude Code was driven to do: sub-agents, and sessions that go on."""
+"""What only Claude Code was driven to do: sub-agents, sessions that go on, and work in the sandbox."""
+
+import json
+import subprocess
+
+from tests.support.server import COMMAND, OPERATOR_KEY
+
+from qwed.coding.drives import DRIVES
+from qwed.coding.scripted_model import ScriptedModel
 
 
 def test_a_sub_agent_asks_too(claude):
@@ -17,3 +25,37 @@ def test_a_session_that_goes_on_is_asked_about_too(claude):
 
     assert (claude.project / "one.txt").exists()
     assert not (claude.project / "two.txt").exists()
+
+
+def test_in_the_sandbox_it_reaches_its_model_and_what_it_does_without_its_hook_is_named(claude):
+    (claude.home / "secret.txt").write_text("SECRET")
+    (claude.project / ".git").mkdir()
+
+    def silence_hook():
+        """From outside: Claude Code goes on with the hooks that it started with."""
+        claude.place.script.write_text("")
+        return f"echo x > sneaked.txt; cat {claude.home}/secret.txt; echo x > {claude.home}/out.txt"
+
+    drive = DRIVES["claude-code"]
+    turns = ["echo x > allowed.txt", "echo x > denied.txt; rm -rf /nowhere-at-all", silence_hook]
+    with ScriptedModel(drive, turns) as model:
+        inherited = drive.environment(model.port, claude.folder)
+        environment = {
+            **{name: value for name, value in inherited.items() if not name.startswith("QWED_")},
+            "HOME": str(claude.home), "QWED_BASE_URL": claude.gateway.base_url, "QWED_API_KEY": OPERATOR_KEY,
+        }  # fmt: skip
+        command = [*COMMAND, "run", "--json", "--", *drive.command(claude.program, model.port)]
+        done = subprocess.run(
+            command, env=environment, cwd=claude.project, capture_output=True, text=True, timeout=180,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    assert model.is_over, done.stderr + done.stdout
+    told = json.loads(done.stdout[done.stdout.index("{") :])
+
+    assert f"127.0.0.1:{model.port}" in done.stderr
+    assert (claude.project / "allowed.txt").exists()
+    assert not (claude.project / "denied.txt").exists()
+    assert "SECRET" not in " ".join(model.results)
+    assert not (claude.home / "out.txt").exists()
+    assert (claude.project / "sneaked.txt").exists(), model.results
+    assert told["undecided"] == ["sneaked.txt"]

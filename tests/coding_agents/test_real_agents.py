@@ -79,6 +79,19 @@ def test_every_call_has_one_decision_on_record(session):
     assert decisions.count("APPROVED") in (7, 8), decisions
 
 
+def test_codex_does_not_leave_the_project_by_naming_a_folder(tmp_path, gateway):
+    agent = RealAgent("codex", tmp_path, gateway)
+    (agent.folder / "outside").mkdir()
+    folders = (str(agent.folder / "outside"), "../outside")
+
+    agent.run(
+        *([{"name": "exec_command", "input": {"cmd": "echo x > a.txt", "workdir": each}}] for each in folders)
+    )
+
+    assert not list(agent.folder.rglob("a.txt"))
+    assert agent.decisions() == ["PENDING", "PENDING"]
+
+
 class BrokenSession:
     """A session in which the hook breaks in one way after the other, and is whole at the end."""
 

@@ -5,14 +5,18 @@ import os
 import shlex
 import signal
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
+from qwed.broker.redemption import GatewayAddress
 from qwed.broker.service import Broker
 from qwed.broker.surroundings import ways_of, without_credentials
+from qwed.domain.broker_rules import BrokerRules
 
+START_SECONDS: Final = 10.0
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 #: What belongs to whoever runs the broker.
 OWN_NAMES: Final = frozenset({"QWED_BROKER_KEY", "QWED_OPERATOR_KEY"})
@@ -39,6 +43,35 @@ async def listening(
         await broker.close()
         if socket is not None:
             socket.unlink(missing_ok=True)
+
+
+@contextmanager
+def passing(hosts: Sequence[str], gateway: str, address: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """While it lasts, a broker of one run tunnels to these hosts and to no other, for whoever has its socket.
+
+    Gives the socket, and the variables of a program that finds it at `address`.
+    """
+    rules = BrokerRules(tuple(hosts))
+    broker = Broker(rules, GatewayAddress(gateway, "none"), {})
+    loop = asyncio.new_event_loop()
+    with tempfile.TemporaryDirectory(prefix="qwed-broker-") as name:
+        folder = Path(name)
+        stop, is_ready = asyncio.Event(), threading.Event()
+
+        async def serve() -> None:
+            async with listening(broker, folder, socket=folder / "broker.sock"):
+                is_ready.set()
+                await stop.wait()
+
+        worker = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+        worker.start()
+        is_ready.wait(START_SECONDS)
+        try:
+            yield folder / "broker.sock", ways_of(broker.caller, address, folder / "bundle.pem")
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            worker.join(START_SECONDS)
+            loop.close()
 
 
 async def run_program(

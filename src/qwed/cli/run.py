@@ -1,7 +1,10 @@
 """`qwed run -- COMMAND`: start a coding agent in a sandbox whose only way out is the gateway."""
 
+import re
+import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,10 +15,13 @@ import httpx2
 from qwed.cli.shared import print_json, printable
 from qwed.coding import sandbox
 from qwed.coding.hook_install import read_hooks
+from qwed.coding.models import ModelWay, find_model
 from qwed.coding.reconcile import AllowedCall, find_undecided, read_calls
 from qwed.coding.sandbox import Box, CannotSandbox
+from qwed.coding.surroundings import inherit_without
 from qwed.domain.json_types import Json
 from qwed.engines.code.shell.project import is_project_root
+from qwed.engines.code.shell.reach import holds_agent_settings
 from qwed.guards.workspace import WorkspaceError, WorkspaceGuard
 from qwed.settings import read_settings
 
@@ -29,7 +35,12 @@ _MAX_SHOWN: Final = 20
 @click.option(
     "--read", "read", multiple=True, metavar="PATH", help="One more place that can be read; repeatable."
 )
-@click.option("--broker", metavar="SOCKET", help="The Unix socket of a broker: the way to everything else.")
+@click.option(
+    "--broker",
+    metavar="FOLDER",
+    help="That of `qwed broker serve --folder FOLDER --socket FOLDER/broker.sock`, the way to everything else"
+    " [one of its own, to the agent's model alone].",
+)
 @click.option("--rollback", is_flag=True, help="Bring the project back as it was before the last run.")
 @click.option(
     "--gateway", metavar="URL", help="The gateway that can be reached [QWED_BASE_URL, else this machine's]."
@@ -60,11 +71,18 @@ def run(
     settings = read_settings()
     scheme = "https" if settings.tls_cert else "http"
     address = gateway or settings.base_url or f"{scheme}://{settings.host}:{settings.port}"
-    box = Box(project, address, tuple(map(Path, read)), None if broker is None else Path(broker))
-    click.echo(f"sandbox: {project} can be written, {address} reached; snapshot {before[:12]}", err=True)
+    model = find_model(command[0], inherit_without(), Path.home())
+    reached = [address, *model.hosts, *(f"127.0.0.1:{port}" for port in model.ports)]
+    click.echo(f"sandbox: {project} can be written, snapshot {before[:12]}", err=True)
+    click.echo(
+        f"sandbox: reached are {', '.join(reached if broker is None else [address, broker])}", err=True
+    )
     started = time.time()
     try:
-        code = sandbox.run(box, command)
+        with _proxied(broker, model, address) as (socket, ways):
+            readable = (*map(Path, read), *model.logins, *([socket.parent] if socket else []))
+            environment = {**model.environment, **ways}
+            code = sandbox.run(Box(project, address, readable, socket, environment, model.ports), command)
     except CannotSandbox as problem:
         raise click.ClickException(str(problem)) from None
     changed = [change.path for change in _guarded(lambda: guard.diff(before))]
@@ -76,8 +94,38 @@ def run(
     return code
 
 
+@contextmanager
+def _proxied(
+    folder: str | None, model: ModelWay, gateway: str
+) -> Iterator[tuple[Path | None, Mapping[str, str]]]:
+    """The socket of a broker, and the variables that lead to it: of the one that was named, or of our own."""
+    if folder is not None:
+        yield Path(folder) / "broker.sock", _read_ways(Path(folder))
+    elif not model.hosts:
+        yield None, {}
+    else:
+        from qwed.broker.running import passing  # noqa: PLC0415 - what it is made of is an extra
+
+        inside = f"127.0.0.1:{sandbox.PROXY_PORT}"
+        with passing(model.hosts, gateway, inside) as found:
+            yield found
+
+
+def _read_ways(folder: Path) -> dict[str, str]:
+    """What `qwed broker serve` wrote for programs, with the address that its socket has inside."""
+    try:
+        lines = (folder / "environment").read_text(encoding="ascii").splitlines()
+    except OSError as problem:
+        raise click.ClickException(f"no broker answers for {folder} ({problem.strerror})") from None
+    ways = dict(shlex.split(line)[1].split("=", 1) for line in lines)
+    inside = f"127.0.0.1:{sandbox.PROXY_PORT}"
+    return {name: re.sub(r"127\.0\.0\.1:\d+", inside, value) for name, value in ways.items()}
+
+
 def _tell(changed: Sequence[str], undecided: Sequence[str]) -> None:
     click.echo(f"{len(changed)} files changed; qwed run --rollback brings them back", err=True)
+    for path in filter(holds_agent_settings, changed):
+        click.echo(f"settings that name hooks were changed: {printable(path)}", err=True)
     for path in undecided[:_MAX_SHOWN]:
         click.echo(f"effect without a decision: {printable(path)}", err=True)
     if len(undecided) > _MAX_SHOWN:

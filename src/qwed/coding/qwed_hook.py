@@ -63,12 +63,13 @@ def state_of(root: str) -> str:
 
 
 def connect(settings: dict[str, str], seconds: float) -> socket.socket:
-    if "socket" in settings:
+    if "QWED_HOOK_SOCKET" in os.environ:
+        # The sandbox has no other way to the gateway.
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(seconds)
-        connection.connect(settings["socket"])
-        return connection
-    connection = socket.create_connection((settings["host"], int(settings["port"])), timeout=seconds)
+        connection.connect(os.environ["QWED_HOOK_SOCKET"])
+    else:
+        connection = socket.create_connection((settings["host"], int(settings["port"])), timeout=seconds)
     if settings.get("tls") == "yes":
         import ssl
 

@@ -17,6 +17,8 @@ import msgspec
 #: The kernel's time of a change is that of its last tick.
 _TICK_SECONDS: Final = 0.02
 _ALLOWED: Final = frozenset({"APPROVED", "CORRECTED"})
+#: The second names the call that a person allowed at the terminal.
+_REPORTS: Final = frozenset({"report_outcome", "answer_approval"})
 _ONLY_READS: Final = frozenset({"file-read"})
 _EDITS: Final = frozenset({"file_write", "file_edit"})
 
@@ -61,9 +63,10 @@ def read_calls(entries: Iterable[Mapping[str, Any]], until: float) -> list[Allow
     """The allowed calls of a record, which may be in any order."""
     found = list(entries)
     reported = {
-        entry["action"]["parameters"]["activity_id"]: _seconds(entry)
+        told["activity_id"]: _seconds(entry)
         for entry in found
-        if entry.get("action_type") == "report_outcome"
+        if entry.get("action_type") in _REPORTS
+        and "activity_id" in (told := entry["action"].get("parameters") or {})
     }
     decided = [entry for entry in found if entry.get("decision") != "NOTED"]
     return [
@@ -72,6 +75,7 @@ def read_calls(entries: Iterable[Mapping[str, Any]], until: float) -> list[Allow
         )
         for entry in decided
         if entry["decision"] in _ALLOWED
+        or (entry["decision"] == "PENDING" and entry["activity_id"] in reported)
         for paths in _written(entry)
     ]
 

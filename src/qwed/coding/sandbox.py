@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,15 @@ _HOOKS: Final = (
     *(".config/qwed/hooks", ".claude/settings.json", ".codex/hooks.json", ".codex/config.toml"),
     *(".gemini/settings.json", ".cursor/hooks.json", ".copilot/hooks", ".gitconfig"),
 )
+#: Of the project, by folder.
+_OWN_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    ".claude": ("settings.json", "settings.local.json"),
+    ".codex": ("hooks.json", "config.toml"),
+    ".gemini": ("settings.json",),
+    ".cursor": ("hooks.json", "cli.json"),
+    ".github": ("hooks",),
+    ".git": ("hooks", "config"),
+}
 _VARIABLES: Final = (
     "PATH",
     "LANG",
@@ -55,8 +64,9 @@ _VARIABLES: Final = (
 )
 GATEWAY_SOCKET: Final = "/run/qwed/gateway.sock"
 BROKER_SOCKET: Final = "/run/qwed/broker.sock"
-_PROXY_PORT: Final = 3128
+PROXY_PORT: Final = 3128
 _INSIDE: Final = "/run/qwed/inside.py"
+_FIRST_FREE_PORT: Final = 1024
 
 
 class CannotSandbox(Exception):
@@ -64,13 +74,16 @@ class CannotSandbox(Exception):
 
 
 class Box(msgspec.Struct, frozen=True):
-    """`read` are more places that can be read; `environment` is what the command is given besides."""
+    """`read` are more places that can be read; `environment` is what the command is given besides: also the
+    address of the broker, where there is one."""
 
     project: Path
     gateway: str
     read: tuple[Path, ...] = ()
     broker: Path | None = None
     environment: Mapping[str, str] = {}
+    #: Of this machine: what answers there is reached at the same port inside.
+    ports: tuple[int, ...] = ()
 
 
 def find_bubblewrap() -> str:
@@ -110,14 +123,23 @@ def arguments(program: str, box: Box, sockets: Path, command: Sequence[str]) -> 
     line += ["--bind", str(box.project), str(box.project), *_protect_hooks(box.project)]
     line += ["--ro-bind", str(sockets / "gateway.sock"), GATEWAY_SOCKET]
     line += ["--ro-bind", str(sockets / "inside.py"), _INSIDE]
-    forwards = [f"{urlsplit(box.gateway).port or 80}={GATEWAY_SOCKET}"]
+    forwards = [f"{port}={GATEWAY_SOCKET}" for port in _own_port(box.gateway)]
+    for port in box.ports:
+        line += ["--ro-bind", str(sockets / f"{port}.sock"), f"/run/qwed/{port}.sock"]
+        forwards.append(f"{port}=/run/qwed/{port}.sock")
     if box.broker is not None:
         line += ["--ro-bind", str(box.broker), BROKER_SOCKET]
-        forwards.append(f"{_PROXY_PORT}={BROKER_SOCKET}")
+        forwards.append(f"{PROXY_PORT}={BROKER_SOCKET}")
     for name, value in _environment(box).items():
         line += ["--setenv", name, value]
     inside = [sys.executable, "-I", "-S", _INSIDE, *forwards, "--", *command]
     return [*line, "--chdir", str(box.project), "--", *inside]
+
+
+def _own_port(gateway: str) -> list[int]:
+    """Nobody but root may listen at the lower ones; the hook asks at the socket in any case."""
+    port = urlsplit(gateway).port
+    return [port] if port is not None and port >= _FIRST_FREE_PORT else []
 
 
 def _bind_read(place: Path) -> list[str]:
@@ -127,10 +149,18 @@ def _bind_read(place: Path) -> list[str]:
 
 
 def _protect_hooks(project: Path) -> list[str]:
-    """The project's own hook settings can be read and not be written, whatever the agent is told."""
-    names = (".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json", ".cursor/hooks.json")
-    found = [project / name for name in (*names, ".github/hooks", ".git/hooks") if (project / name).exists()]
-    return [word for place in found for word in ("--ro-bind", str(place), str(place))]
+    """The project's own hook settings can be read and not be written, whatever the agent is told.
+
+    The folder is bound as well: one that is a place of its own can't be put aside for another.
+    """
+    line = list[str]()
+    for name, files in _OWN_SETTINGS.items():
+        folder = project / name
+        if folder.is_dir() and not folder.is_symlink():
+            line += ["--bind", str(folder), str(folder)]
+            found = [folder / file for file in files if (folder / file).exists()]
+            line += [word for place in found for word in ("--ro-bind", str(place), str(place))]
+    return line
 
 
 def _interpreter() -> list[Path]:
@@ -153,11 +183,8 @@ def _program_of(name: str) -> list[Path]:
 
 
 def _environment(box: Box) -> dict[str, str]:
-    kept = inherit(_VARIABLES)
-    if box.broker is not None:
-        proxy = f"http://127.0.0.1:{_PROXY_PORT}"
-        kept |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy)
-    return {**kept, "HOME": str(Path.home()), "QWED_SANDBOX": "full", **box.environment}
+    own = {"HOME": str(Path.home()), "QWED_SANDBOX": "full", "QWED_HOOK_SOCKET": GATEWAY_SOCKET}
+    return {**inherit(_VARIABLES), **box.environment, **own}
 
 
 def _is_terminal_safe() -> bool:
@@ -169,18 +196,21 @@ def _is_terminal_safe() -> bool:
 
 
 @contextmanager
-def way_out(gateway: str) -> Iterator[Path]:
-    """A folder with a socket that leads to the gateway and nowhere else, as long as the block lasts."""
+def way_out(gateway: str, ports: Sequence[int] = ()) -> Iterator[Path]:
+    """A folder with a socket to the gateway, and one to each of these ports, as long as the block lasts."""
     parts = urlsplit(gateway)
-    target = (parts.hostname or "127.0.0.1", parts.port or (443 if parts.scheme == "https" else 80))
-    with tempfile.TemporaryDirectory(prefix="qwed-run-") as folder:
+    default = 443 if parts.scheme == "https" else 80
+    targets = {"gateway": (parts.hostname or "127.0.0.1", parts.port or default)}
+    targets |= {str(port): ("127.0.0.1", port) for port in ports}
+    with tempfile.TemporaryDirectory(prefix="qwed-run-") as folder, ExitStack() as open_sockets:
         path = Path(folder)
         (path / "inside.py").write_bytes(resources.files("qwed.coding").joinpath("inside.py").read_bytes())
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(str(path / "gateway.sock"))
+        for name, target in targets.items():
+            listener = open_sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listener.bind(str(path / f"{name}.sock"))
             listener.listen(64)
             threading.Thread(target=_serve, args=(listener, target), daemon=True).start()
-            yield path
+        yield path
 
 
 def _serve(listener: socket.socket, target: tuple[str, int]) -> None:
@@ -209,6 +239,6 @@ def _join(client: socket.socket, target: tuple[str, int]) -> None:
 def run(box: Box, command: Sequence[str]) -> int:
     """The command's own exit code. Raises `CannotSandbox` before anything was started."""
     program = find_bubblewrap()
-    with way_out(box.gateway) as sockets:
+    with way_out(box.gateway, box.ports) as sockets:
         line = arguments(program, box, sockets, command)
         return subprocess.run(line, check=False).returncode  # noqa: S603

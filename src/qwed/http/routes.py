@@ -147,9 +147,9 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
             raise malformed("body", "is an object")
         root = request.headers.get("qwed-project")
         state = request.headers.get("qwed-state")
-        call = HookCall(
-            request.path_params["coding_agent"], body, None if root is None else unquote(root), state
-        )
+        place = None if root is None else unquote(root)
+        has_sign_in = self._gatekeeper.people is not None
+        call = HookCall(request.path_params["coding_agent"], body, place, state, has_sign_in)
         return response_of(await answer_hook(self._services, caller, call))
 
     async def _acting(

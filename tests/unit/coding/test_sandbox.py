@@ -8,7 +8,9 @@ import threading
 
 import pytest
 
+from qwed.broker.running import passing
 from qwed.coding import sandbox
+from qwed.coding.models import find_model
 from qwed.coding.sandbox import Box, CannotSandbox
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -159,9 +161,64 @@ def test_the_settings_that_name_the_hooks_can_not_be_written(home, gateway):
     settings.parent.mkdir()
     settings.write_text("{}")
 
-    run(home, gateway, ["bash", "-c", "echo gone > .claude/settings.json; rm -f .claude/settings.json"])
+    attempts = "echo gone > .claude/settings.json; rm -rf .claude; mv .claude x; mkdir .claude"
+    run(home, gateway, ["bash", "-c", f"{attempts}; echo gone > .claude/settings.json; ls -A"])
 
     assert settings.read_text() == "{}"
+    assert not (home / "project" / "x").exists()
+
+
+@needs_bubblewrap
+def test_a_model_of_this_machine_is_reached_at_its_port_and_no_other_port_is(home, gateway):
+    model, other = Gateway(), Gateway()
+    box = Box(home / "project", f"http://127.0.0.1:{gateway.port}", ports=(model.port,))
+    ask = "exec 3<>/dev/tcp/127.0.0.1/{}; head -c 7 <&3; "
+
+    with sandbox.way_out(box.gateway, box.ports) as sockets:
+        command = ["bash", "-c", ask.format(model.port) + ask.format(other.port)]
+        line = sandbox.arguments(sandbox.find_bubblewrap(), box, sockets, command)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout == "gateway", done.stderr
+    model.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "environment", "hosts", "ports"),
+    [
+        ("/usr/bin/claude", {}, ("api.anthropic.com:443",), ()),
+        ("claude", {"ANTHROPIC_BASE_URL": "http://localhost:11434"}, (), (11434,)),
+        ("claude", {"ANTHROPIC_BASE_URL": "https://llm.example/v1"}, ("llm.example:443",), ()),
+        ("bash", {"ANTHROPIC_BASE_URL": "https://llm.example/v1"}, (), ()),
+    ],
+)
+def test_an_agent_is_given_the_way_to_its_own_model(program, environment, hosts, ports, tmp_path):
+    given = {**environment, "ANTHROPIC_API_KEY": "key", "AWS_SECRET_ACCESS_KEY": "SECRET"}
+
+    way = find_model(program, given, tmp_path)
+
+    assert (way.hosts, way.ports) == (hosts, ports)
+    assert "AWS_SECRET_ACCESS_KEY" not in way.environment
+    assert ("ANTHROPIC_API_KEY" in way.environment) == (program != "bash")
+
+
+@needs_bubblewrap
+def test_the_broker_of_a_run_tunnels_to_the_model_alone(home, gateway):
+    model, inside = Gateway(), f"127.0.0.1:{sandbox.PROXY_PORT}"
+    with passing((f"127.0.0.1:{model.port}",), f"http://127.0.0.1:{gateway.port}", inside) as (broker, ways):
+        box = Box(home / "project", f"http://127.0.0.1:{gateway.port}", (broker.parent,), broker, ways)
+
+        def connect(address, *more):
+            curl = ["curl", "-s", "-p", "--max-time", "5", "--noproxy", "", *more, "-x", ways["HTTPS_PROXY"]]
+            with sandbox.way_out(box.gateway) as sockets:
+                command = [*curl, "--http0.9", f"http://{address}/"]
+                line = sandbox.arguments(sandbox.find_bubblewrap(), box, sockets, command)
+                return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False).stdout
+
+        assert "gateway" in connect(f"127.0.0.1:{model.port}")
+        assert "gateway" not in connect(f"127.0.0.1:{gateway.port}")
+    model.close()
 
 
 @needs_bubblewrap

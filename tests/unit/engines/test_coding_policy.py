@@ -5,6 +5,7 @@ Rules are written from one half of each collection; the other half is only count
 
 from pathlib import Path
 
+import pytest
 from tests.support.commands import expand, read_commands, split
 
 from qwed.domain.actions import Action
@@ -57,3 +58,44 @@ def test_misused_programs_are_refused_or_asked_about():
 
     assert share([judge(command) for command in written_from], "refused", "asked") >= 0.97
     assert share([judge(command) for command in held_out], "refused", "asked") >= 0.94
+
+
+def test_lists_that_were_written_after_the_rules():
+    """As it was first seen: 2.6 % asked and 1 refused of 529, and 90.8 % of 163 refused or asked. Since then
+    what was learned from them is in the rules: they hold what was reached, and measure nothing new."""
+    ordinary = [judge(command) for command in read_commands("ordinary_unseen")]
+    hostile = [judge(command) for command in read_commands("hostile_unseen")]
+
+    assert len(ordinary) >= 300
+    assert len(hostile) >= 120
+    assert share(ordinary, "asked") <= 0.02
+    assert ordinary.count("refused") <= 1
+    assert share(hostile, "refused", "asked") >= 0.97
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("git -C ../other status", "free"),
+        ("git -C ../other clean -xfd", "asked"),
+        ("git --work-tree=/srv/site checkout -f", "asked"),
+        ("make -C web test", "free"),
+        ("make -C ~/other", "asked"),
+        ("kubectl get pods", "free"),
+        ("kubectl get secret/db -o yaml", "asked"),
+        ("gpg --verify a.sig a.tgz", "free"),
+        ("gpg --export-secret-keys", "asked"),
+        ("golangci-lint run ./...", "free"),
+        ("sed -i.bak -E '/^a/d' conf", "free"),
+        ("sed -i -e '/^a/d' ~/.profile-notes", "asked"),
+        ("command -v python3", "free"),
+        ("python3", "asked"),
+        ("true; node -i", "asked"),
+        ("echo 'print(1)' | python3", "free"),
+        ("cat /proc/*/environ", "refused"),
+        ("cat ~/.config/qwed/hooks/codex.settings", "refused"),
+        ("xargs -a names rm -rf", "asked"),
+    ],
+)
+def test_how_far_a_command_reaches(command, answer):
+    assert judge(command) == answer

@@ -9,10 +9,11 @@ from qwed.engines.sensitive_places import find_credentials, is_own_secret
 _SENSITIVE: Final = re.compile(
     r"""
       ^/etc/(?:shadow|gshadow|sudoers|passwd-?|master\.passwd|security/|ssl/private|ssh/ssh_host|krb5\.keytab)
-    | ^/proc/(?:self|\d+|\*)/(?:environ|mem|maps|cmdline|fd/)
+    | ^/proc/(?:self|\d+|[^/]*[*?\[][^/]*)/(?:environ|mem|maps|cmdline|fd/)
     | ^/(?:dev/(?:mem|kmem|port)|proc/kcore|proc/sysrq-trigger)$
     | ^/(?:root|var/lib/cloud|run/secrets|var/run/secrets|var/run/docker\.sock|run/docker\.sock)(?:/|$)
     | (?:^|/)Cookies$
+    | (?:^|/)\.config/qwed/hooks/[^/]*\.settings$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -132,7 +133,7 @@ def leaves_working_tree(path: str) -> bool:
     normal = normal_path(path)
     if normal.startswith("/") or re.match(r"[A-Za-z]:[\\/]", normal):
         return not is_scratch(normal) or normal in ("/tmp", "/var/tmp")  # noqa: S108 - names, not used as files
-    return normal.startswith("..")
+    return normal == ".." or normal.startswith("../")
 
 
 def is_whole_tree(path: str) -> bool:

@@ -23,17 +23,20 @@ from qwed.domain.risk import Risk
 from qwed.gateway.approvals.answer_approval import redeem
 from qwed.gateway.decide.doors import verify_action
 from qwed.gateway.evidence.report_outcome import report_outcome
+from qwed.gateway.hooks.terminal import close_at_terminal
 from qwed.gateway.hooks.tools import DIALECTS, Dialect, action_of
 from qwed.gateway.hooks.wording import ALLOW, ASK, DENY, say
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.kernel.masking import conceal_conversation
+from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.masking import conceal_conversation, shown
 from qwed.gateway.kernel.ports import KeyClaim
-from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.records import ActivityQuery, Remembered
 from qwed.gateway.kernel.requests import NO_USAGE, VerifyRequest
 from qwed.gateway.kernel.services import Services
 
 _MAX_NAME: Final = 200
 _MAX_GRANTS: Final = 50
+_MAX_LOOKED_AT: Final = 20
 _LETS_ACT: Final = (Decision.APPROVED.value, Decision.CORRECTED.value)
 
 
@@ -44,6 +47,8 @@ class HookCall(msgspec.Struct, frozen=True):
     body: Mapping[str, Any]
     root: str | None = None
     state: str | None = None
+    #: Whether people sign in here: then whoever answers has a name, and answers in the inbox.
+    has_sign_in: bool = False
 
 
 async def answer_hook(services: Services, caller: Caller, call: HookCall) -> Answer:
@@ -121,14 +126,10 @@ def _parse(text: str, field: str) -> Any:
 
 
 def _place(call: HookCall) -> dict[str, str]:
-    """The project and the folder; a folder outside the project is a project of its own."""
+    """The project, and the folder that the call runs in: one that lies elsewhere makes no other project."""
     cwd = call.body.get("cwd")
     cwd = cwd if isinstance(cwd, str) and cwd else call.root
-    if cwd is None:
-        return {}
-    root = call.root
-    is_inside = root is not None and (cwd == root or cwd.startswith(f"{root}/"))
-    return {"cwd": cwd, "root": root if is_inside and root is not None else cwd}
+    return {} if cwd is None else {"cwd": cwd, "root": call.root or cwd}
 
 
 def _context(dialect: Dialect, call: HookCall) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def _words(
             DENY,
             f"{reason}. Do not try to get around this; do something else, or ask the person.",
         )
-    if dialect.can_ask and _may_ask_here(policy, decided):
+    if dialect.can_ask and not call.has_sign_in and _may_ask_here(policy, decided):
         return say(call.agent, ASK, reason)
     waiting = (decided.get("approval") or {}).get("id", "")
     return say(
@@ -216,34 +217,70 @@ def _may_ask_here(policy: Policy, decided: Mapping[str, Any]) -> bool:
     """Whoever sits at the terminal is nobody that the gateway can name."""
     risk = (decided.get("verification") or {}).get("risk_level", "critical")
     is_open = policy.approvals.separate is Separate.OFF and policy.profile is not Profile.REGULATED
-    needs_someone = policy.approvals.role is not None or policy.approvals.approvers > 1
+    needs_someone = (
+        policy.approvals.role is not None
+        or policy.approvals.approvers > 1
+        or policy.people.only_people_approve
+    )
     return is_open and not needs_someone and Risk.from_wire(risk) <= Risk.HIGH
 
 
 async def _report(services: Services, caller: Caller, dialect: Dialect, call: HookCall) -> Answer:
-    """What became of a call, where its decision is still remembered; a report is never in anybody's way."""
+    """What became of a call, where its decision can still be found; a report is never in anybody's way."""
     assert caller.agent_id is not None
     key = _key(dialect, call, "decide")
-    remembered = None if key is None else await _recall(services, caller.agent_id, key)
-    if remembered is None:
-        return Answer({})
-    activity_id = msgspec.json.decode(remembered.body).get("activity_id", "")
-    is_failure = "Failure" in str(call.body.get(dialect.event))
-    result = msgspec.json.encode(call.body.get("tool_response", call.body.get("toolResult")))
-    outcome = {
-        "outcome": "failure" if is_failure else "success",
-        "result_hash": f"sha256:{hashlib.sha256(result).hexdigest()}",
-    }
     try:
-        await report_outcome(services, caller, caller.agent_id, activity_id, outcome)
+        decided = await (
+            _find_decided(services, caller, dialect, call)
+            if key is None
+            else _recall(services, caller.agent_id, key)
+        )
+        if decided is None:
+            return Answer({})
+        result = msgspec.json.encode(call.body.get("tool_response", call.body.get("toolResult")))
+        outcome = {
+            "outcome": "failure" if _has_failed(dialect, call) else "success",
+            "result_hash": f"sha256:{hashlib.sha256(result).hexdigest()}",
+        }
+        if decided.get("decision") == Decision.PENDING.value:
+            if dialect.can_ask:
+                await close_at_terminal(services, caller, decided["activity_id"], outcome)
+            return Answer({})
+        await report_outcome(services, caller, caller.agent_id, decided["activity_id"], outcome)
     except RequestError:
         # Reported twice, or of a call that was denied: the record stays as it is.
         return Answer({})
     return Answer({})
 
 
-async def _recall(services: Services, agent_id: AgentId, key: bytes) -> Remembered | None:
+def _has_failed(dialect: Dialect, call: HookCall) -> bool:
+    told = call.body.get(dialect.result) if dialect.result is not None else None
+    is_told = isinstance(told, Mapping) and told.get("resultType") not in (None, "success")
+    return is_told or "Failure" in str(call.body.get(dialect.event))
+
+
+async def _recall(services: Services, agent_id: AgentId, key: bytes) -> Mapping[str, Any] | None:
     found = await services.store.claim_key(agent_id, key, services.clock.now_ms())
     if isinstance(found, KeyClaim):
         await services.store.give_up_key(found)
-    return found if isinstance(found, Remembered) else None
+    if not isinstance(found, Remembered):
+        return None
+    body: Mapping[str, Any] = msgspec.json.decode(found.body)
+    return body
+
+
+async def _find_decided(
+    services: Services, caller: Caller, dialect: Dialect, call: HookCall
+) -> Mapping[str, Any] | None:
+    """Where the agent does not name its calls: the last decision of the session about the same action."""
+    assert caller.agent_id is not None
+    tool, given = _tool_of(dialect, call.body)
+    wanted = shown(action_of(dialect, tool, given, _place(call)).to_wire())
+    conversation = _context(dialect, call)["conversation_id"]
+    query = ActivityQuery(caller.agent_id, conversation_id=conversation, limit=_MAX_LOOKED_AT)
+    page = await services.store.activities(query)
+    for payload, outcome in page.entries:
+        entry: Mapping[str, Any] = msgspec.json.decode(payload)
+        if outcome is None and entry.get("action") == wanted and entry.get("decision") != NOTED:
+            return entry
+    return None

@@ -4,6 +4,7 @@
 server is an action by its own name, as is every tool that no table has: the policy knows it, or nobody does.
 """
 
+import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -50,7 +51,8 @@ _CLAUDE_FREE: Final = frozenset(
     [
         *("TodoWrite", "Task", "Agent", "ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "BashOutput"),
         *("TaskOutput", "KillShell", "TaskStop", "ToolSearch", "ListMcpResourcesTool", "TaskCreate"),
-        *("TaskGet", "TaskList", "TaskUpdate"),
+        *("TaskGet", "TaskList", "TaskUpdate", "ReportFindings", "SendMessage", "ScheduleWakeup"),
+        *("CronList", "CronDelete"),
     ]
 )
 DIALECTS: Final[Mapping[str, Dialect]] = {
@@ -105,7 +107,8 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         before=frozenset({"preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile"}),
         after=frozenset({"postToolUse", "afterShellExecution"}),
         session="conversation_id",
-        call="generation_id",
+        # What it does with `ask` was never seen, and its documentation says that not every event heeds it.
+        can_ask=False,
     ),
     "copilot": Dialect(
         {
@@ -135,6 +138,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         event="hookEventName",
     ),
 }
+_NAMES: Final = ("glob", "include", "include_pattern")
 _PATHS: Final = ("file_path", "path", "absolute_path", "notebook_path", "filePath", "dir_path", "paths")
 
 
@@ -153,7 +157,7 @@ def _shell(given: Input, place: Mapping[str, str]) -> Action:
     }
     folder = rest.pop("workdir", None) or rest.pop("directory", None) or rest.pop("dir_path", None)
     rest.pop("run_in_background", None)
-    where = {**place, "cwd": folder} if isinstance(folder, str) and folder.startswith("/") else dict(place)
+    where = _enter(place, folder)
     if isinstance(command, list):
         is_shell = len(command) == 3 and command[1] in ("-c", "-lc")
         command = (
@@ -166,6 +170,14 @@ def _shell(given: Input, place: Mapping[str, str]) -> Action:
     if not isinstance(command, str):
         return Action("shell", parameters={**place, "command": given.get("command")})
     return Action("shell", code=command, parameters={**rest, **where})
+
+
+def _enter(place: Mapping[str, str], folder: Any) -> dict[str, Any]:
+    """A folder of the call itself is named from the one that the agent is in."""
+    if folder is None:
+        return dict(place)
+    is_named = isinstance(folder, str) and "cwd" in place
+    return {**place, "cwd": posixpath.normpath(posixpath.join(place["cwd"], folder)) if is_named else folder}
 
 
 def _join(words: list[str]) -> str:
@@ -219,7 +231,11 @@ def _read(given: Input, place: Mapping[str, str]) -> Action:
 
 
 def _search(given: Input, place: Mapping[str, str]) -> Action:
-    return Action("file_search", parameters={"path": _path(given) or ".", **place})
+    """Also what the names have to match: `.env` in the whole project is a search in that file."""
+    path = _path(given) or "."
+    names = [given[name] for name in _NAMES if isinstance(given.get(name), str)]
+    paths = [posixpath.join(path, name) for name in names if isinstance(path, str)]
+    return Action("file_search", parameters={"path": path, **({"paths": paths} if paths else {}), **place})
 
 
 def _fetch(given: Input, place: Mapping[str, str]) -> Action:

@@ -8,6 +8,8 @@ from tests.support.tiers import scale
 from tests.support.world import World
 
 from qwed import bootstrap
+from qwed.gateway.hooks import answer_hook
+from qwed.gateway.hooks.answer_hook import HookCall
 from qwed.gateway.hooks.tools import DIALECTS
 from qwed.gateway.hooks.wording import ALLOW, ASK, say
 from qwed.policy import load_policy
@@ -261,3 +263,83 @@ def test_a_suspended_agent_is_denied(hooks):
     hooks.world.call("POST", f"/agents/{hooks.agent['agent_id']}/suspend", json={})
 
     assert hooks.claude("ls")["permissionDecision"] == "deny"
+
+
+def work_at(hooks, agent, tool, given, cwd):
+    return str(hooks.ask(agent, tool, given, cwd=cwd))
+
+
+@pytest.mark.parametrize("cwd", ["/home/dev/other", "/home/dev", "/"])
+def test_a_folder_outside_the_project_is_no_project_of_its_own(hooks, cwd):
+    """Codex says the folder of the call as the folder that it is in."""
+    assert "deny" in work_at(hooks, "codex", "Bash", {"command": "rm -rf src"}, cwd)
+    assert "deny" in work_at(hooks, "codex", "Bash", {"command": "echo x > a.txt"}, cwd)
+    assert work_at(hooks, "codex", "Bash", {"command": "rm -rf build"}, f"{ROOT}/web") == "{}"
+
+
+@pytest.mark.parametrize("folder", ["../other", "/home/dev/other", "..", 7])
+def test_a_folder_that_the_call_names_is_where_it_runs(hooks, folder):
+    given = {"command": "rm -rf src", "dir_path": folder}
+
+    assert hooks.ask("gemini", "run_shell_command", given)["decision"] == "deny"
+    assert hooks.ask("gemini", "run_shell_command", {**given, "dir_path": "web"})["decision"] == "allow"
+
+
+@pytest.mark.parametrize("agent, tool", [("claude-code", "Grep"), ("gemini", "grep_search")])
+@pytest.mark.parametrize("name", ["glob", "include", "include_pattern"])
+def test_a_search_in_files_by_name_is_judged_by_that_name(hooks, agent, tool, name):
+    assert "allow" in str(hooks.ask(agent, tool, {"pattern": "x", name: "*.py"}))
+    assert "allow" not in str(hooks.ask(agent, tool, {"pattern": "=", name: ".env"}))
+
+
+def entries_of(hooks):
+    path = f"/agents/{hooks.agent['agent_id']}/activity"
+    return hooks.world.call("GET", path).json()["activities"]
+
+
+def test_what_was_allowed_at_the_terminal_is_closed_as_answered_by_nobody_we_can_name(hooks):
+    body = hooks.body("claude-code", "Bash", {"command": "git push"})
+    assert "ask" in str(hooks.send("claude-code", body).json())
+    hooks.send("claude-code", {**body, "hook_event_name": "PostToolUse", "tool_response": {}})
+
+    [closed] = hooks.world.call("GET", "/approvals").json()["approvals"]
+    told = next(entry for entry in entries_of(hooks) if entry["action_type"] == "answer_approval")
+    answer = hooks.world.call("POST", f"/approvals/{closed['id']}/approve", json={})
+    assert (closed["status"], closed["votes"]) == ("expired", [])
+    assert "nobody we can name" in told["action"]["parameters"]["status"]
+    assert answer.status_code == 409 or answer.status_code == 410, answer.text
+
+
+def test_what_nobody_reports_stays_open_until_it_expires(hooks):
+    hooks.claude("git push")
+
+    [waiting] = hooks.world.call("GET", "/approvals").json()["approvals"]
+    assert waiting["status"] == "open"
+
+
+@pytest.mark.parametrize("agent, tool", [("gemini", "run_shell_command"), ("copilot", "bash")])
+def test_an_agent_that_does_not_name_its_calls_reports_too(hooks, agent, tool):
+    dialect = DIALECTS[agent]
+    body = hooks.body(agent, tool, {"command": "make"})
+    body.pop(dialect.call)
+    hooks.send(agent, body)
+    after = {**body, dialect.event: sorted(dialect.after)[0], "tool_response": {}, "toolResult": {}}
+    hooks.send(agent, after)
+
+    assert [entry["action_type"] for entry in entries_of(hooks)].count("report_outcome") == 1
+
+
+def test_where_people_sign_in_they_answer_in_the_inbox(hooks):
+    call = HookCall(
+        "claude-code", hooks.body("claude-code", "Bash", {"command": "git push"}), ROOT, has_sign_in=True
+    )
+    pending = {"decision": "PENDING", "verification": {"risk_level": "high"}, "approval": {"id": "apr_1"}}
+
+    words = answer_hook._words(CODING, DIALECTS["claude-code"], call, {}, pending)["hookSpecificOutput"]
+
+    assert words["permissionDecision"] == "deny"
+    assert "apr_1" in words["permissionDecisionReason"]
+
+
+def test_cursor_is_never_told_to_ask(hooks):
+    assert hooks.ask("cursor", "Shell", {"command": "git push"})["permission"] == "deny"

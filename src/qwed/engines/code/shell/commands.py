@@ -212,7 +212,7 @@ def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: 
     try:
         _check_arguments(run, base, args, line)
         judge_told(run, known or base, args, stdin, line)
-        judge_reach(run, known or base, args, line)
+        judge_reach(run, known or base, args, line, is_fed=stdin is not EMPTY)
         rule = COMMANDS.get(known or "")
         if rule is not None:
             return rule(run, [known or base, *args], stdin, line)
@@ -300,7 +300,7 @@ _MAX_LOOKED_AT: Final = 4_096
 def _names_secret(arg: str, text: str) -> bool:
     if words.has_glob(arg):
         pattern = words.glob_pattern(arg)
-        return any(pattern.fullmatch(sample) for sample in _SENSITIVE_SAMPLES)
+        return any(map(pattern.fullmatch, _SENSITIVE_SAMPLES)) or places.is_sensitive(text)
     candidates = (
         text,
         text.partition("=")[2],

@@ -99,6 +99,11 @@ _TABLE: Final = {
         R accelerate air bacon bentoml check-jsonschema dask
         bibtex biber jar jdeprscan jlink jpackage keytool kpsewhich makeindex makeinfo mktexlsr
         deepspeed devcontainer eas fvm gomplate goreleaser
+        ast-grep sg astyle cargo-nextest clazy cmake-format cmakelint cspell djhtml djlint doxygen erb-lint
+        erb_lint flatc gcov gcovr gleam gluegun include-what-you-use iwyu_tool ktlint detekt lcov genhtml
+        luacheck stylua markdownlint markdownlint-cli2 mdformat mdl nuxi oxfmt prove cover perltidy
+        perlcritic phpcs phpcbf phpmd pint psalm rector infection pest sd selene scalafmt scalafix
+        standardrb reek brakeman swiftlint textlint tokei uncrustify verible-verilog-lint yapf zizmor
         gosec govulncheck knip lefthook logger madge melos mitmdump mitmproxy mitmweb mockgen ollama oxlint
         pgbench pyproject-build ray size-limit sqlfluff sshd sst staticcheck supervisorctl swiftformat taplo
         torchrun tuist xcbeautify zenml dprint mysqlcheck mysqlshow mysqlslap

@@ -7,6 +7,7 @@ import functools
 import itertools
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib import resources
 from typing import Final
 
@@ -22,9 +23,13 @@ PUBLISHES: Final = "publishes"
 SENDS: Final = "sends"
 OUTSIDE: Final = "writes-outside"
 UNKNOWN_SOURCE: Final = "installs-from-elsewhere"
+#: A program that keeps credentials shows one.
+SHOWS_SECRET: Final = "shows-a-secret"  # noqa: S105 - a name of what happens
+#: An interpreter that waits for text: what is typed into it later, nobody asks about.
+OPENS_SESSION: Final = "opens-a-session"
 #: From an index that everybody uses.
 INSTALLS: Final = "installs"
-FAR: Final = frozenset({PUBLISHES, SENDS, OUTSIDE, UNKNOWN_SOURCE})
+FAR: Final = frozenset({PUBLISHES, SENDS, OUTSIDE, UNKNOWN_SOURCE, SHOWS_SECRET, OPENS_SESSION})
 
 _URL: Final = re.compile(
     r"(?:git\+|bzr\+|hg\+|svn\+)?(?:https?|ssh|git|ftp|file)[:+]|git@|github:|gitlab:|bitbucket:|gist:"
@@ -76,6 +81,9 @@ _FETCHERS: Final = frozenset({"curl", "wget", "http", "https", "xh", "httpie", "
 _REMOTE_FILE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\).*")
 # Of these, the last operand is written; the others are read.
 _COPIERS: Final = frozenset({"cp", "ln", "install", "rsync", "scp"})
+# Of these, the first operand is a script unless an option brings one.
+_SCRIPTED: Final = frozenset({"sed", "gsed", "sd", "perl", "awk", "gawk", "mawk"})
+_SCRIPT_OPTION: Final = re.compile(r"-[nEriszu]*[ef]|--(?:expression|file)")
 _FIRST_IS_NO_PATH: Final = frozenset({"chown", "chmod", "chgrp", "csplit"})
 # These write below where they stand, whatever they are given to read.
 _UNPACKERS: Final = frozenset(
@@ -84,6 +92,14 @@ _UNPACKERS: Final = frozenset(
 _OUTPUT: Final = re.compile(
     r"-(?:o|O|d|C|-output(?:-dir)?|-out(?:file|dir)?|-directory|-target(?:-directory)?|-prefix|t)"
 )
+_SESSIONS: Final = frozenset(
+    [
+        *("python", "python2", "python3", "ipython", "bpython", "node", "irb", "ruby", "perl", "lua"),
+        *("ghci", "julia", "iex", "erl", "jshell", "scala", "ocaml", "utop", "R", "psql", "mysql", "gdb"),
+        *("lldb", "tclsh", "guile", "racket", "sbcl", "deno", "bun"),
+    ]
+)
+_SESSION_OPTIONS: Final = frozenset({"-i", "-q", "-a", "-u", "-B", "-E", "-s", "--interactive", "repl", "-"})
 _LOOKS: Final = frozenset({"--help", "-h", "--dry-run", "help", "--version"})
 _WRITES: Final = frozenset({"file-write", "file-delete"})
 _AGENT_SETTINGS: Final = re.compile(
@@ -107,6 +123,11 @@ class Verbs(msgspec.Struct, frozen=True):
     installs: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
     elsewhere: frozenset[str] = frozenset()
+    #: Sub-commands and options that print a credential.
+    tells: frozenset[str] = frozenset()
+    #: Options whose value is the folder to work in, and the sub-commands that only look there.
+    folders: frozenset[str] = frozenset()
+    looks: frozenset[str] = frozenset()
     #: A word that begins so makes the whole command a look.
     reads: frozenset[str] = frozenset()
 
@@ -136,11 +157,13 @@ def shorten_path(run: Runner, path: str) -> str:
     return path if run.project is None else run.project.shorten(path)
 
 
-def judge_reach(run: Runner, name: str, args: list[str], line: int) -> None:
+def judge_reach(run: Runner, name: str, args: list[str], line: int, *, is_fed: bool = False) -> None:
     """By what the command is told to do."""
     if run.project is None:
         return
     plain = [words.plain(arg) for arg in args]
+    if name in _SESSIONS and not is_fed and set(plain) <= _SESSION_OPTIONS:
+        run.reach(OPENS_SESSION, line)
     verbs = _table().get(name)
     if verbs is not None:
         _judge_verb(run, verbs, plain, line)
@@ -155,7 +178,13 @@ def judge_reach(run: Runner, name: str, args: list[str], line: int) -> None:
 
 
 def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
-    operands = _operands(args, verbs.values)
+    operands = _operands(args, verbs.values | verbs.folders)
+    _judge_folder(run, verbs, args, operands, line)
+    kinds = " ".join(operand.partition("/")[0] for operand in operands[:3])
+    if any(kinds == told or kinds.startswith(f"{told} ") for told in verbs.tells) or verbs.tells & {
+        arg.partition("=")[0] for arg in args if arg.startswith("-")
+    }:
+        run.reach(SHOWS_SECRET, line)
     said = {"*", *(" ".join(operands[:count]) for count in (1, 2, 3))}
     looks = any(operand.startswith(tuple(verbs.reads)) for operand in operands[:3]) if verbs.reads else False
     if verbs.publishes & said and not looks and not _LOOKS & set(args):
@@ -164,10 +193,26 @@ def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
         run.reach(SENDS, line)
     if verbs.installs & said:
         is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
-            _URL.match(operand) or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
+            _URL.match(operand)
+            or operand.startswith(("/", "~"))
+            or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
             for operand in operands[1:]
         )
         run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
+
+
+def _judge_folder(run: Runner, verbs: Verbs, args: list[str], operands: list[str], line: int) -> None:
+    """To work in a folder outside is to write there, unless the sub-command only looks."""
+    if not verbs.folders or (operands[:1] and operands[0] in verbs.looks):
+        return
+    for option, value in _options(args):
+        if option in verbs.folders and places.leaves_working_tree(value.replace(HOLE, "x")):
+            run.reach(OUTSIDE, line)
+
+
+def _options(args: list[str]) -> Iterator[tuple[str, str]]:
+    yield from itertools.pairwise(args)
+    yield from ((option, value) for option, sign, value in (arg.partition("=") for arg in args) if sign)
 
 
 def _judge_request(run: Runner, name: str, args: list[str], line: int) -> None:
@@ -214,6 +259,8 @@ def _written(name: str, args: list[str]) -> list[str]:
         arg.partition("=")[2] for arg in args if arg.startswith("--") and "=" in arg
     ]
     operands = _operands(args)
+    if name in _SCRIPTED and not any(map(_SCRIPT_OPTION.match, args)):
+        operands = operands[1:]
     if name in _COPIERS:
         return [*after, *operands[-1:]]
     if name in _UNPACKERS:

@@ -14,7 +14,12 @@ _ASSIGNMENT: Final = re.compile(r"^\w+=")
 
 
 def in_place(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """`exec`, `command`, `builtin`: the same command, and nobody else who starts it."""
+    """`exec`, `command`, `builtin`: the same command, and nobody else who starts it.
+
+    `command -v` only says where it is.
+    """
+    if words.plain(argv[0]) == "command" and argv[1:] and words.plain(argv[1]) in ("-v", "-V"):
+        return UNREAD
     run.started_by -= 1
     try:
         return run.execute(after_options(argv[1:], frozenset({"-a"})), stdin, line)
@@ -95,6 +100,8 @@ def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     placeholder = option_value([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
     rest = after_options(argv[1:], _XARGS_VALUES)
     given = stdin.text.split() if stdin.text is not None else [HOLE]
+    if any(re.match(r"-a|--arg-file", words.plain(arg)) for arg in argv[1 : len(argv) - len(rest)]):
+        given = [HOLE]
     if not rest:
         return stdin
     if ":::" in rest:
