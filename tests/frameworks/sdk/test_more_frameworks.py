@@ -4,9 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, HookMatcher, PermissionResultAllow
 from google.adk.agents import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
-from tests.frameworks.sdk.drivers import google_adk, smolagents, strands
+from tests.frameworks.sdk.drivers import ag2, claude_agent_sdk, google_adk, smolagents, strands
 from tests.frameworks.sdk.drivers.shop import Shop
 from tests.support.protected import Protected
 
@@ -90,3 +91,103 @@ def test_a_tool_that_is_added_later_asks_too(world: Protected, shop: Shop) -> No
     agent.run("go")
 
     assert shop.ran == []
+
+
+def test_ag2_protects_the_agent_behind_a_tool_and_tools_that_come_later(world: Protected, shop: Shop) -> None:
+    helper = ag2.Agent("helper", config=ag2.model(("wipe_disk", {"disk": "a"})), tools=ag2.tools_of(shop))
+    calls = [("task_helper", {"objective": "x"}), ("lookup_order", {"order": 1})]
+    agent = ag2.Agent("a", config=ag2.model(*calls), tools=[helper.as_tool(description="helps")])
+    tool_map = {"task_helper": "lookup_order"}
+    ag2.protect(agent, world.agent_id, client=world.client, tool_map=tool_map)
+    agent.add_tool(shop.lookup_order)
+    asyncio.run(ag2.ask(agent))
+
+    assert shop.ran == [("lookup_order", 1)]
+    assert sorted(row[:2] for row in world.record()) == [
+        ("lookup_order", "APPROVED"),
+        ("lookup_order", "APPROVED"),
+        ("wipe_disk", "DENIED"),
+    ]
+
+
+def test_ag2_verifies_what_a_tools_own_middleware_made_of_the_call(world: Protected, shop: Shop) -> None:
+    async def change(call_next: Any, event: Any, context: Any) -> Any:
+        event.serialized_arguments = {"order": 2}
+        return await call_next(event, context)
+
+    tool = ag2.tool(shop.lookup_order, middleware=[change])
+    agent = ag2.Agent("a", config=ag2.model(("lookup_order", {"order": 1})), tools=[tool])
+    ag2.protect(agent, world.agent_id, client=world.client)
+    asyncio.run(ag2.ask(agent))
+    entries = world.client.get_agent_activity(world.agent_id)
+    judged = [entry["action"]["parameters"] for entry in entries if entry["decision"] != "NOTED"]
+
+    assert shop.ran == [("lookup_order", 2)]
+    assert judged == [{"order": 2}]
+
+
+def test_a_claude_sub_agent_asks_too(world: Protected, shop: Shop) -> None:
+    helper = AgentDefinition(description="helps", prompt="help")
+    task = {"description": "go", "prompt": "go", "subagent_type": "helper"}
+    turns = [[{"name": "Task", "input": task}], claude_agent_sdk.asked(("wipe_disk", {"disk": "a"}))]
+
+    def make(options: Any) -> Any:
+        chosen = claude_agent_sdk.options_of(world)
+        chosen["tool_map"] |= {"Task": "lookup_order", "Agent": "lookup_order"}
+        return claude_agent_sdk.protect(options, world.agent_id, **chosen)
+
+    claude_agent_sdk.run(make, shop, *turns, agents={"helper": helper})
+
+    assert shop.ran == []
+    assert [row[:2] for row in world.record()] == [("lookup_order", "APPROVED"), ("wipe_disk", "DENIED")]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_claude_permission_comes_after_the_gateway_and_changes_nothing(
+    world: Protected, shop: Shop, order: int
+) -> None:
+    async def allow(name: str, arguments: Any, context: Any) -> Any:
+        return PermissionResultAllow(updated_input={"order": order})
+
+    answers = claude_agent_sdk.run(
+        lambda options: claude_agent_sdk.protect(
+            options, world.agent_id, **claude_agent_sdk.options_of(world)
+        ),
+        shop,
+        claude_agent_sdk.asked(("lookup_order", {"order": 1})),
+        can_use_tool=allow,
+    )
+
+    assert shop.ran == ([("lookup_order", 1)] if order == 1 else [])
+    assert order == 1 or "changed its arguments" in answers[0]
+
+
+def test_can_use_tool_alone_asks_about_what_no_rule_allows(world: Protected, shop: Shop) -> None:
+    calls = [("lookup_order", {"order": 1}), ("wipe_disk", {"disk": "a"}), ("sums", {"claim": "2+2=5"})]
+    answers = claude_agent_sdk.run(
+        lambda options: options,
+        shop,
+        claude_agent_sdk.asked(*calls),
+        can_use_tool=claude_agent_sdk.permission(world),
+    )
+
+    assert sorted(shop.ran) == [("lookup_order", 1), ("sums", "2+2=4")]
+    assert sum("QWED-AGENT-TRUST-001" in answer for answer in answers) == 1
+
+
+def test_another_pre_tool_use_hook_beside_the_gateway_is_a_mistake(world: Protected) -> None:
+    options = ClaudeAgentOptions(hooks={"PreToolUse": [HookMatcher()]})
+
+    with pytest.raises(ValueError, match="PreToolUse hook of their own"):
+        claude_agent_sdk.protect(options, world.agent_id, client=world.client)
+
+
+def test_claudes_own_shell_is_proven_as_code(world: Protected, shop: Shop) -> None:
+    claude_agent_sdk.run(
+        lambda options: claude_agent_sdk.protect(options, world.agent_id, client=world.client),
+        shop,
+        [{"name": "Bash", "input": {"command": "echo 1", "description": "x"}}],
+    )
+
+    # The agent of these tests may not use the engine for code.
+    assert [row[:2] for row in world.record()] == [("execute_code", "DENIED")]
