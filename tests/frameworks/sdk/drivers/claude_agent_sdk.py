@@ -14,7 +14,7 @@ from qwed.coding.scripted_model import ScriptedModel
 from qwed_sdk.claude_agent_sdk import QWEDPermission, protect
 
 _SERVER: Final = "shop"
-_DRIVE: Final = DRIVES["claude-code"]
+DRIVE: Final = DRIVES["claude-code"]
 
 
 def name_of(tool_name: str) -> str:
@@ -48,19 +48,20 @@ def options_of(world: Protected, **options: Any) -> dict[str, Any]:
     )
 
 
+def settings_of(shop: Shop, port: int, folder: Path) -> dict[str, Any]:
+    return {
+        "mcp_servers": {_SERVER: server_of(shop)},
+        "strict_mcp_config": True,
+        "setting_sources": [],
+        "cwd": str(folder),
+        "env": {**DRIVE.environment(port, folder), "CLAUDE_CONFIG_DIR": str(folder / "config")},
+    }
+
+
 def run(make: Any, shop: Shop, *turns: Any, **more: Any) -> list[str]:
     """What the model was told about its calls. `make` gives the options that protect."""
-    with ScriptedModel(_DRIVE, turns) as model, tempfile.TemporaryDirectory() as home:
-        folder = Path(home)
-        environment = {**_DRIVE.environment(model.port, folder), "CLAUDE_CONFIG_DIR": str(folder / "config")}
-        base = ClaudeAgentOptions(
-            mcp_servers={_SERVER: server_of(shop)},
-            strict_mcp_config=True,
-            setting_sources=[],
-            cwd=home,
-            env=environment,
-            **more,
-        )
+    with ScriptedModel(DRIVE, turns) as model, tempfile.TemporaryDirectory() as home:
+        base = ClaudeAgentOptions(**settings_of(shop, model.port, Path(home)), **more)
         messages = asyncio.run(_play(make(base)))
         assert isinstance(messages[-1], ResultMessage)
         assert messages[-1].result == "done"
