@@ -1,15 +1,29 @@
 """What one framework has that the others have not: interrupts, sub-agents, code, callbacks."""
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
+from autogen_agentchat.tools import AgentTool
 from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, HookMatcher, PermissionResultAllow
 from google.adk.agents import LlmAgent
-from google.adk.tools.agent_tool import AgentTool
-from tests.frameworks.sdk.drivers import ag2, claude_agent_sdk, google_adk, smolagents, strands
+from google.adk.tools.agent_tool import AgentTool as AdkAgentTool
+from haystack.tools import ComponentTool
+from haystack.tools.errors import ToolInvocationError
+from tests.frameworks.sdk.drivers import (
+    ag2,
+    autogen,
+    claude_agent_sdk,
+    google_adk,
+    haystack,
+    smolagents,
+    strands,
+)
 from tests.frameworks.sdk.drivers.shop import Shop
 from tests.support.protected import Protected
+
+from qwed_sdk import UnprotectedAgent
 
 PUBLISH = ("publish_page", {"title": "x"})
 
@@ -46,7 +60,7 @@ def test_the_plugin_is_before_the_tools_of_other_agents_too(world: Protected, sh
         agent = LlmAgent(name="a", model=google_adk.model(call), sub_agents=[helper])
     else:
         call = ("helper", {"request": "x"})
-        agent = LlmAgent(name="a", model=google_adk.model(call), tools=[AgentTool(helper)])
+        agent = LlmAgent(name="a", model=google_adk.model(call), tools=[AdkAgentTool(helper)])
     asyncio.run(google_adk.run(agent, world, tool_map={call[0]: "lookup_order"}))
 
     assert shop.ran == []
@@ -191,3 +205,58 @@ def test_claudes_own_shell_is_proven_as_code(world: Protected, shop: Shop) -> No
 
     # The agent of these tests may not use the engine for code.
     assert [row[:2] for row in world.record()] == [("execute_code", "DENIED")]
+
+
+@pytest.mark.parametrize("is_protected", [True, False])
+@pytest.mark.parametrize("framework", ["strands", "haystack", "autogen"])
+def test_an_agent_that_is_a_tool_and_does_not_ask_is_announced(
+    world: Protected, shop: Shop, framework: str, is_protected: bool
+) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        SUB_AGENTS[framework](world, shop, is_protected)
+
+    said = [str(each.message) for each in seen if issubclass(each.category, UnprotectedAgent)]
+    assert len(said) == (0 if is_protected else 1)
+    assert is_protected or "'helper'" in said[0]
+
+
+def _strands_sub_agent(world: Protected, shop: Shop, is_protected: bool) -> None:
+    hooks = [strands.QWEDHooks(world.agent_id, client=world.client)] if is_protected else []
+    tools = strands.tools_of(shop)
+    helper = strands.Agent(name="helper", model=strands.Model(), tools=tools, hooks=hooks)
+    own = [strands.QWEDHooks(world.agent_id, client=world.client)]
+    agent = strands.Agent(model=strands.Model(), tools=[helper.as_tool(name="helper")], hooks=own)
+    agent("go")
+
+
+def _haystack_sub_agent(world: Protected, shop: Shop, is_protected: bool) -> None:
+    given = {"agent_id": world.agent_id, "client": world.client}
+    tools = haystack.tools_of(shop)
+    own = haystack.verified_tools(tools, **given) if is_protected else tools
+    helper = haystack.Agent(chat_generator=haystack.Generator(), tools=own)
+    haystack.verified_tools([ComponentTool(component=helper, name="helper", description="helps")], **given)
+
+
+def test_an_agent_that_is_a_tool_in_haystack_is_asked_about(world: Protected, shop: Shop) -> None:
+    helper = haystack.Agent(chat_generator=haystack.Generator(), tools=[])
+    tool = ComponentTool(component=helper, name="wipe_disk", description="helps")
+    (verified,) = haystack.verified_tools([tool], world.agent_id, client=world.client)
+
+    with pytest.raises(ToolInvocationError, match="QWED-AGENT-TRUST-001"):
+        verified.invoke(messages=["go"])
+
+
+def _autogen_sub_agent(world: Protected, shop: Shop, is_protected: bool) -> None:
+    given = {"agent_id": world.agent_id, "client": world.client}
+    tools = autogen.tools_of(shop)
+    own = {"workbench": autogen.QWEDWorkbench(tools, **given)} if is_protected else {"tools": tools}
+    helper = autogen.AssistantAgent("helper", autogen.model(), description="helps", **own)
+    autogen.QWEDWorkbench([AgentTool(helper)], **given)
+
+
+SUB_AGENTS = {
+    "strands": _strands_sub_agent,
+    "haystack": _haystack_sub_agent,
+    "autogen": _autogen_sub_agent,
+}
