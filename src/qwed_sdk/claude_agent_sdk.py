@@ -68,9 +68,10 @@ def protect(
 
 
 class QWEDPermission:
-    """For `ClaudeAgentOptions(can_use_tool=QWEDPermission(agent_id=…))`, where hooks can't be had. Claude asks
-    it only about what no rule decides: what `allowed_tools`, settings or the permission mode allow does not
-    come here, and what became of a call is not reported. `protect` sees every call.
+    """For `ClaudeAgentOptions(can_use_tool=QWEDPermission(agent_id=…))`, where hooks can't be had.
+
+    Claude asks it only about what no rule decides: what `allowed_tools`, settings or the permission mode allow
+    does not come here, and what became of a call is not reported. `protect` sees every call.
     """
 
     def __init__(
@@ -136,9 +137,7 @@ class _Hooks:
 
 
 def _said(decision: str, **members: Json) -> dict[str, Json]:
-    return {
-        "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, **members}
-    }
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, **members}}
 
 
 def _unchanged(can_use_tool: Any) -> Any:

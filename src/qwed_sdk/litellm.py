@@ -57,9 +57,9 @@ class _Asked:
 
 
 class QWEDGuardrail(CustomGuardrail):  # type: ignore[misc,unused-ignore]
-    """For the proxy's configuration: `guardrail: qwed_sdk.litellm.QWEDGuardrail`, `mode: [pre_call, post_call]`,
-    `default_on: true`, `agent_id: agent_…`; `api_key` and `api_base` are the gateway's. One conversation per
-    `litellm_session_id` of a request, or per request.
+    """For the proxy's configuration: `guardrail: qwed_sdk.litellm.QWEDGuardrail`, `default_on: true`,
+    `mode: [pre_call, post_call]`, `agent_id: agent_…`; `api_key` and `api_base` are the gateway's. One
+    conversation per `litellm_session_id` of a request, or per request.
 
     An answer with a refused call is status 403, and none of its calls may run; a corrected call is rewritten
     in the answer; a PENDING one holds the answer back for up to `wait_seconds`. A streamed answer is held
@@ -173,7 +173,9 @@ def _calls(response: Any) -> Iterator[_Asked]:
     if isinstance(output, list):
         yield from _response_calls(output)
         return
-    raise ToolRefused(type(response).__name__, "an answer of this kind can't be looked through for tool calls")
+    raise ToolRefused(
+        type(response).__name__, "an answer of this kind can't be looked through for tool calls"
+    )
 
 
 def _chat_calls(message: Any) -> Iterator[_Asked]:

@@ -16,7 +16,16 @@ FRAMEWORKS: Final = {
     "main": ("agent_framework", "langchain", "llamaindex", "openai_agents", "pydantic_ai"),
     "crewai": ("crewai",),
     "litellm": ("litellm",),
-    "more": ("ag2", "autogen", "claude_agent_sdk", "google_adk", "haystack", "semantic_kernel", "smolagents", "strands"),
+    "more": (
+        "ag2",
+        "autogen",
+        "claude_agent_sdk",
+        "google_adk",
+        "haystack",
+        "semantic_kernel",
+        "smolagents",
+        "strands",
+    ),
 }
 WAYS: Final[dict[str, Way]] = {
     name: way

@@ -1,4 +1,4 @@
-"""The examples of *protect other frameworks*, run as printed between what they take for granted and one run."""
+"""The examples of *protect other frameworks*, run as printed."""
 
 import asyncio
 import re

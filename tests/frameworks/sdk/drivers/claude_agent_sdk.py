@@ -77,9 +77,7 @@ def asked(*calls: Any) -> list[dict[str, Any]]:
 
 
 def play(world: Protected, shop: Shop, *calls: Any) -> list[str]:
-    return run(
-        lambda options: protect(options, world.agent_id, **options_of(world)), shop, asked(*calls)
-    )
+    return run(lambda options: protect(options, world.agent_id, **options_of(world)), shop, asked(*calls))
 
 
 def permission(world: Protected) -> Any:
