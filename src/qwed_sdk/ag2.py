@@ -140,8 +140,8 @@ class _Asking(BaseMiddleware):  # type: ignore[misc,unused-ignore]
             raise
         # What the caller of the agent is to run is not over yet.
         if not isinstance(result, ClientToolCallEvent):
-            error = result.error if isinstance(result, ToolErrorEvent) else None
-            await self.gate.areport(permit, result=_value(result), error=error)
+            failure = result.error if isinstance(result, ToolErrorEvent) else None
+            await self.gate.areport(permit, result=_value(result), error=failure)
         return result
 
 

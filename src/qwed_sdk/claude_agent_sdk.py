@@ -70,8 +70,8 @@ def protect(
 class QWEDPermission:
     """For `ClaudeAgentOptions(can_use_tool=QWEDPermission(agent_id=…))`, where hooks can't be had.
 
-    Claude asks it only about what no rule decides: what `allowed_tools`, settings or the permission mode allow
-    does not come here, and what became of a call is not reported. `protect` sees every call.
+    Claude asks it only about what no rule decides. What `allowed_tools`, settings or the permission mode
+    allow does not come here, and what became of a call is not reported. `protect` sees every call.
     """
 
     def __init__(

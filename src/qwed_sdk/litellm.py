@@ -19,7 +19,7 @@ from qwed_sdk.tool_gate import ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolAs
 
 try:
-    from fastapi import HTTPException
+    from fastapi import HTTPException  # type: ignore[import-not-found,unused-ignore]
     from litellm import stream_chunk_builder  # type: ignore[import-not-found,unused-ignore]
     from litellm.integrations.custom_guardrail import (  # type: ignore[import-not-found,unused-ignore]
         CustomGuardrail,
