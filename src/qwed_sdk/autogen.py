@@ -7,10 +7,15 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import warn_unprotected
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, ToolGate, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
 try:
+    from autogen_agentchat.tools import (  # type: ignore[import-not-found,unused-ignore]
+        AgentTool,
+        TeamTool,
+    )
     from autogen_core import CancellationToken  # type: ignore[import-not-found,unused-ignore]
     from autogen_core.tools import (  # type: ignore[import-not-found,unused-ignore]
         BaseTool,
@@ -29,7 +34,8 @@ __all__ = ["QWEDWorkbench", "ToolRefused"]
 class QWEDWorkbench(Workbench):  # type: ignore[misc,unused-ignore]
     """For `AssistantAgent(…, workbench=QWEDWorkbench([tool, …], agent_id=…))`; takes tools, or another
     workbench (such as one of MCP servers). Put `tool_run(…)` around a run to make it a conversation of its
-    own; without, the workbench is one. Handoffs to other agents do not pass here: give each agent its own.
+    own; without, the workbench is one. Handoffs to other agents do not pass here: give each agent its own. An
+    agent that is a tool and has none is an `UnprotectedAgent` warning.
 
     A refused call is an error result for the model; a PENDING one waits up to `wait_seconds` for a person.
     """
@@ -44,6 +50,10 @@ class QWEDWorkbench(Workbench):  # type: ignore[misc,unused-ignore]
         tool_map: ToolMap | None = None,
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
     ) -> None:
+        for tool in () if isinstance(tools, Workbench) else tools:
+            for agent in _agents_behind(tool):
+                if not _is_protected(agent):
+                    warn_unprotected(str(agent.name), "give it a QWEDWorkbench too")
         self._tools = tools if isinstance(tools, Workbench) else StaticWorkbench(list(tools))
         self._gate = ToolGate(
             agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
@@ -92,3 +102,15 @@ class QWEDWorkbench(Workbench):  # type: ignore[misc,unused-ignore]
 
     def _to_config(self) -> Any:
         raise NotImplementedError("a workbench with a gate holds credentials: make it anew")
+
+
+def _agents_behind(tool: BaseTool) -> Sequence[Any]:
+    if isinstance(tool, AgentTool):
+        return [tool._agent]
+    return list(tool._team._participants) if isinstance(tool, TeamTool) else []
+
+
+def _is_protected(agent: Any) -> bool:
+    benches = getattr(agent, "_workbench", None) or ()
+    has_own_tools = bool(getattr(agent, "_tools", ()))
+    return not has_own_tools and all(isinstance(bench, QWEDWorkbench) for bench in benches)

@@ -8,10 +8,12 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import warn_unprotected
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
 try:
+    from strands import Agent  # type: ignore[import-not-found,unused-ignore]
     from strands.hooks import (  # type: ignore[import-not-found,unused-ignore]
         AfterToolCallEvent,
         BeforeInvocationEvent,
@@ -30,7 +32,7 @@ _RUN: Final = "qwed_conversation"
 class QWEDHooks(HookProvider):  # type: ignore[misc,unused-ignore]
     """For `Agent(…, hooks=[QWEDHooks(agent_id=…)])`: the last hook before a tool, so that nothing changes its
     arguments afterwards. One conversation per invocation of the agent. A sub-agent that is a tool is an agent
-    of its own: give it these hooks too.
+    of its own: give it these hooks too; without them it is an `UnprotectedAgent` warning.
 
     A refused call answers the model with an error; a PENDING one waits up to `wait_seconds` for a person.
     With `pending="interrupt"` the agent stops instead (`result.interrupts`) and goes on, when it is called
@@ -61,6 +63,10 @@ class QWEDHooks(HookProvider):  # type: ignore[misc,unused-ignore]
 
     async def _begin(self, event: BeforeInvocationEvent) -> None:
         self._runs[id(event.agent)] = str(uuid.uuid4())
+        for tool in event.agent.tool_registry.registry.values():
+            agent = getattr(tool, "agent", None)
+            if isinstance(agent, Agent) and not _has_hooks(agent):
+                warn_unprotected(str(agent.name), "give it QWEDHooks too")
 
     async def _before(self, event: BeforeToolCallEvent) -> None:
         if event.cancel_tool:
@@ -95,6 +101,11 @@ class QWEDHooks(HookProvider):  # type: ignore[misc,unused-ignore]
         if isinstance(event.result, dict) and event.result.get("status") == "error":
             permit.outcome = "failure"
         await self._gate.areport(permit, result=event.result, error=event.exception)
+
+
+def _has_hooks(agent: Agent) -> bool:
+    registered = agent.hooks._registered_callbacks.get(BeforeToolCallEvent, ())
+    return any(isinstance(getattr(entry.callback, "__self__", None), QWEDHooks) for entry in registered)
 
 
 def _shown(pending: PendingCall) -> dict[str, Json]:

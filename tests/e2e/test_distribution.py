@@ -19,8 +19,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 #: Frameworks that need other versions of what the rest needs, each group with its own constraints.
 ALONE = {
     "requirements/crewai-constraints.txt": {"crewai"},
+    "requirements/litellm-constraints.txt": {"litellm"},
     "requirements/more-frameworks-constraints.txt": {
+        "ag2",
         "autogen",
+        "claude-agent-sdk",
         "google-adk",
         "haystack",
         "semantic-kernel",
@@ -129,7 +132,7 @@ def test_all_extras_resolve_together_under_the_constraints(tmp_path: Path):
 def test_extras_that_stand_alone_resolve_with_the_guards(tmp_path: Path, constraints: str):
     resolved = compile_requirements(tmp_path, constraints, ["guards", *sorted(ALONE[constraints])])
 
-    assert {"crewai", "google-adk"} & resolved
+    assert {"crewai", "google-adk", "litellm"} & resolved
 
 
 def compile_requirements(folder: Path, constraints: str, extras: list[str]) -> set[str]:

@@ -1,8 +1,8 @@
 """Tests against real agent frameworks, which live in environments of their own.
 
 `scripts/test-frameworks` builds those environments and sets QWED_FRAMEWORKS to the one it runs in: `main`,
-`crewai` or `more`. A test belongs to the second or third when its file name says so, and to all when it says
-every_framework. There a missing package is a failure. The ordinary test run leaves this folder
+`crewai`, `more` or `litellm`. A test belongs to one of the last three when its file name says so, and to all
+when it says every_framework. There a missing package is a failure. The ordinary test run leaves this folder
 out.
 """
 
@@ -17,5 +17,5 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return None
     if "every_framework" in collection_path.name:
         return None if _ENVIRONMENT else True
-    named = [name for name in ("crewai", "more") if f"_{name}_" in collection_path.name]
+    named = [name for name in ("crewai", "litellm", "more") if f"_{name}_" in collection_path.name]
     return None if [*named, "main"][0] == _ENVIRONMENT else True

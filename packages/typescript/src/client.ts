@@ -1,7 +1,10 @@
 /** The gateway's API over `fetch`. */
 import { type Action, type Approval, type Decision, expectFields, parseAnswer, readDecision } from "./answers.js";
 import { Conversation } from "./conversation.js";
-import { GatewayUnavailable, QWEDError } from "./errors.js";
+import { AnswerMismatch, GatewayUnavailable, QWEDError } from "./errors.js";
+import { BOUND, KEY, newKey, requireOwn } from "./questions.js";
+
+export { newKey } from "./questions.js";
 
 export interface ClientOptions {
   /** A key of the gateway, or an agent's token. */
@@ -16,7 +19,8 @@ interface Call {
   method: "GET" | "POST";
   path: string;
   body?: unknown;
-  headers?: Record<string, string>;
+  /** The question's name: the answer is taken only where it names it too. */
+  key?: string;
   /** Sending it twice does no more than sending it once. */
   mayRepeat?: boolean;
   timeoutMs?: number;
@@ -47,7 +51,7 @@ export class QWEDClient {
   }
 
   async registerAgent(registration: Record<string, unknown>): Promise<Record<string, unknown>> {
-    const answer = await this.#ask({ method: "POST", path: "/agents/register", body: registration });
+    const answer = await this.#ask({ method: "POST", path: "/agents/register", body: registration, mayRepeat: true });
     const agent = expectFields(answer.status, answer.body, "agent_id", "agent_token");
     this.useAgentToken(String(agent["agent_id"]), String(agent["agent_token"]));
     return agent;
@@ -59,11 +63,11 @@ export class QWEDClient {
     action: Action,
     context?: Record<string, unknown>,
     idempotencyKey: string = newKey(),
+    options?: Record<string, unknown>,
   ): Promise<Decision> {
     const path = `/agents/${segment(agentId)}/verify`;
-    const body = context === undefined ? { action } : { action, context };
-    const headers = { "Idempotency-Key": idempotencyKey };
-    const answer = await this.#ask({ method: "POST", path, body, headers, mayRepeat: true }, agentId);
+    const body = { action, ...(context === undefined ? {} : { context }), ...(options === undefined ? {} : { options }) };
+    const answer = await this.#ask({ method: "POST", path, body, key: idempotencyKey, mayRepeat: true }, agentId);
     return readDecision(answer.status, answer.body, action.type);
   }
 
@@ -101,7 +105,8 @@ export class QWEDClient {
 
   async redeem(approvalId: string, agentId: string, action: Action): Promise<Decision> {
     const path = `/approvals/${segment(approvalId)}/redeem`;
-    const answer = await this.#ask({ method: "POST", path, body: { action } }, agentId);
+    // The gateway keeps the answer for its key: a grant is used once, however often its answer is lost.
+    const answer = await this.#ask({ method: "POST", path, body: { action }, mayRepeat: true }, agentId);
     return readDecision(answer.status, answer.body, action.type);
   }
 
@@ -111,18 +116,20 @@ export class QWEDClient {
     expectFields(answer.status, answer.body, "outcome");
   }
 
-  conversation(agentId: string, conversationId?: string): Conversation {
-    return new Conversation(this, agentId, conversationId);
+  /** `permits` asks for a permit with every action; where the gateway's policy does, it comes by itself. */
+  conversation(agentId: string, conversationId?: string, permits = false): Conversation {
+    return new Conversation(this, agentId, conversationId, permits);
   }
 
   async #ask(call: Call, agentId?: string): Promise<{ status: number; body: Record<string, unknown> }> {
+    const key = call.key ?? newKey();
     for (let attempt = 1; ; attempt++) {
       const isLast = !call.mayRepeat || attempt >= this.#options.maxTries;
       let response: Response;
-      let text: string;
+      let raw: Uint8Array;
       try {
-        response = await this.#send(call, agentId);
-        text = await response.text();
+        response = await this.#send(call, key, agentId);
+        raw = new Uint8Array(await response.arrayBuffer());
       } catch (error) {
         if (isLast) throw new GatewayUnavailable(`the gateway does not answer: ${String(error)}`, { cause: error });
         await pause(backoff(attempt));
@@ -132,11 +139,18 @@ export class QWEDClient {
         await pause(backoff(attempt));
         continue;
       }
-      return { status: response.status, body: parseAnswer(response.status, text, response.headers.get("content-type")) };
+      try {
+        const body = parseAnswer(response.status, decoded(raw), response.headers.get("content-type"));
+        await requireOwn(key, response.status, raw, response.headers.get(BOUND), body);
+        return { status: response.status, body };
+      } catch (error) {
+        if (isLast || !(error instanceof AnswerMismatch)) throw error;
+        await pause(backoff(attempt));
+      }
     }
   }
 
-  #send(call: Call, agentId?: string): Promise<Response> {
+  #send(call: Call, key: string, agentId?: string): Promise<Response> {
     const credential = (agentId === undefined ? undefined : this.#tokens.get(agentId)) ?? this.#options.apiKey;
     return this.#fetch(this.#options.baseUrl + call.path, {
       method: call.method,
@@ -144,7 +158,7 @@ export class QWEDClient {
         Accept: "application/json",
         Authorization: `Bearer ${credential}`,
         ...(call.body === undefined ? {} : { "Content-Type": "application/json" }),
-        ...call.headers,
+        [KEY]: key,
       },
       redirect: "error",
       signal: AbortSignal.timeout(call.timeoutMs ?? this.#options.timeoutMs),
@@ -161,8 +175,12 @@ export function segment(name: string): string {
   return name;
 }
 
-export function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+function decoded(raw: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw);
+  } catch {
+    throw new GatewayUnavailable("the gateway answered with something that is not UTF-8");
+  }
 }
 
 export function pause(milliseconds: number): Promise<void> {

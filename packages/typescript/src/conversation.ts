@@ -2,6 +2,7 @@
 import { type Action, type Approval, type Decision, mayAct } from "./answers.js";
 import type { QWEDClient } from "./client.js";
 import { GatewayUnavailable, QWEDError, RequestRefused } from "./errors.js";
+import { newKey } from "./questions.js";
 import { actionHash } from "./tools.js";
 
 const REPORTED_ALREADY = "QWED-OUTCOME-001";
@@ -30,6 +31,8 @@ function reason(decision: Decision, approval?: Approval): string {
 export interface Grant {
   decision: Decision;
   action: Action;
+  /** What a tool that verifies permits asks for, where the gateway issued one. */
+  permit?: string;
 }
 
 export class Conversation {
@@ -39,7 +42,7 @@ export class Conversation {
   /** Action → the approval that it waits for: the same action again finds its answer. */
   #pending = new Map<string, Decision>();
 
-  constructor(readonly client: QWEDClient, readonly agentId: string, id?: string) {
+  constructor(readonly client: QWEDClient, readonly agentId: string, id?: string, readonly permits = false) {
     this.id = id ?? crypto.randomUUID();
   }
 
@@ -52,7 +55,7 @@ export class Conversation {
 
   async #verify(action: Action): Promise<Decision> {
     const context = { conversation_id: this.id, step_number: this.#next };
-    const decision = await this.client.verifyAction(this.agentId, action, context);
+    const decision = await this.client.verifyAction(this.agentId, action, context, newKey(), this.permits ? { permit: true } : undefined);
     if (mayAct(decision) || decision.decision === "PENDING") this.#next += 1;
     return decision;
   }
@@ -93,7 +96,8 @@ export class Conversation {
 /** Nothing is approved that was not written down first. */
 function recorded(grant: Grant): Grant {
   if (!grant.decision.activity_id) throw new GatewayUnavailable("the gateway allowed an action without recording it");
-  return grant;
+  const permit = grant.decision["permit"];
+  return typeof permit === "string" ? { ...grant, permit } : grant;
 }
 
 /** What the grant is for: the proposed action, unless an engine corrected it or a person edited it.

@@ -8,6 +8,11 @@ export class GatewayUnavailable extends QWEDError {
   override name = "GatewayUnavailable";
 }
 
+/** An answer that is not to this question. Asked again, the right one may come. */
+export class AnswerMismatch extends GatewayUnavailable {
+  override name = "AnswerMismatch";
+}
+
 /** The gateway answered, with an error instead of a decision. */
 export class RequestRefused extends QWEDError {
   override name = "RequestRefused";

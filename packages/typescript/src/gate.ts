@@ -12,6 +12,8 @@ export interface GateOptions {
   toolMap?: ToolMap;
   /** How long a call waits for a person's approval. */
   waitSeconds?: number;
+  /** Ask for a permit with every call; the tool gets it as its second argument. */
+  permits?: boolean;
 }
 
 export class ToolGate {
@@ -20,7 +22,7 @@ export class ToolGate {
   readonly #waitSeconds: number;
 
   constructor(options: GateOptions) {
-    this.#conversation = options.client.conversation(options.agentId, options.conversationId);
+    this.#conversation = options.client.conversation(options.agentId, options.conversationId, options.permits);
     this.#map = options.toolMap ?? {};
     this.#waitSeconds = options.waitSeconds ?? 300;
   }
@@ -29,12 +31,12 @@ export class ToolGate {
   async run<R>(
     toolName: string,
     given: Record<string, unknown>,
-    run: (granted: Record<string, unknown>) => Promise<R> | R,
+    run: (granted: Record<string, unknown>, permit?: string) => Promise<R> | R,
   ): Promise<R> {
     const [grant, granted] = await this.#permit(toolName, given);
     let result: R;
     try {
-      result = await run(granted);
+      result = await run(granted, grant.permit);
     } catch (error) {
       await this.#conversation.report(grant, "failure", String(error));
       throw error;

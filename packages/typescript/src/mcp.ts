@@ -9,12 +9,16 @@ interface McpClient {
   callTool(params: any, ...rest: any[]): Promise<any>;
 }
 
+/** Where a server that verifies permits looks for one. */
+const carried = (meta: Record<string, unknown> | undefined, permit: string | undefined) =>
+  permit === undefined ? {} : { _meta: { ...meta, "qwed/permit": permit } };
+
 /** The same client. A refused call is a tool error that a model can read. */
 export function protect<T extends McpClient>(gate: ToolGate, client: T): T {
-  const callTool = async (params: { name: string; arguments?: Record<string, unknown> }, ...rest: unknown[]) => {
+  const callTool = async (params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> }, ...rest: unknown[]) => {
     try {
-      return await gate.run(params.name, params.arguments ?? {}, (granted) =>
-        client.callTool({ ...params, arguments: granted }, ...rest),
+      return await gate.run(params.name, params.arguments ?? {}, (granted, permit) =>
+        client.callTool({ ...params, arguments: granted, ...carried(params._meta, permit) }, ...rest),
       );
     } catch (error) {
       if (!(error instanceof ToolRefused)) throw error;

@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { ActionDenied, GatewayUnavailable, QWEDClient, ToolGate, ToolRefused } from "../src/index.js";
+import { ActionDenied, AnswerMismatch, GatewayUnavailable, QWEDClient, ToolGate, ToolRefused } from "../src/index.js";
+import { answerName } from "../src/questions.js";
 import { client, newAgent, newGate, person } from "./support/gateway.js";
 
 test("an approved tool runs once with its arguments", async () => {
@@ -74,8 +75,12 @@ test("a lost answer is asked for again under the same key", async () => {
   const server = createServer((request, response) => {
     keys.push(request.headers["idempotency-key"]);
     if (keys.length === 1) return void response.destroy();
+    const body = JSON.stringify({ decision: "APPROVED", activity_id: "act_1" });
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ decision: "APPROVED", activity_id: "act_1" }));
+    void answerName(String(keys[1]), 200, new TextEncoder().encode(body)).then((name) => {
+      response.setHeader("qwed-answer", name);
+      response.end(body);
+    });
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -89,10 +94,58 @@ test("a lost answer is asked for again under the same key", async () => {
 });
 
 test("an approval that nobody recorded is none", async () => {
-  const answer = () => Promise.resolve(Response.json({ decision: "APPROVED" }));
-  const loose = new QWEDClient({ apiKey: "k", fetch: answer as typeof fetch });
+  const loose = new QWEDClient({ apiKey: "k", fetch: answering({ decision: "APPROVED" }) });
 
-  await assert.rejects(loose.conversation("agent_1").permit({ type: "t" }), GatewayUnavailable);
+  await assert.rejects(loose.conversation("agent_1").permit({ type: "t" }), /activity_id/);
+});
+
+/** Answers every question with this, under its name or another's, with a body or a changed one. */
+function answering(body: object, change: { key?: string; text?: string; unnamed?: boolean } = {}): typeof fetch {
+  return (async (_: unknown, init: RequestInit) => {
+    const key = change.key ?? new Headers(init.headers).get("idempotency-key")!;
+    const text = JSON.stringify(body);
+    const name = await answerName(key, 200, new TextEncoder().encode(text));
+    const headers = { "content-type": "application/json", ...(change.unnamed ? {} : { "qwed-answer": name }) };
+    return new Response(change.text ?? text, { status: 200, headers });
+  }) as typeof fetch;
+}
+
+const APPROVED = { decision: "APPROVED", activity_id: "act_1" };
+const wrong: [string, { key?: string; text?: string; unnamed?: boolean }][] = [
+  ["for another question", { key: "ffffffffffffffffffffffffffffffff" }],
+  ["that was changed on its way", { text: JSON.stringify({ ...APPROVED, activity_id: "act_2" }) }],
+  ["that names no question", { unnamed: true }],
+];
+for (const [what, change] of wrong) {
+  test(`an answer ${what} is none`, async () => {
+    const mixed = new QWEDClient({ apiKey: "k", maxTries: 1, fetch: answering(APPROVED, change) });
+
+    await assert.rejects(mixed.verifyAction("agent_1", { type: "t" }), AnswerMismatch);
+  });
+}
+
+test("after an answer to another question the right one is asked for, under the same key", async () => {
+  const keys: (string | null)[] = [];
+  const right = answering(APPROVED);
+  const swapped = answering(APPROVED, { key: "another" });
+  const mixing = ((url: unknown, init: RequestInit) => {
+    keys.push(new Headers(init.headers).get("idempotency-key"));
+    return (keys.length === 1 ? swapped : right)(url as string, init);
+  }) as typeof fetch;
+  const decision = await new QWEDClient({ apiKey: "k", fetch: mixing }).verifyAction("agent_1", { type: "t" });
+
+  assert.equal(decision.decision, "APPROVED");
+  assert.equal(new Set(keys).size, 1);
+  assert.equal(keys.length, 2);
+});
+
+test("a permit comes with the call and goes to whoever runs the tool", async () => {
+  const gate = new ToolGate({ client, agentId: await newAgent(), permits: true });
+  const permit = await gate.run("lookup_order", { order: "A" }, (_, given) => given);
+  const none = await (await newGate()).run("lookup_order", { order: "A" }, (_, given) => given);
+
+  assert.equal(permit?.split(".").length, 3);
+  assert.equal(none, undefined);
 });
 
 test("an empty key and a name that changes the path are mistakes", async () => {

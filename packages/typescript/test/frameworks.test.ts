@@ -11,12 +11,12 @@ import { RunContext, tool as openaiTool } from "@openai/agents";
 import { tool as vercelTool } from "ai";
 import { z } from "zod";
 
-import { ToolRefused } from "../src/index.js";
+import { ToolGate, ToolRefused } from "../src/index.js";
 import { protect as protectLangGraph } from "../src/langgraph.js";
 import { protect as protectMcp } from "../src/mcp.js";
 import { protect as protectOpenai } from "../src/openai-agents.js";
 import { protect as protectVercel } from "../src/vercel-ai.js";
-import { newGate } from "./support/gateway.js";
+import { client as gatewayClient, newAgent, newGate } from "./support/gateway.js";
 
 const schema = z.object({ order: z.string() });
 
@@ -30,6 +30,20 @@ test("tools of the Vercel AI SDK are decided before they run", async () => {
   await assert.rejects(async () => tools.wipe_disk.execute!({ order: "B" }, options), ToolRefused);
   assert.deepEqual(ran, ["A"]);
   assert.throws(() => protectVercel({} as any, { remote: {} }), /nothing could be verified/);
+});
+
+test("a permit reaches the tools of the Vercel AI SDK and the server behind a client of MCP", async () => {
+  const agentId = await newAgent();
+  const gate = new ToolGate({ client: gatewayClient, agentId, permits: true });
+  const seen: unknown[] = [];
+  const execute = async (_: unknown, options: any) => void seen.push(options.permit);
+  const tools = protectVercel(gate, { lookup_order: vercelTool({ inputSchema: schema, execute }) as any });
+  await tools.lookup_order.execute!({ order: "A" }, { toolCallId: "1", messages: [] } as any);
+  const plain = { callTool: async (params: any) => void seen.push(params._meta["qwed/permit"]) };
+  await protectMcp(gate, plain).callTool({ name: "lookup_order", arguments: { order: "B" } });
+
+  assert.ok(seen.every((permit) => typeof permit === "string" && permit.split(".").length === 3));
+  assert.equal(new Set(seen).size, 2);
 });
 
 test("tools in a graph of LangGraph are decided before they run", async () => {

@@ -15,7 +15,17 @@ from tests.support.protected import Protected
 FRAMEWORKS: Final = {
     "main": ("agent_framework", "langchain", "llamaindex", "openai_agents", "pydantic_ai"),
     "crewai": ("crewai",),
-    "more": ("autogen", "google_adk", "haystack", "semantic_kernel", "smolagents", "strands"),
+    "litellm": ("litellm",),
+    "more": (
+        "ag2",
+        "autogen",
+        "claude_agent_sdk",
+        "google_adk",
+        "haystack",
+        "semantic_kernel",
+        "smolagents",
+        "strands",
+    ),
 }
 WAYS: Final[dict[str, Way]] = {
     name: way

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 ADAPTERS = {
+    "ag2": "ag2",
     "agent_framework": "agent-framework",
     "autogen": "autogen",
+    "claude_agent_sdk": "claude-agent-sdk",
     "google_adk": "google-adk",
     "haystack": "haystack",
+    "litellm": "litellm",
     "semantic_kernel": "semantic-kernel",
     "smolagents": "smolagents",
     "strands": "strands",
