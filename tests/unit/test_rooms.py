@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "qwed.guards": {"qwed.domain"},
     "qwed.ect": {"qwed.domain"},
     "qwed.settings": {"qwed.domain"},
-    "qwed.ledger": {"qwed.ect"},
+    "qwed.ledger": {"qwed.domain", "qwed.ect"},
     "qwed.rules": {"qwed.domain", "qwed.engines"},
     "qwed.origins": {"qwed.domain", "qwed.engines"},
     "qwed.assurance": {"qwed.domain", "qwed.ect"},
