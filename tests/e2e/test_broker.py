@@ -295,6 +295,13 @@ try:
     parent = "read"
 except PermissionError:
     parent = "hidden"
+with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory, open("core", "wb") as core:
+    for line in maps:
+        place, rights, *_ = line.split()
+        if rights.startswith("r") and "[v" not in line:
+            start, end = (int(number, 16) for number in place.split("-"))
+            memory.seek(start)
+            core.write(memory.read(end - start))
 print(json.dumps({"status": answer.status_code, "names": sorted(os.environ), "parent": parent,
                   "values": list(os.environ.values())}))
 sys.exit(7)
@@ -304,7 +311,8 @@ sys.exit(7)
 def test_a_program_behind_broker_run_pays_and_finds_no_key(server, payments, agent, tmp_path):
     payment = payment_to("heidi", 5)
     (tmp_path / "agent.py").write_text(PROGRAM)
-    program = [sys.executable, "agent.py", agent.ask(payment), json.dumps(payment)]
+    permit = agent.ask(payment)
+    program = [sys.executable, "agent.py", permit, json.dumps(payment)]
     secrets = {"QWED_BROKER_KEY": server.broker_key, "PAYMENTS_KEY": KEY, "COPY": f"k={KEY}"}
     ran = subprocess.run(
         [*COMMAND, "broker", "run", "--config", str(server.folder / "qwed.yaml"), "--gateway",
@@ -320,6 +328,10 @@ def test_a_program_behind_broker_run_pays_and_finds_no_key(server, payments, age
     assert secrets.keys().isdisjoint(said["names"])
     assert not any(KEY in text or server.broker_key in text for text in [*said["values"], ran.stderr])
     assert "taken out of the program's environment: COPY, PAYMENTS_KEY, QWED_BROKER_KEY" in ran.stderr
+    core = (tmp_path / "core").read_bytes()
+    assert permit.encode() in core
+    assert KEY.encode() not in core
+    assert server.broker_key.encode() not in core
     assert paid_to(payments, "heidi") == [payment]
 
 
