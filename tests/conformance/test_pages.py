@@ -53,7 +53,13 @@ NOT_RUN = {
     "docs/how-to/sign-in-with-your-organisation.md": 1,
     "docs/assurance.md": 2,
     "docs/how-to/protect-a-coding-agent.md": 4,
-    "docs/how-to/protect-other-frameworks.md": 6,
+    "docs/how-to/protect-claude-code.md": 3,
+    "docs/how-to/protect-codex.md": 3,
+    "docs/how-to/protect-copilot.md": 3,
+    "docs/how-to/protect-cursor.md": 2,
+    "docs/how-to/protect-gemini.md": 3,
+    "docs/how-to/protect-other-frameworks.md": 9,
+    "docs/how-to/replace-a-lost-operator-key.md": 2,
 }
 #: Pages whose gateway has the policy of the examples.
 OF_THE_SHOP = {"docs/sdk.md"}
