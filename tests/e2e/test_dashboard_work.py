@@ -345,7 +345,8 @@ def test_axe_finds_nothing_on_any_page_or_dialog(operator, visit, server):
         expect(operator.get_by_role("dialog")).to_be_visible()
         wrong[f"dialog {key}"] = faults(operator)
         operator.keyboard.press("Escape")
-        expect(operator.get_by_role("dialog")).to_have_count(0)
+        # A closed dialog is hidden first and removed by its event: only then is the next key heard.
+        expect(operator.locator("dialog")).to_have_count(0)
     operator.goto(visit.url("/dashboard/keys"))
     operator.get_by_role("button", name="Create a key").click()
     wrong["dialog create key"] = faults(operator)

@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx2
 
 OPERATOR_KEY = "qwed_live_first-operator-of-this-test-7Kq2"
-START_SECONDS = 120
+START_SECONDS = 240
 
 
 class Server:

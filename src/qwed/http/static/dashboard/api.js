@@ -29,7 +29,18 @@ const exact = (_, value, context) => {
 
 export const parse = (text) => JSON.parse(text, exact);
 
-const call = async (method, path, body) => {
+// What was asked and not answered yet. Signing out waits for it, so that nothing is asked by nobody.
+const underWay = new Set();
+const PATIENCE_MS = 2000;
+
+const call = (method, path, body) => {
+  const answer = send(method, path, body);
+  const done = answer.catch(() => null).then(() => underWay.delete(done));
+  underWay.add(done);
+  return answer;
+};
+
+const send = async (method, path, body) => {
   const headers = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = token;
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -68,7 +79,10 @@ const remember = (answer) => {
 };
 export const whoAmI = async () => remember(await get("/session"));
 export const signIn = async (apiKey) => remember(await post("/session", { api_key: apiKey }));
-export const signOut = async () => remember(await call("DELETE", "/session"));
+export const signOut = async () => {
+  await Promise.race([Promise.all(underWay), new Promise((resolve) => { setTimeout(resolve, PATIENCE_MS); })]);
+  return remember(await call("DELETE", "/session"));
+};
 
 /** A path segment made of anything. */
 export const segment = (text) => encodeURIComponent(text);
