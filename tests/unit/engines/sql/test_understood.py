@@ -8,7 +8,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
 from qwed.engines.candidates import find_in
-from qwed.engines.sql import SqlEngine, inspect_sql
+from qwed.engines.sql import SqlEngine, SqlRules, inspect_sql
 from qwed.engines.sql import reading as reading_module
 from qwed.engines.sql.completeness import complete_statements
 from qwed.engines.sql.understood import UNDERSTOOD
@@ -381,3 +381,52 @@ def test_clauses_that_only_shape_a_read_stay_low(text: str, dialect: str | None)
     )
 
     assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding
+
+
+HIDDEN_BY_A_DIALECT = [
+    "SELECT '\\'; DROP TABLE t; -- '",
+    'SELECT "a\\"; DROP TABLE t; -- "',
+    "SELECT 1 --1; DROP TABLE t",
+    "SELECT 1 # 1; DROP TABLE t\n",
+    "SELECT 1 /* /* */ ; DROP TABLE t; /* */ */",
+    "SELECT $$ ; DROP TABLE t; -- $$",
+    "SELECT ARRAY[1, '] ; DROP TABLE t; -- ']",
+    "SELECT 1 -- \r; DROP TABLE t",
+]
+
+
+@pytest.mark.parametrize("text", HIDDEN_BY_A_DIALECT)
+@pytest.mark.parametrize("dialect", ["mysql", "postgres", "tsql", "snowflake", "oracle", "duckdb", None])
+def test_the_agents_word_for_the_dialect_hides_no_statement(text: str, dialect: str | None) -> None:
+    parameters = {"dialect": dialect} if dialect else {}
+
+    assert ENGINE.verify(Action("execute_sql", query=text, parameters=parameters)).status is Status.FAILED
+
+
+def test_the_operators_dialect_is_read_whatever_the_agent_names() -> None:
+    engine = SqlEngine(SqlRules(default_dialect="postgres"))
+    text = "SELECT '\\'; DROP TABLE t; -- '"
+
+    assert (
+        engine.verify(Action("execute_sql", query=text, parameters={"dialect": "mysql"})).status
+        is Status.FAILED
+    )
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "postgres"])
+def test_one_string_is_one_string_where_the_operator_named_the_dialect(dialect: str) -> None:
+    engine = SqlEngine(SqlRules(default_dialect=dialect))
+    text = {"mysql": "SELECT '\\'; DROP TABLE t; -- '", "postgres": "SELECT $$ ; DROP TABLE t; -- $$"}[
+        dialect
+    ]
+
+    assert engine.verify(Action("execute_sql", query=text)).status is Status.VERIFIED
+
+
+@pytest.mark.parametrize("word", ["DELETE", "UPDATE", "INSERT", "MERGE", "GRANT", "FETCH", "RAISERROR"])
+@pytest.mark.parametrize("dialect", ["tsql", "postgres", None])
+def test_a_word_that_begins_a_statement_of_sql_server_is_no_alias(word: str, dialect: str | None) -> None:
+    parameters = {"dialect": dialect} if dialect else {}
+    finding = ENGINE.verify(Action("execute_sql", query=f"SELECT 1 {word} FROM users", parameters=parameters))
+
+    assert (finding.status, finding.risk) != (Status.VERIFIED, Risk.LOW), finding
