@@ -57,14 +57,14 @@ def _pieces(text: str) -> Iterator[str]:
     if delimiter is not None:
         text = _DELIMITER.sub(";", text).replace(delimiter[1], ";")
     yield from _END.split(_COMMENT.sub(" ", text))
-    if "'" in text and _COMMENT_IN_STRING.search(text):
+    if any(_COMMENT_SIGN.search(found.group()) for found in _STRING.finditer(text)):
         # `'s3://bucket/*'` holds no comment; what stands after it is a part of the statement.
         yield from _END.split(_STRING.sub("'x'", text))
 
 
 _DELIMITER: Final = re.compile(r"^[ \t]*delimiter[ \t]+([^\s;]{1,10})[ \t]*$", re.I | re.M)
 _STRING: Final = re.compile(r"'(?:[^']|'')*+'")
-_COMMENT_IN_STRING: Final = re.compile(r"'(?:[^'/#-]|''|/(?!\*)|-(?!-))*+(?:/\*|--|#)")
+_COMMENT_SIGN: Final = re.compile(r"/\*|--|#")
 # Words of English that are statements as well: capitals tell them apart.
 _IN_CAPITALS: Final = re.compile(
     r"\s*(?:SHUTDOWN|CHECKPOINT|DISCARD\s+\w+|(?:ANALYZE|REPAIR)\s+TABLE\s+[\w.`\"]+|SYSTEM\s+[A-Z]+(?:\s.*)?"

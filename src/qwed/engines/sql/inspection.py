@@ -114,7 +114,7 @@ _MAX_BEGUN: Final = 8
 _FAMILIES: Final = ("mysql", "postgres", "tsql")
 # Comments, escapes and quotation marks that only some of them have.
 _SPLIT_DIFFERENTLY: Final = re.compile(
-    r"""#|\\['"]|@@|--\S|\r(?!\n)|\$\w{0,60}\$|/\*(?:[^*/]|\*(?!/)|/(?!\*))*/\*|\[[^\]'"]*+['"]"""
+    r"""#|\\['"]|@@|--\S|\r(?!\n)|\$\w{0,60}\$|/\*(?:[^*/]|\*(?!/)|/(?!\*))*/\*|\[[^\[\]'"]*+['"]"""
 )
 
 
