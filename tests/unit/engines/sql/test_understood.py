@@ -373,6 +373,16 @@ def test_a_clause_that_locks_reads_files_or_never_ends_is_no_mere_read(
         ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 9) SELECT n FROM a", None),
         ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n FROM a LIMIT 9", "sqlite"),
         ("SELECT u.a FROM t CROSS JOIN u", None),
+        (
+            "WITH RECURSIVE up AS (SELECT id, boss FROM staff WHERE id = 12000000 UNION ALL SELECT s.id,"
+            " s.boss FROM staff s JOIN up ON s.id = up.boss) SELECT id FROM up",
+            None,
+        ),
+        (
+            "WITH RECURSIVE up AS (SELECT id, boss FROM staff UNION ALL SELECT s.id, s.boss FROM staff s, up"
+            " WHERE s.id = up.boss AND s.id > 99000000) SELECT id FROM up",
+            None,
+        ),
     ],
 )
 def test_clauses_that_only_shape_a_read_stay_low(text: str, dialect: str | None) -> None:
@@ -430,3 +440,20 @@ def test_a_word_that_begins_a_statement_of_sql_server_is_no_alias(word: str, dia
     finding = ENGINE.verify(Action("execute_sql", query=f"SELECT 1 {word} FROM users", parameters=parameters))
 
     assert (finding.status, finding.risk) != (Status.VERIFIED, Risk.LOW), finding
+
+
+@pytest.mark.parametrize(
+    "recursion",
+    [
+        "SELECT 1 FROM r CROSS JOIN (SELECT 1) AS x",
+        "SELECT 1 FROM r JOIN r AS s ON 1 = 1",
+        "SELECT 1 FROM (SELECT 1 FROM r) AS x",
+        "SELECT n + 1 FROM r WHERE n < 1000000000000",
+        "SELECT n + 1 FROM r WHERE n < 1e12",
+    ],
+)
+def test_a_recursion_that_does_not_end_soon_is_left_to_a_person(recursion: str) -> None:
+    text = f"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL {recursion}) SELECT count(*) FROM r"
+    finding = ENGINE.verify(Action("execute_sql", query=text))
+
+    assert (finding.status, finding.risk) == (Status.UNCERTAIN, Risk.HIGH), finding
