@@ -9,7 +9,7 @@ from tests.support.tiers import scale
 from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
 from qwed.domain.risk import Risk
-from qwed.engines.candidates import _find_program, _find_sql, find_in
+from qwed.engines.candidates import _find_program, _find_sql, _find_windows, find_in
 from qwed.engines.code import CodeEngine
 from qwed.engines.may_act import may_act
 from qwed.engines.sql import SqlEngine
@@ -112,6 +112,7 @@ def test_the_pre_test_never_says_no_where_the_inspection_finds_something() -> No
         if not may_act(text):
             assert _find_sql(text) is None, text
             assert _find_program(text) is None, text
+            assert _find_windows(text) is None, text
 
 
 def test_every_hostile_text_is_found_alone() -> None:

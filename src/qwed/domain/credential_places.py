@@ -7,6 +7,7 @@ Every pattern starts at a literal and is bounded.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,10 +20,64 @@ MAX_VALUE: Final = 4_096
 
 def find_placed(text: str) -> list[Span]:
     """Kind, beginning and end of every credential that its place gives away; they may overlap."""
+    found = _find_as_spelled(text)
+    if is_respelled(text):
+        plain = _PlainSpelling(text)
+        found += [
+            (kind, plain.place(start), plain.place(end)) for kind, start, end in _find_as_spelled(plain.text)
+        ]
+    return found
+
+
+def _find_as_spelled(text: str) -> list[Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length, and positions with it
         lowered = text
     return [*_url_credentials(text), *_headers(text, lowered), *_cookie_jars(text, lowered)]
+
+
+# --- spellings -------------------------------------------------------------------------------------------
+
+# Percent signs of a URL, slashes of JSON, full-width letters, and signs that nobody sees.
+_OTHER_SPELLING = lazy_pattern(
+    r"%[2-7][0-9A-Fa-f]|\\/|[\uff01-\uff5e]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+"
+)
+_FULL_WIDTH: Final = 0xFEE0
+
+
+def is_respelled(text: str) -> bool:
+    return _OTHER_SPELLING.search(text) is not None
+
+
+class _PlainSpelling:
+    """The text in plain letters, and where each of them stands in the text itself."""
+
+    def __init__(self, text: str) -> None:
+        parts: list[str] = []
+        # Where a piece begins here, and there.
+        self._here, self._there = [0], [0]
+        length = position = 0
+        for found in _OTHER_SPELLING.finditer(text):
+            plain = _plain(found.group())
+            parts += (text[position : found.start()], plain)
+            length += found.start() - position
+            self._here += (length, length + len(plain))
+            self._there += (found.start(), found.end())
+            length += len(plain)
+            position = found.end()
+        self.text = "".join(parts) + text[position:]
+
+    def place(self, position: int) -> int:
+        piece = bisect_right(self._here, position) - 1
+        return self._there[piece] + position - self._here[piece]
+
+
+def _plain(spelled: str) -> str:
+    if spelled[0] == "%":
+        return chr(int(spelled[1:], 16))
+    if spelled[0] == "\\":
+        return "/"
+    return chr(ord(spelled) - _FULL_WIDTH) if spelled[0] >= "\uff01" and spelled[0] <= "\uff5e" else ""
 
 
 # --- URLs ------------------------------------------------------------------------------------------------
@@ -95,6 +150,8 @@ _CREDENTIAL = lazy_pattern(
     rf"(?:(?i:{_SCHEMES})(?:[ \t]|\r?\n[ \t]|\\r\\n[ \t]){{1,8}})?"
     rf"(?:{_PARAMETER}(?:,[ \t]{{0,8}}{_PARAMETER}){{0,20}}|{_WORD}{{1,{MAX_VALUE}}})"
 )
+_SCHEMED = lazy_pattern(rf"(?i:{_SCHEMES})[ \t]")
+_FOLD = lazy_pattern(r"\r?\n[ \t]{1,8}")
 _SCHEME_ALONE = lazy_pattern(rf"(?i:{_SCHEMES})\Z")
 # A word of a sentence, a number, the name of a variable: the secret is elsewhere.
 _ORDINARY = lazy_pattern(
@@ -118,6 +175,11 @@ def _headers(text: str, lowered: str) -> Iterator[Span]:
 
 def _value_span(name: str, text: str, assigned: re.Match[str]) -> tuple[int, int] | None:
     start = assigned.end()
+    if (folded := _FOLD.match(text, start)) is not None:
+        # A header may go on in the next line; what else stands there is the next member of a list.
+        start = folded.end()
+        if name != "cookie" and _SCHEMED.match(text, start) is None:
+            return None
     if name == "cookie" and (found := _COOKIES.match(text, start)) is not None:
         return found.span()
     found = _CREDENTIAL.match(text, start)

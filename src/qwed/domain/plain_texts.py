@@ -35,6 +35,10 @@ _SECRET_WORD = lazy_pattern(
     rf"|{'|'.join(INTRODUCTIONS)}"
 )
 _USERINFO = lazy_pattern(r":[^\s:@/\"'`]{6,128}@")
+# A letter that is written as something else, within a word: `%43ookie`, and signs that nobody sees.
+_DISGUISE = lazy_pattern(
+    r"%[4-7][0-9A-Fa-f](?<!%40)|[\uff01-\uff5e\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+)
 #: Letters that patterns without regard to case take for others, and that `str.lower` leaves.
 _FOLDED: Final = str.maketrans({"ı": "i", "İ": "i", "ſ": "s", "\u212a": "k"})
 
@@ -46,7 +50,7 @@ def is_plain(text: str) -> bool:
         runs = encoded.translate(_RUNS)
         if _LONG in runs and _may_hold_a_key(text, encoded, runs):
             return False
-    if _may_hold_a_word(text):
+    if _may_hold_a_word(text) or ((not text.isascii() or "%" in text) and _DISGUISE.search(text)):
         return False
     return not ("@" in text or "%40" in text) or not _may_hold_userinfo(text)
 
@@ -77,5 +81,5 @@ def _may_hold_a_word(text: str) -> bool:
 def _may_hold_userinfo(text: str) -> bool:
     """`//name:password@host`, also percent-encoded, or without the slashes."""
     if "@" not in text:
-        return "%40" in text and "//" in text
+        return "%40" in text and ("//" in text or "%2f" in text.lower())
     return "//" in text or _USERINFO.search(text) is not None

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from qwed.domain.credential_places import find_placed
+from qwed.domain.credential_places import find_placed, is_respelled
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.plain_texts import is_plain
 from qwed.domain.vendor_keys import entropy, holds_a_placeholder, is_credential_pair, vendor_keys
@@ -54,7 +54,7 @@ def mask_for_record(text: str) -> str:
     if is_plain(text):
         return text
     found = find_secrets(text)
-    if _has_a_place(text):
+    if _has_a_place(text) or is_respelled(text):
         found = _joined([*found, *(FoundSecret(*span) for span in find_placed(text))])
     return _replaced(text, found)
 

@@ -17,6 +17,7 @@ from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.risk import Risk
 from qwed.domain.texts import MAX_BYTES, MAX_TEXTS, Joined, Text
 from qwed.engines.may_act import may_act
+from qwed.engines.windows import find_windows
 
 MAX_CANDIDATE: Final = 65_536
 _CACHED_LENGTH: Final = 512
@@ -67,8 +68,17 @@ def find_in_candidates(
 
 def find_in(text: str) -> FoundEffect | None:
     """The worst that one text does, in whatever language."""
-    text = text.lstrip("\ufeff")
+    text = _without_client(text.lstrip("\ufeff"))
     return _find_cached(text) if len(text) <= _CACHED_LENGTH else _find(text)
+
+
+# What the clients of databases hand to a shell: `\\! ls`, `.shell ls`.
+_CLIENT_SHELL: Final = re.compile(r"\s*(?:\\!|\.(?:shell|system)\b)\s*")
+
+
+def _without_client(text: str) -> str:
+    begins = _CLIENT_SHELL.match(text)
+    return text if begins is None else text[begins.end() :]
 
 
 def _find_part(text: Text, dialect: str | None) -> FoundEffect | None:
@@ -82,7 +92,8 @@ def _find(text: str) -> FoundEffect | None:
     if len(text) > MAX_CANDIDATE:
         reason = f"longer than {MAX_CANDIDATE} characters: it may hold a program"
         return FoundEffect("any", "too-large", reason, Status.UNCERTAIN)
-    found = [each for each in (_find_sql(text), _find_program(text)) if each is not None]
+    readings = (_find_sql(text), _find_program(text), _find_windows(text))
+    found = [each for each in readings if each is not None]
     return max(found, key=lambda each: (each.status.gravity, each.risk), default=None)
 
 
@@ -151,6 +162,13 @@ def _find_program(text: str) -> FoundEffect | None:
         )
     doubt = verdict.doubts[0]
     return FoundEffect(verdict.language, doubt.rule, doubt.text, Status.UNCERTAIN)
+
+
+def _find_windows(text: str) -> FoundEffect | None:
+    command = find_windows(text)
+    if command is None:
+        return None
+    return FoundEffect("windows", "acts", f"a command of Windows with an effect: {command}", Status.VERIFIED)
 
 
 @functools.cache

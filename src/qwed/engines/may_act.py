@@ -10,6 +10,7 @@ import importlib
 import re
 from typing import Final
 
+from qwed.engines.windows import may_be_windows
 from qwed.engines.words import words
 
 _SIGNS: Final = re.compile(r"[`$(){}\[\]\\=<>|*~^]")
@@ -45,7 +46,7 @@ def _begins_with_a_command(piece: str) -> bool:
     # A path runs whatever stands there, and a pattern whatever it matches.
     if "?" in word or ("/" in word and len(parts) > 1):
         return True
-    return _is_known_word(word)
+    return _is_known_word(word) or may_be_windows(word)
 
 
 def _is_known_word(word: str) -> bool:

@@ -121,12 +121,16 @@ _PUBLIC: Final = "pub|public|certs?|certificates?|ca|cacert|chain|fullchain|bund
 _OWN_SECRET: Final = re.compile(
     rf"""(?x)
       [^/]* \. (?: p12|pfx|pkcs12|p8|jks|jceks|bks|keystore|kdbx?|ppk|keytab|ovpn|kubeconfig )
-    | [^/]* \.tfstate (?: \.[\w-]+ )*
+    | [^/]* \.tfstate (?: [.?~][\w=&-]* )*
+    | (?! [^/]*\.pub$ ) id_(?:rsa|dsa|ecdsa|ed25519) [-_.~] [^/]*
+    | ssh_host_\w+_key
     | (?! (?:[^/]*[-_.])? (?:pub|public) (?:[-_.][^/]*)? \.key$ ) [^/]* \.key
     | (?! (?:[^/]*[-_.])? (?:{_PUBLIC}) (?:[-_.][^/]*)? \.pem$ ) [^/]* \.pem
+    | (?! [^/]*pub ) (?:[^/]*[-_.])? (?:key|privkey|private) (?:[-_.][^/]*)? \.pem
     | (?:[^/]*[-_.])? (?:credentials?|secrets?) {_DATA}+ | credentials | [^/]*[-_]credentials
     | (?:[^/]*[-_.])? kubeconfig (?:\.[^/]*)?
     | (?:[^/]*[-_.])? service[-_]?account (?:[-_.][^/]*)? \.json | client_secrets? [^/]* \.json
+    | (?:[^/]*[-_.])? firebase[-_]adminsdk [^/]* \.json
     | (?:[^/]*[-_.])? (?:sa|gcp|gcloud|google|firebase|adminsdk) [^/]* [-_.]key [^/]* \.json
     | (?:[^/]*[-_.])? (?:private[-_]?key|secring) (?:[-_.][^/]*)?
     | [^/]* [-_] (?:rsa|dsa|ecdsa|ed25519)

@@ -29,8 +29,8 @@ from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.ledger_watch import LedgerFinding
 from qwed.gateway.kernel.ports import LimiterUnavailable, StoreUnavailable
 from qwed.gateway.kernel.services import Services
-from qwed.http.gatekeeper import Gatekeeper
-from qwed.http.logs import EventLog
+from qwed.http.gatekeeper import IS_KNOWN, Gatekeeper
+from qwed.http.logs import EventLog, LineAllowance
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from qwed.http.signin.provider import Registration
 
 MAX_PLACES: Final = 8
+#: The metrics count every request; the log must not be what a stranger fills.
+MAX_LINES_OF_STRANGERS: Final = 20
 _VERSION_PREFIX: Final = "/v1/agents"
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _SECURITY_HEADERS: Final = (
@@ -162,6 +164,7 @@ class Application:
         self._log = log
         self._metrics = metrics
         self._on_close = on_close
+        self._strangers = LineAllowance(MAX_LINES_OF_STRANGERS)
         self._outage, self._limiter = api.outage, api.limiter_name
         #: Who asks how it is gets an answer also when nobody else does.
         self._always_open = frozenset({api.health, api.ready, api.metrics})
@@ -220,15 +223,18 @@ class Application:
             seconds = time.perf_counter() - started
             # The route's pattern, never the path: paths are the caller's text.
             self._metrics.request(route, status, seconds)
-            self._log.write(
-                "info",
-                "request",
-                method=scope["method"],
-                route=route,
-                status=status,
-                ms=round(seconds * 1000, 2),
-                **noted,
-            )
+            left_out = 0 if IS_KNOWN in scope else self._strangers.ask(started)
+            if left_out is not None:
+                self._log.write(
+                    "info",
+                    "request",
+                    method=scope["method"],
+                    route=route,
+                    status=status,
+                    ms=round(seconds * 1000, 2),
+                    **noted,
+                    **({"left_out": left_out} if left_out else {}),
+                )
 
     def _is_usual(self, scope: Scope, response: Response) -> bool:
         """A JSON text with no header of its own: it is written from a template, at once."""

@@ -39,7 +39,6 @@ class Connections:
 
     def __init__(self, bounds: Bounds, proxies: Proxies | None = None) -> None:
         self.bounds = bounds
-        self.refused = 0
         self._proxies = proxies or Proxies()
         # Both in the order of arrival. A proxy's connections have no address: they are of many peers.
         self._addresses: dict[Connection, str | None] = {}
@@ -54,7 +53,6 @@ class Connections:
         """Whether there is room for it, made where somebody else may be sent away for it."""
         address = None if self._proxies.include(host) else neighbourhood(host)
         if not self._has_room(address, loop.time()):
-            self.refused += 1
             return False
         self._addresses[one] = address
         if address is not None:

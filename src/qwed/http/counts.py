@@ -27,6 +27,8 @@ class Counts(msgspec.Struct):
     shed: int = 0
     #: What a policy that only watches would have decided otherwise.
     shadow: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
+    #: Connections by why they were ended before a request of theirs was judged.
+    ended: dict[str, int] = msgspec.field(default_factory=dict)
 
     def add(self, other: "Counts") -> None:
         for decided, count in other.decisions.items():
@@ -41,6 +43,8 @@ class Counts(msgspec.Struct):
         self.shed += other.shed
         for changed, count in other.shadow.items():
             self.shadow[changed] = self.shadow.get(changed, 0) + count
+        for reason, count in other.ended.items():
+            self.ended[reason] = self.ended.get(reason, 0) + count
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode

@@ -1,6 +1,6 @@
 """Who is calling: authentication for every route, with limits on those who fail it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from qwed.http.signin.passkeys import Passkeys
     from qwed.http.signin.people import People
     from qwed.http.signin.slack import SlackDoor
+
+
+#: In a request's scope: somebody was recognised.
+IS_KNOWN: Final = "qwed.is_known"
 
 
 class Gatekeeper:
@@ -69,6 +73,7 @@ class Gatekeeper:
         )
         if caller is None:
             raise await self.failure(request)
+        request.scope[IS_KNOWN] = True
         return caller
 
     async def identified(self, request: Request) -> Caller | None:

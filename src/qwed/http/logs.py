@@ -26,6 +26,25 @@ class LogStream(Protocol):
     def flush(self) -> object: ...
 
 
+class LineAllowance:
+    """So many lines a second at most; how many were left out since is said with the next one."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._second = self._written = self._left_out = 0
+
+    def ask(self, now_seconds: float) -> int | None:
+        """How many were left out before this line; None where it is left out as well."""
+        if int(now_seconds) != self._second:
+            self._second, self._written = int(now_seconds), 0
+        if self._written >= self._per_second:
+            self._left_out += 1
+            return None
+        self._written += 1
+        left_out, self._left_out = self._left_out, 0
+        return left_out
+
+
 class EventLog:
     def __init__(self, level: str = "info", stream: LogStream | None = None) -> None:
         self._least = LEVELS[level]

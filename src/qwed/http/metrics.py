@@ -19,7 +19,7 @@ from qwed.domain.permits import FindingKind
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.http.counts import Counts, CountsFolder, CountsWriter
-from qwed.http.shedding import RequestGate
+from qwed.http.shedding import EndedBy, RequestGate
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -130,6 +130,7 @@ class Metrics(Collector):
             self._failed_auth,
             0 if self._gate is None else self._gate.refused,
             dict(self._shadow or {}),
+            {} if self._gate is None else {why.value: count for why, count in self._gate.ended.items()},
         )
 
     def _counted_by_all(self) -> Counts:
@@ -194,6 +195,14 @@ class Metrics(Collector):
             yield GaugeMetricFamily(
                 "qwed_shed_requests", "Refused because too many were at work", counts.shed
             )
+            ended = CounterMetricFamily(
+                "qwed_refused_connections",
+                "Connections ended before a request of theirs was judged, by why",
+                labels=["reason"],
+            )
+            for why in EndedBy:
+                ended.add_metric((why.value,), counts.ended.get(why.value, 0))
+            yield ended
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

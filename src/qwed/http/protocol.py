@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from qwed.domain.codes import Code
 from qwed.http.connections import Connections
 from qwed.http.refusals import write_refusal
-from qwed.http.shedding import REFUSAL, RequestGate, is_whole_post
+from qwed.http.shedding import REFUSAL, EndedBy, RequestGate, is_whole_post
 
 #: Set in the scope of a request that has arrived to its last byte.
 WHOLE: Final = "qwed.whole"
@@ -44,6 +44,7 @@ _LARGE: Final = write_refusal(
 _CROWDED: Final = write_refusal(
     503, Code.RATE_LIMITED, "too many connections are open; close some, or retry later", retry_after=1
 )
+_WHY: Final = {_MALFORMED: EndedBy.MALFORMED, _SLOW: EndedBy.TOO_SLOW, _LARGE: EndedBy.TOO_LARGE}
 
 
 class _StopParsing(Exception):
@@ -147,6 +148,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _turn_away(self) -> None:
         """Where there is room for that, until it has read why."""
         self._is_deaf = True
+        self.gate.ended[EndedBy.CROWDED] += 1
         if self.tls is None and self.everyone.turn_away(self, self.loop):
             self._raw.write(_CROWDED)
             self.end()
@@ -289,6 +291,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, answer: bytes) -> None:
         """The request that is being read is refused, after those before it were answered."""
+        self.gate.ended[_WHY[answer]] += 1
+        self._answer_no(answer)
+
+    def _answer_no(self, answer: bytes) -> None:
         self._is_deaf = True
         if self._is_in_head or self._is_between:
             if self._is_answered():
@@ -333,10 +339,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._drop()
 
     def give_way(self) -> None:
+        if self.is_over:
+            # It has its last answer: nothing can be written after that.
+            self._drop()
+            return
+        self.gate.ended[EndedBy.GAVE_WAY] += 1
         if self.flow is None or self._is_between or self._raw.get_write_buffer_size():
             self._drop()
         else:
-            self._refuse(_SLOW)
+            self._answer_no(_SLOW)
             self._raw.close()
 
     def check_deadlines(self, now: float) -> None:

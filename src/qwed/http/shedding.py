@@ -5,7 +5,9 @@ decision would, at ten times the capacity, leave nothing for decisions.
 """
 
 import contextlib
+import enum
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +19,16 @@ RETRY_AFTER_SECONDS: Final = 1
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]{1,7})\r\n", re.IGNORECASE)
 
 
+class EndedBy(enum.StrEnum):
+    """Why a connection was ended before a request of it was judged."""
+
+    CROWDED = "crowded"
+    GAVE_WAY = "gave_way"
+    TOO_LARGE = "too_large"
+    TOO_SLOW = "too_slow"
+    MALFORMED = "malformed"
+
+
 class RequestGate:
     """How many requests are at work in this process: each goes through it (`with gate:`)."""
 
@@ -24,6 +36,7 @@ class RequestGate:
         self._limit = limit
         self._in_flight = 0
         self.refused = 0
+        self.ended: Counter[EndedBy] = Counter()
 
     @property
     def is_full(self) -> bool:

@@ -62,3 +62,40 @@ def test_ordinary_text_stays(text):
 )
 def test_nobody_hides_a_command_behind_the_name_of_a_header(text, visible):
     assert visible in mask_for_record(text)
+
+
+RESPELLED = [
+    "Authorization%3A%20Bearer%20{}",
+    "Cookie%3A%20sid%3D{}",
+    "%43ookie: sid={}",
+    "\uff23ookie: sid={}",
+    "Co\u200bokie: sid={}",
+    "\uff21uthorization: Bearer {}",
+    "Author\u00adization: Bearer {}",
+    "Authorization:\n  Bearer {}",
+    "Cookie:\r\n sid={}",
+    "http:\\/\\/bob:{}@host.example\\/x",
+    "https%3A%2F%2Fbob%3A{}%40host.example%2Fx",
+]
+
+
+@pytest.mark.parametrize("place", RESPELLED)
+@pytest.mark.parametrize("around", ["{}", "before \u200b%41 {} after", '{{"note": "{}"}}'])
+def test_another_spelling_of_a_place_hides_no_credential(place, around):
+    masked = mask_for_record(around.format(place.format("hunter2pw9")))
+
+    assert "hunter2pw9" not in masked and "[masked" in masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see https%3A%2F%2Fhost.example%2Fa%40b and 100%25 of it",
+        "https://example.com/a%20b?c=d%2Fe",
+        "authorization:\n  enabled: true\n  mode: strict",
+        "a\\/b at 10%",
+        "zero\u200bwidth and \uff26\uff35\uff2c\uff2c width",
+    ],
+)
+def test_spellings_that_hold_no_credential_stay_as_they_are(text):
+    assert mask_for_record(text) == text

@@ -443,3 +443,19 @@ def test_a_mere_read_in_any_slot_changes_nothing(text: str) -> None:
 )
 def test_everyday_words_are_neither_statements_nor_commands(text: str) -> None:
     assert find_in(text) is None
+
+
+BESIDE_A_COMMAND = """\
+backup database admin: Carl|rename table of contents to index|lock table 5 for the Smiths
+set role of admin in play|repair table lamp|get file:report.pdf from @ann|remove @john from thread
+put milk in the fridge|start replica lag alert|disable trigger warnings|detach photo
+change master bedroom paint|import products|discard changes|checkpoint reached
+system update available|cluster analysis of leads|delimiter: tab|shutdown|move /inbox/1 to /archive
+copy link|net 30 days|net stop loss|net income|reg add meaning|format: A4|what does Remove-Item do
+New-York|check-in|helm upgrade failures|docker stop words|docker kill switch|useradd requests
+adduser count|kill the lights|gcloud pricing|aws bill|title case|color red"""
+
+
+@pytest.mark.parametrize("text", BESIDE_A_COMMAND.replace("\n", "|").split("|"))
+def test_words_that_stand_near_a_command_of_an_administrator_are_none(text: str) -> None:
+    assert find_in(text) is None

@@ -32,6 +32,14 @@ CREDENTIALS = [
     "profile/logins.json",
 ]
 OWN_SECRETS = [
+    "certs/private/ca-key.pem",
+    "ca.key.pem",
+    "ssh_host_rsa_key",
+    "backup/id_rsa.old",
+    "ID_RSA.bak",
+    "id_ed25519_work",
+    "infra.tfstate?raw=1",
+    "firebase-adminsdk-a1b2c3.json",
     "server.key",
     "certs/private.pem",
     "tls/PRIVKEY.PEM",

@@ -8,7 +8,7 @@ from tests.support.receivers import wait_for
 from tests.support.world import World
 
 from qwed.http.app import create_app
-from qwed.http.logs import LEVELS, EventLog
+from qwed.http.logs import LEVELS, EventLog, LineAllowance
 from qwed.settings import LOG_LEVELS
 
 
@@ -104,3 +104,30 @@ def test_a_crash_is_logged_with_its_places_and_without_its_values(world):
     assert any(place.startswith("decide/") for place in crash["where"])
     assert isinstance(crash["at"], float)
     assert "nobody should read" not in world.log.getvalue().decode()
+
+
+class OneSecond(LineAllowance):
+    """The second that never ends."""
+
+    def ask(self, now_seconds):
+        return super().ask(1.0)
+
+
+def test_strangers_fill_no_log_and_those_who_are_recognised_are_logged_each(world):
+    world._app._strangers = OneSecond(2)
+    for _ in range(5):
+        world.call("GET", "/agents", key="qwed_live_nobody")
+        world.call("GET", "/nowhere", key=None)
+        world.call("GET", "/agents")
+    world._events.flush()
+    lines = [e for e in map(json.loads, world.log.getvalue().splitlines()) if e["event"] == "request"]
+
+    assert [line["status"] for line in lines if line["status"] != 200] == [401, 404]
+    assert len([line for line in lines if line["status"] == 200]) == 5
+
+
+def test_an_allowance_counts_by_the_second_and_says_what_was_left_out():
+    allowance = LineAllowance(2)
+    asked = [allowance.ask(now) for now in (5.0, 5.1, 5.2, 5.9, 6.0, 6.1, 6.2)]
+
+    assert asked == [0, 0, None, None, 2, 0, None]

@@ -2,7 +2,7 @@
 
 from qwed.http.counts import CountsFolder
 from qwed.http.metrics import Metrics
-from qwed.http.shedding import RequestGate
+from qwed.http.shedding import EndedBy, RequestGate
 
 
 def lines_of(metrics):
@@ -45,6 +45,23 @@ def test_what_the_gate_refused_is_shown():
     gate.refused = 7
 
     assert "qwed_shed_requests 7.0" in lines_of(metrics)
+
+
+def test_connections_that_were_ended_are_shown_by_why_also_of_other_workers(tmp_path):
+    metrics, gate = Metrics("1.0", "sha256:00"), RequestGate()
+    metrics.watch(gate)
+    gate.ended[EndedBy.CROWDED] += 2
+    elsewhere = CountsFolder(tmp_path)
+    elsewhere._own = tmp_path / "elsewhere.counts"
+    elsewhere.write(metrics._counted())
+    metrics.share(tmp_path)
+    told = lines_of(metrics)
+    metrics.close()
+
+    assert told >= {
+        'qwed_refused_connections_total{reason="crowded"} 4.0',
+        'qwed_refused_connections_total{reason="too_slow"} 0.0',
+    }
 
 
 def test_of_several_workers_each_tells_what_all_of_them_counted(tmp_path):

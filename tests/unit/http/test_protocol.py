@@ -14,7 +14,7 @@ from qwed.domain.bounds import Bounds
 from qwed.http import protocol
 from qwed.http.connections import Connections
 from qwed.http.protocol import CYCLE, WHOLE, protocol_with, write_answer
-from qwed.http.shedding import RequestGate
+from qwed.http.shedding import EndedBy, RequestGate
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
@@ -481,3 +481,40 @@ def test_a_peer_counts_before_it_has_a_key_and_is_let_go_without_one(certificate
 
     assert answer.endswith(b"1:")
     assert ended == [b"", b"", b""]
+
+
+def test_each_connection_that_is_refused_is_counted_by_why():
+    gate = RequestGate()
+
+    async def scenario(world):
+        await world.ask(b"\x16\x03\x01\x02\x00\x01\x00")
+        await world.ask(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 21 + b"\r\n")
+        await world.ask(GET)
+
+    run(scenario, gate=gate, max_headers=20)
+
+    assert gate.ended == {EndedBy.MALFORMED: 1, EndedBy.TOO_LARGE: 1}
+
+
+def test_a_connection_for_which_there_is_no_room_is_counted():
+    gate = RequestGate()
+
+    async def scenario(world):
+        return await world.ask(GET)
+
+    assert run(scenario, gate=gate, max_connections=0).startswith(b"HTTP/1.1 503")
+    assert gate.ended == {EndedBy.CROWDED: 1}
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01", b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 23, b"GET / HT"])
+def test_who_was_refused_already_gives_way_to_who_comes_next(sent):
+    gate = RequestGate()
+
+    async def scenario(world):
+        _, refused = await world.connect(sent)
+        await world.until(lambda: len(world.everyone) == 1 and (bool(gate.ended) or sent == b"GET / HT"))
+        answer = await world.ask(GET)
+        refused.close()
+        return answer
+
+    assert run(scenario, gate=gate, max_headers=20, max_connections=1).startswith(b"HTTP/1.1 200")

@@ -26,7 +26,8 @@ _EVERYWHERE: Final[Mapping[str, frozenset[str]]] = {
 _IN_ONE_LANGUAGE: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("destroys", SHELL): frozenset({"deletes-shared-resources", "rewrites-shared-history"}),
     ("exfiltrates", SHELL): frozenset({"sends-a-file", "listens", "opens-a-tunnel"}),
-    ("exfiltrates", PYTHON): frozenset({"records-keystrokes"}),
+    ("exfiltrates", PYTHON): frozenset({"records-keystrokes", "may-send-a-file"}),
+    ("exfiltrates", JAVASCRIPT): frozenset({"may-send-a-file"}),
     ("escalates", SHELL): frozenset({"spawns-a-shell", "attack-tool", "download-and-run"}),
     ("escalates", PYTHON): frozenset(
         {"world-writable", "sandbox-escape", "native-code", "interactive-console"}

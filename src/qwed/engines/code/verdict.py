@@ -68,6 +68,23 @@ class CodeReport:
         self._problems: dict[tuple[str, int], CodeProblem] = {}
         self.effects: set[str] = set()
         self.reaches: dict[str, str] = {}
+        #: The first line that reads what must not leave.
+        self.private_read: int | None = None
+
+    def reads_private(self, line: int) -> None:
+        self.private_read = line if self.private_read is None else self.private_read
+
+    def doubt_unfollowed(self, text: str) -> None:
+        """Private files are read and the network is spoken to: that no flow was found does not prove that
+        there is none."""
+        line = self.private_read
+        if line is None or "network" not in self.effects or self._is_said_to_leak():
+            return
+        lines = text.splitlines()
+        self.doubt("may-send-a-file", line, lines[line - 1] if 0 < line <= len(lines) else text)
+
+    def _is_said_to_leak(self) -> bool:
+        return any(rule in ("exfiltration", "reads-sensitive-file") for rule, _ in self._problems)
 
     def harm(self, rule: str, line: int, text: str, flow: Iterable[str] = ()) -> None:
         self._add(CodeProblem(rule, line, excerpt(text), tuple(flow)))

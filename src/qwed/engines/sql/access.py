@@ -294,8 +294,9 @@ CLOSED: Final = frozenset({exp.Column, *clauses.CLOSED})
 # Reserved in SQL Server: there such a word is no alias, but begins a second statement.
 _STATEMENT_WORDS: Final = words(
     """
-    backup checkpoint commit dbcc deny disk drop dump exec execute kill load reconfigure restore revert
-    rollback setuser shutdown truncate waitfor
+    alter backup bulk checkpoint commit create dbcc delete deny disk drop dump exec execute fetch grant insert
+    kill load merge raiserror reconfigure restore revert revoke rollback setuser shutdown truncate update
+    updatetext waitfor writetext
     """
 )
 

@@ -24,7 +24,10 @@ def bulk_is_complete(tokens: list[str]) -> bool:
 
 
 def backup_is_complete(tokens: list[str]) -> bool:
-    return tokens[:1] in (["database"], ["log"]) and has_name_at(tokens, 1) and len(tokens) > 2
+    return tokens[:1] in (["database"], ["log"]) and has_name_at(tokens, 1) and tokens[2:3] in _BACKED_UP
+
+
+_BACKED_UP: Final = (["to"], ["from"], ["with"], ["file"], ["filegroup"], ["read_write_filegroups"], ["="])
 
 
 def attach_is_complete(tokens: list[str]) -> bool:
@@ -32,11 +35,19 @@ def attach_is_complete(tokens: list[str]) -> bool:
 
 
 def lock_is_complete(tokens: list[str]) -> bool:
-    return tokens[:1] in (["table"], ["tables"]) and has_name_at(tokens, 1)
+    is_named = has_name_at(tokens, 1) and not tokens[1][0].isdigit()
+    return tokens[:1] in (["table"], ["tables"]) and is_named and ends_or(tokens, 2, _AFTER_A_LOCKED)
+
+
+_AFTER_A_LOCKED: Final = words(", in read write low_priority nowait as wait partition local * commit")
 
 
 def rename_is_complete(tokens: list[str]) -> bool:
-    return tokens[:1] == ["table"] and "to" in tokens
+    rest = [each for each in tokens if each not in AFTER_A_KIND]
+    return rest[:1] == ["table"] and has_name_at(rest, 1) and rest[2:3] == ["to"] and ends_or(rest, 4, _COMMA)
+
+
+_COMMA: Final = frozenset({",", "on"})
 
 
 def kill_is_complete(tokens: list[str]) -> bool:
@@ -116,3 +127,63 @@ def notify_is_complete(tokens: list[str]) -> bool:
 
 def flush_is_complete(tokens: list[str]) -> bool:
     return tokens[:1] == ["privileges"] or tokens[:2] in (["binary", "logs"], ["tables", "with"])
+
+
+def table_is_named(tokens: list[str]) -> bool:
+    """`OPTIMIZE TABLE t`."""
+    rest = [each for each in tokens if each not in ("no_write_to_binlog", "local")]
+    return rest[:1] == ["table"] and has_name_at(rest, 1) and ends_or(rest, 2, _AFTER_TABLES)
+
+
+_AFTER_TABLES: Final = words(", final on partition quick extended use_frm")
+
+
+def detach_is_complete(tokens: list[str]) -> bool:
+    is_kind = tokens[:1] in (["table"], ["view"], ["database"], ["dictionary"])
+    return is_kind and has_name_at(tokens, 1) and ends_or(tokens, 2, words("on permanently sync"))
+
+
+def put_is_complete(tokens: list[str]) -> bool:
+    """`PUT file:///x @stage`."""
+    return tokens[:1] != [] and _is_file(tokens[0]) and any(token[0] == "@" for token in tokens)
+
+
+def get_is_complete(tokens: list[str]) -> bool:
+    """`GET @stage file:///x`."""
+    return tokens[:1] != [] and tokens[0][0] == "@" and any(map(_is_file, tokens))
+
+
+def _is_file(token: str) -> bool:
+    return token.startswith(("file:", "'file:"))
+
+
+def remove_is_complete(tokens: list[str]) -> bool:
+    """`REMOVE @stage/path`."""
+    return tokens[:1] != [] and tokens[0][0] == "@" and tokens[1:2] in (["/"], ["~"], ["%"], ["pattern"])
+
+
+def security_is_complete(tokens: list[str]) -> bool:
+    return tokens[:1] == ["label"] and "on" in tokens[1:4] and "is" in tokens[3:]
+
+
+def change_is_complete(tokens: list[str]) -> bool:
+    return tokens[:2] == ["master", "to"] or (tokens[:1] == ["replication"] and tokens[1:2] in _REPLICATION)
+
+
+_REPLICATION: Final = (["source"], ["filter"])
+
+
+def import_is_complete(tokens: list[str]) -> bool:
+    return tokens[:2] == ["foreign", "schema"] and "server" in tokens
+
+
+def starts_replication(tokens: list[str]) -> bool:
+    return len(tokens) == 1 and tokens[0] in ("slave", "replica", "group_replication")
+
+
+def disable_is_complete(tokens: list[str]) -> bool:
+    return tokens[:1] == ["trigger"] and has_name_at(tokens, 1) and tokens[2:3] == ["on"]
+
+
+def waitfor_is_complete(tokens: list[str]) -> bool:
+    return tokens[:1] in (["delay"], ["time"]) and tokens[1:2] != [] and tokens[1][0] in "'@"

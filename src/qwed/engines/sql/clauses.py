@@ -11,6 +11,7 @@ from sqlglot import exp
 from qwed.domain.risk import Risk
 from qwed.engines.sql.constants import is_tautology
 from qwed.engines.sql.notes import Notes
+from qwed.engines.sql.sizes import MAX_GENERATED, size_of
 from qwed.engines.sql.verdict import StatementKind
 from qwed.engines.words import words
 
@@ -84,19 +85,33 @@ def _visit_with(node: exp.Expr, notes: Notes) -> None:
 
 
 def _never_ends(cte: exp.Expr) -> bool:
+    """Nothing narrows what the recursion goes on with, or a counter runs to a number that is too large."""
     union = cte.this
     if not isinstance(union, exp.Union) or union.args.get("limit"):
         return False
     again = union.args.get("expression")
-    if not isinstance(again, exp.Select) or again.args.get("joins") or again.args.get("limit"):
+    if not isinstance(again, exp.Select) or again.args.get("limit"):
         return False
-    source = again.args.get("from_")
-    if source is None or source.this.name.lower() != cte.alias.lower():
+    tables = {table.name.lower() for table in again.find_all(exp.Table)}
+    if cte.alias.lower() not in tables:
         return False
     if union.args.get("distinct") and all(isinstance(item, exp.Column) for item in again.expressions):
         return False
-    where = again.args.get("where")
-    return not again.args.get("having") and (where is None or is_tautology(where.this))
+    joins = list(again.find_all(exp.Join))
+    conditions = [found.this for found in again.find_all(exp.Where, exp.Having)]
+    conditions += [join.args["on"] for join in joins if join.args.get("on")]
+    if all(map(is_tautology, conditions)) and not any(map(_joins_by_name, joins)):
+        return True
+    return len(tables) == 1 and any(map(_counts_far, conditions))
+
+
+def _joins_by_name(join: exp.Expr) -> bool:
+    return bool(join.args.get("using")) or join.args.get("method") == "NATURAL"
+
+
+def _counts_far(condition: exp.Expr) -> bool:
+    numbers = (item for item in condition.find_all(exp.Literal) if not item.is_string)
+    return any(size_of(number) > MAX_GENERATED for number in numbers)
 
 
 def _visit_summary(node: exp.Expr, notes: Notes) -> None:

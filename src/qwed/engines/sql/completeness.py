@@ -5,6 +5,7 @@ statement is complete only with the parts that its verb can't do without, in the
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from qwed.engines.sql.shape_words import ROLES
@@ -41,14 +42,35 @@ _TABLE_KINDS: Final = words("table view index type domain sequence schema extens
 
 def _complete(text: str) -> list[list[str]]:
     found = []
-    for piece in _END.split(_COMMENT.sub(" ", text)):
+    for piece in _pieces(text):
         tokens = [token.lower() for token in _TOKEN.findall(piece, 0, 8_192)[:_MAX_TOKENS]]
         while tokens and tokens[0] in _OPENERS:
             tokens.pop(0)
         is_call = is_complete(tokens) and (tokens[0] != "call" or _CALL.search(piece) is not None)
-        if is_call or _grants_a_role(tokens, piece):
+        if is_call or _grants_a_role(tokens, piece) or _IN_CAPITALS.fullmatch(piece):
             found.append(tokens)
     return found
+
+
+def _pieces(text: str) -> Iterator[str]:
+    delimiter = _DELIMITER.search(text)
+    if delimiter is not None:
+        text = _DELIMITER.sub(";", text).replace(delimiter[1], ";")
+    yield from _END.split(_COMMENT.sub(" ", text))
+    if any(_COMMENT_SIGN.search(found.group()) for found in _STRING.finditer(text)):
+        # `'s3://bucket/*'` holds no comment; what stands after it is a part of the statement.
+        yield from _END.split(_STRING.sub("'x'", text))
+
+
+_DELIMITER: Final = re.compile(r"^[ \t]*delimiter[ \t]+([^\s;]{1,10})[ \t]*$", re.I | re.M)
+_STRING: Final = re.compile(r"'(?:[^']|'')*+'")
+_COMMENT_SIGN: Final = re.compile(r"/\*|--|#")
+# Words of English that are statements as well: capitals tell them apart.
+_IN_CAPITALS: Final = re.compile(
+    r"\s*(?:SHUTDOWN|CHECKPOINT|DISCARD\s+\w+|(?:ANALYZE|REPAIR)\s+TABLE\s+[\w.`\"]+|SYSTEM\s+[A-Z]+(?:\s.*)?"
+    r"|CLUSTER\s+[\w.\"]+(?:\s+USING\s+\S+)?)\s*",
+    re.S,
+)
 
 
 def _grants_a_role(tokens: list[str], piece: str) -> bool:
@@ -68,10 +90,16 @@ _CAPITALS: Final = re.compile(r"\s*(?:GRANT|REVOKE)\s+(?=\S*[a-z])\S+\s+(?:TO|FR
 _CALL: Final = re.compile(rf"\bcall\s+{_NAME_PART}(?:\.{_NAME_PART})*+\(", re.I)
 
 
-_OPENERS: Final = frozenset({"(", "{", "*", "!", "/", "'", '"', "`", ")", "''"}) | words(
+_OPENERS: Final = frozenset({"\\", "(", "{", "*", "!", "/", "'", '"', "`", ")", "''"}) | words(
     "begin declare go transaction tran work atomic"
 )
 
 
 # All that a statement found here can begin with.
-FIRST_WORDS: Final = frozenset({*SHAPES, *filter(str.isalpha, _OPENERS)})
+FIRST_WORDS: Final = frozenset(
+    {
+        *SHAPES,
+        *filter(str.isalpha, _OPENERS),
+        *words("delimiter checkpoint discard analyze repair system cluster"),
+    }
+)

@@ -1,6 +1,8 @@
 """One SQL text, judged: in its dialect, and in every other reading that a server might give it."""
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +11,7 @@ from sqlglot import exp
 from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 from qwed.engines.sql.dialects import UNION, dialect_named
-from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, with_executable_comments
+from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, blank_out, with_executable_comments
 from qwed.engines.sql.notes import Context, Notes
 from qwed.engines.sql.parsing import Unparsed, parse
 from qwed.engines.sql.reading import read_statement
@@ -46,10 +48,19 @@ def inspect(text: str, dialect: str | None, rules: SqlRules, schema: Any = None)
         verdict = _with_hidden(
             verdict, _inspect_in(msgspec.structs.replace(context, text=executable), "mysql")
         )
-    # Texts that MySQL would run differently: an agent's word for the dialect does not make it so.
-    if dialect is None and _READ_DIFFERENTLY.search(text):
-        verdict = _with_worse(verdict, _inspect_in(context, "mysql"))
+    for other in _other_readings(text, dialect, verdict, rules):
+        verdict = _with_worse(verdict, _inspect_begun(context, other))
     return verdict
+
+
+def _other_readings(text: str, dialect: str | None, verdict: SqlVerdict, rules: SqlRules) -> Iterator[str]:
+    """The dialects that may split the text elsewhere: only the operator's word tells which server runs it."""
+    theirs = dialect_named(rules.default_dialect) if rules.default_dialect else None
+    if theirs is not None:
+        if theirs != dialect:
+            yield theirs
+    elif _SPLIT_DIFFERENTLY.search(text):
+        yield from (each for each in _FAMILIES if each not in (dialect, verdict.dialect))
 
 
 def _with_hidden(verdict: SqlVerdict, hidden: SqlVerdict) -> SqlVerdict:
@@ -84,8 +95,27 @@ def _inspect_in(context: Context, dialect: str) -> SqlVerdict:
     return _verdict(statements, Notes(context, dialect))
 
 
-# Comments and escapes that only MySQL has, or that MySQL has not.
-_READ_DIFFERENTLY: Final = re.compile(r"""#|\\['"]|@@|--\S""")
+def _inspect_begun(context: Context, dialect: str) -> SqlVerdict:
+    """As `_inspect_in`; MySQL runs the statements before one that it can't read."""
+    verdict = _inspect_in(context, dialect)
+    if dialect != "mysql" or verdict.failure is not Failure.MALFORMED:
+        return verdict
+    blanked = blank_out(context.text, dialect)
+    ends = [match.start() for match in islice(re.finditer(";", blanked), _MAX_BEGUN)]
+    for end in reversed(ends):
+        begun = _inspect_in(msgspec.structs.replace(context, text=context.text[:end]), dialect)
+        if begun.failure is not Failure.MALFORMED:
+            return begun
+    return verdict
+
+
+_MAX_BEGUN: Final = 8
+# Where a string, a name or a comment ends is read in one of these ways.
+_FAMILIES: Final = ("mysql", "postgres", "tsql")
+# Comments, escapes and quotation marks that only some of them have.
+_SPLIT_DIFFERENTLY: Final = re.compile(
+    r"""#|\\['"]|@@|--\S|\r(?!\n)|\$\w{0,60}\$|/\*(?:[^*/]|\*(?!/)|/(?!\*))*/\*|\[[^\[\]'"]*+['"]"""
+)
 
 
 def _with_worse(verdict: SqlVerdict, other: SqlVerdict) -> SqlVerdict:

@@ -9,13 +9,18 @@ from qwed.engines.sql.administration_shapes import (
     attach_is_complete,
     backup_is_complete,
     bulk_is_complete,
+    change_is_complete,
     comment_is_complete,
     dbcc_is_complete,
     deny_is_complete,
+    detach_is_complete,
+    disable_is_complete,
     ends_or,
     export_is_complete,
     flush_is_complete,
+    get_is_complete,
     has_name_at,
+    import_is_complete,
     install_is_complete,
     kill_is_complete,
     load_is_complete,
@@ -23,14 +28,20 @@ from qwed.engines.sql.administration_shapes import (
     notify_is_complete,
     pragma_is_complete,
     purge_is_complete,
+    put_is_complete,
     reassign_is_complete,
     refresh_is_complete,
     reindex_is_complete,
+    remove_is_complete,
     rename_is_complete,
     reset_is_complete,
+    security_is_complete,
     shutdown_is_complete,
+    starts_replication,
+    table_is_named,
     unload_is_complete,
     vacuum_is_complete,
+    waitfor_is_complete,
 )
 from qwed.engines.sql.shape_words import (
     AFTER_A_KIND,
@@ -256,14 +267,17 @@ _COPY_ENDS: Final = words("stdin stdout program")
 def _set(tokens: list[str]) -> bool:
     if not tokens:
         return False
+    if tokens[0] == "role":
+        return has_name_at(tokens, 1) and ends_or(tokens, 2, _AFTER_A_ROLE)
     if tokens[0] in SETTINGS_FOR_OTHERS:
-        return len(tokens) > 1
+        return tokens[1:2] == ["for"] or "=" in tokens[1:5] or len(tokens) == 2
     if tokens[0] in ("session", "local"):
         return tokens[1:2] == ["authorization"] or "=" in tokens[2:3]
     is_a_setting = tokens[0].startswith("@@") or "." in tokens[0].strip(".")
     return is_a_setting and tokens[1:2] in (["="], ["to"], [":="]) and len(tokens) > 2
 
 
+_AFTER_A_ROLE: Final = words(", identified except")
 SETTINGS_FOR_OTHERS: Final = words("role password global persist persist_only authorization")
 
 
@@ -356,5 +370,18 @@ SHAPES: Final[dict[str, Callable[[list[str]], bool]]] = {
     "refresh": refresh_is_complete,
     "notify": notify_is_complete,
     "flush": flush_is_complete,
+    "optimize": table_is_named,
+    "detach": detach_is_complete,
+    "put": put_is_complete,
+    "get": get_is_complete,
+    "remove": remove_is_complete,
+    "security": security_is_complete,
+    "change": change_is_complete,
+    "import": import_is_complete,
+    "start": starts_replication,
+    "stop": starts_replication,
+    "enable": disable_is_complete,
+    "disable": disable_is_complete,
+    "waitfor": waitfor_is_complete,
     **dict.fromkeys(ROUTINES, _routine),
 }

@@ -12,7 +12,7 @@ from qwed.engines.sql.notes import Notes
 from qwed.engines.words import words
 
 _MAX_ALLOCATION: Final = 100_000
-_MAX_GENERATED: Final = 10_000_000
+MAX_GENERATED: Final = 10_000_000
 _MAX_SECONDS: Final = 10
 _ALLOCATORS: Final = words("randomblob zeroblob")
 # Any number in one of these may be the number of what it makes.
@@ -39,14 +39,14 @@ def check_named(node: exp.Expr, name: str, notes: Notes) -> bool:
         _check_allocation(node, name, notes)
         return True
     if name in SIZED:
-        _check_size(node, [max(_numbers_in(node), key=_value, default=None)], notes)
+        _check_size(node, [max(_numbers_in(node), key=size_of, default=None)], notes)
         return True
     return False
 
 
 def _check_allocation(node: exp.Expr, name: str, notes: Notes) -> None:
     size = node.expressions[0] if node.expressions else None
-    if not (isinstance(size, exp.Literal) and 0 <= _value(size) <= _MAX_ALLOCATION):
+    if not (isinstance(size, exp.Literal) and 0 <= size_of(size) <= _MAX_ALLOCATION):
         notes.forbidden("time_probe", f"{name}() fills the memory", node)
 
 
@@ -64,16 +64,16 @@ def _visit_generator(node: exp.Expr, notes: Notes) -> None:
     rows, seconds = node.args.get("rowcount"), node.args.get("timelimit")
     if isinstance(rows, exp.Literal):
         _check_size(node, [rows], notes)
-    elif not (isinstance(seconds, exp.Literal) and 0 <= _value(seconds) <= _MAX_SECONDS):
+    elif not (isinstance(seconds, exp.Literal) and 0 <= size_of(seconds) <= _MAX_SECONDS):
         notes.undecided("bounds", "generator() makes rows without a number that bounds them", node, Risk.HIGH)
 
 
 def _check_size(node: exp.Expr, sizes: Sequence[exp.Expr | None], notes: Notes) -> None:
     """Repetitions within one another multiply."""
     literals = [size for size in sizes if isinstance(size, exp.Literal)]
-    if literals and math.prod(map(_value, literals)) > _MAX_GENERATED:
+    if literals and math.prod(map(size_of, literals)) > MAX_GENERATED:
         name = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
-        message = f"{name[:40].lower()}() makes more than {_MAX_GENERATED} of something"
+        message = f"{name[:40].lower()}() makes more than {MAX_GENERATED} of something"
         notes.undecided("bounds", message, node, Risk.HIGH)
 
 
@@ -81,7 +81,7 @@ def _numbers_in(node: exp.Expr) -> Iterable[exp.Expr]:
     return (item for item in descendants(node) if isinstance(item, exp.Literal) and not item.is_string)
 
 
-def _value(literal: exp.Expr) -> float:
+def size_of(literal: exp.Expr) -> float:
     try:
         return float(str(literal.this)[:20])
     except ValueError:

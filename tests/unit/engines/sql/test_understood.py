@@ -8,7 +8,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
 from qwed.engines.candidates import find_in
-from qwed.engines.sql import SqlEngine, inspect_sql
+from qwed.engines.sql import SqlEngine, SqlRules, inspect_sql
 from qwed.engines.sql import reading as reading_module
 from qwed.engines.sql.completeness import complete_statements
 from qwed.engines.sql.understood import UNDERSTOOD
@@ -373,6 +373,16 @@ def test_a_clause_that_locks_reads_files_or_never_ends_is_no_mere_read(
         ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 9) SELECT n FROM a", None),
         ("WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n FROM a LIMIT 9", "sqlite"),
         ("SELECT u.a FROM t CROSS JOIN u", None),
+        (
+            "WITH RECURSIVE up AS (SELECT id, boss FROM staff WHERE id = 12000000 UNION ALL SELECT s.id,"
+            " s.boss FROM staff s JOIN up ON s.id = up.boss) SELECT id FROM up",
+            None,
+        ),
+        (
+            "WITH RECURSIVE up AS (SELECT id, boss FROM staff UNION ALL SELECT s.id, s.boss FROM staff s, up"
+            " WHERE s.id = up.boss AND s.id > 99000000) SELECT id FROM up",
+            None,
+        ),
     ],
 )
 def test_clauses_that_only_shape_a_read_stay_low(text: str, dialect: str | None) -> None:
@@ -381,3 +391,69 @@ def test_clauses_that_only_shape_a_read_stay_low(text: str, dialect: str | None)
     )
 
     assert (finding.status, finding.risk) == (Status.VERIFIED, Risk.LOW), finding
+
+
+HIDDEN_BY_A_DIALECT = [
+    "SELECT '\\'; DROP TABLE t; -- '",
+    'SELECT "a\\"; DROP TABLE t; -- "',
+    "SELECT 1 --1; DROP TABLE t",
+    "SELECT 1 # 1; DROP TABLE t\n",
+    "SELECT 1 /* /* */ ; DROP TABLE t; /* */ */",
+    "SELECT $$ ; DROP TABLE t; -- $$",
+    "SELECT ARRAY[1, '] ; DROP TABLE t; -- ']",
+    "SELECT 1 -- \r; DROP TABLE t",
+]
+
+
+@pytest.mark.parametrize("text", HIDDEN_BY_A_DIALECT)
+@pytest.mark.parametrize("dialect", ["mysql", "postgres", "tsql", "snowflake", "oracle", "duckdb", None])
+def test_the_agents_word_for_the_dialect_hides_no_statement(text: str, dialect: str | None) -> None:
+    parameters = {"dialect": dialect} if dialect else {}
+
+    assert ENGINE.verify(Action("execute_sql", query=text, parameters=parameters)).status is Status.FAILED
+
+
+def test_the_operators_dialect_is_read_whatever_the_agent_names() -> None:
+    engine = SqlEngine(SqlRules(default_dialect="postgres"))
+    text = "SELECT '\\'; DROP TABLE t; -- '"
+
+    assert (
+        engine.verify(Action("execute_sql", query=text, parameters={"dialect": "mysql"})).status
+        is Status.FAILED
+    )
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "postgres"])
+def test_one_string_is_one_string_where_the_operator_named_the_dialect(dialect: str) -> None:
+    engine = SqlEngine(SqlRules(default_dialect=dialect))
+    text = {"mysql": "SELECT '\\'; DROP TABLE t; -- '", "postgres": "SELECT $$ ; DROP TABLE t; -- $$"}[
+        dialect
+    ]
+
+    assert engine.verify(Action("execute_sql", query=text)).status is Status.VERIFIED
+
+
+@pytest.mark.parametrize("word", ["DELETE", "UPDATE", "INSERT", "MERGE", "GRANT", "FETCH", "RAISERROR"])
+@pytest.mark.parametrize("dialect", ["tsql", "postgres", None])
+def test_a_word_that_begins_a_statement_of_sql_server_is_no_alias(word: str, dialect: str | None) -> None:
+    parameters = {"dialect": dialect} if dialect else {}
+    finding = ENGINE.verify(Action("execute_sql", query=f"SELECT 1 {word} FROM users", parameters=parameters))
+
+    assert (finding.status, finding.risk) != (Status.VERIFIED, Risk.LOW), finding
+
+
+@pytest.mark.parametrize(
+    "recursion",
+    [
+        "SELECT 1 FROM r CROSS JOIN (SELECT 1) AS x",
+        "SELECT 1 FROM r JOIN r AS s ON 1 = 1",
+        "SELECT 1 FROM (SELECT 1 FROM r) AS x",
+        "SELECT n + 1 FROM r WHERE n < 1000000000000",
+        "SELECT n + 1 FROM r WHERE n < 1e12",
+    ],
+)
+def test_a_recursion_that_does_not_end_soon_is_left_to_a_person(recursion: str) -> None:
+    text = f"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL {recursion}) SELECT count(*) FROM r"
+    finding = ENGINE.verify(Action("execute_sql", query=text))
+
+    assert (finding.status, finding.risk) == (Status.UNCERTAIN, Risk.HIGH), finding

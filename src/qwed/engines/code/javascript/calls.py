@@ -251,6 +251,16 @@ def _open_connection(path: str) -> Rule:
     return rule
 
 
+def _connect(path: str) -> Rule:
+    """A socket, by port and host: what is written to it, or piped, leaves."""
+
+    def rule(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
+        run.report.effects.add("network")
+        return ScriptValue(path=f"{path}()")
+
+    return rule
+
+
 def _each_fs(names: str, rule: Rule) -> dict[str, Rule]:
     """The three spellings that the file module has for each of its functions."""
     plain = {
@@ -344,6 +354,10 @@ CALLS: Final[dict[str, Rule]] = {
     **_names("", "https.request().end tls.connect().write dgram.createSocket().send", effects.send),
     **_names("dns.", "lookup resolve resolve4 resolveTxt", effects.look_up_host),
     **_names("", "postMessage parent.postMessage opener.postMessage top.postMessage", effects.post_message),
+    **{
+        path: _connect(path)
+        for path in ("net.connect", "net.createConnection", "tls.connect", "http2.connect")
+    },
     "EventSource": request,
     **{path: _open_connection(path) for path in ("http.request", "https.request", "WebSocket")},
     **_names("", "Worker worker_threads.Worker", effects.start_worker),

@@ -18,6 +18,8 @@ def read_file(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue
     kind = "secret" if places.is_sensitive(name) or places.is_local_secret(name) else "file"
     if kind == "file" and name and places.leaves_working_tree(name):
         kind = "outside"
+    if kind != "file":
+        run.report.reads_private(line)
     return ScriptValue(taint=(ScriptOrigin(kind, line, "a file"),))
 
 

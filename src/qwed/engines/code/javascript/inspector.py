@@ -33,6 +33,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         names = ScriptNames(tree.root_node, source)
         run.free = names.free
         run.eval(tree.root_node)
+        report.doubt_unfollowed(text)
         if malformed is None:
             home = all(is_known(name) for name in names.free)
             pure, purity = _purity(tree.root_node, source, names, report)

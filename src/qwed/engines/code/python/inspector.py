@@ -40,6 +40,7 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
         _check_pools(tree, report)
     try:
         run.run(tree)
+        report.doubt_unfollowed(text)
         names = PythonNames(tree)
         home = names.is_home()
         pure, purity = _purity(tree, names, report) if rewritten is None else (False, "has a newer grammar")

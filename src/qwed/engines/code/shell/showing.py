@@ -115,7 +115,8 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+[,.;:!?]?")
 _NO_NOUNS: Final = frozenset(
     """
     rm rmdir srm mkdir cp mv ln scp dd chmod chown chgrp chattr killall pkill xkill userdel deluser groupdel
-    delgroup usermod gpasswd chpasswd dropdb dropuser createdb createuser rmmod insmod modprobe swapoff umount
+    delgroup usermod gpasswd chpasswd groupmod vipw chsh lvremove vgremove pvremove
+    sgdisk setenforce setfacl dropdb dropuser createdb createuser rmmod insmod modprobe swapoff umount
     mkfs wipefs fdisk sfdisk echo printf
     """.split()  # noqa: SIM905 - a table reads better as one
 )
@@ -145,11 +146,25 @@ _BESIDE_AN_INSTALL: Final = (
 )
 _RUNS: Final = frozenset({"run", "exec"})
 _REMOTES: Final = frozenset({"origin", "upstream"})
+_ADDS_AN_ACCOUNT: Final = frozenset({"useradd", "adduser", "groupadd", "addgroup"})
 # The tools whose names mean nothing else, and what they do that nobody takes back.
-_RULERS: Final = frozenset({"kubectl", "oc", "terraform", "tofu", "pulumi", "systemctl", "launchctl"})
-_RUINS: Final = frozenset(
-    {"delete", "destroy", "disable", "drain", "halt", "kill", "mask", "poweroff", "reboot", "stop"}
+_RULERS: Final = frozenset(
+    """
+    kubectl oc terraform tofu pulumi systemctl launchctl helm redis-cli ufw zpool zfs
+    """.split()  # noqa: SIM905 - a table reads better as one
 )
+_RUINS: Final = frozenset(
+    """
+    delete destroy disable drain halt kill mask poweroff reboot stop uninstall rollback flushall
+    flushdb shutdown reset
+    """.split()  # noqa: SIM905 - a table reads better as one
+)
+_CLEARS: Final = frozenset({"rm", "rmi", "prune"})
+# Their verbs stand behind what they are about: `gcloud projects delete prod`.
+_CLOUDS: Final = frozenset(
+    {"gcloud", "aws", "az", "doctl", "linode-cli", "ibmcloud", "oci", "heroku", "flyctl"}
+)
+_TEARS_DOWN: Final = frozenset({"delete", "destroy", "terminate", "purge", "remove"})
 _STARTS_ANOTHER: Final = frozenset({"sudo", "doas", "time", "exec", "command", "nice"})
 # `sudo su -`: no sentence goes on like this.
 _MASTERS: Final = frozenset(
@@ -214,4 +229,10 @@ def _is_order(name: str, given: list[str]) -> bool:
         return True
     if name in _INSTALLERS and given[0] in _INSTALLS:
         return len(given) == 2 and not given[1].lower().startswith(_BESIDE_AN_INSTALL)
+    if name in _ADDS_AN_ACCOUNT:
+        return len(given) == 1 and not given[0].lower().startswith((*_BESIDE_AN_INSTALL, "request", "event"))
+    if name in ("docker", "podman"):
+        return given[0] in _CLEARS
+    if name in _CLOUDS and not _TEARS_DOWN.isdisjoint(given[1:-1]):
+        return True
     return name in _NO_NOUNS or (name in _RULERS and given[0] in _RUINS)

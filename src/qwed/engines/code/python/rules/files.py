@@ -48,6 +48,8 @@ def read(run: Interpreter, path: PythonValue | None, line: int) -> Taint:
             kind = SECRET
         elif kind != SECRET and places.leaves_working_tree(name):
             kind = OUTSIDE
+    if kind != FILE:
+        run.report.reads_private(line)
     _traversal(run, path, line)
     return (DataOrigin(kind, line, "a file"),)
 
