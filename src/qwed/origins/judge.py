@@ -105,7 +105,9 @@ def _asks_by_default(found: Traced, role: ArgumentRole, risk: Risk) -> bool:
     if found.origin is Origin.UNTRUSTED:
         return True
     is_weak = found.level is OriginLevel.ENDORSED
-    return is_weak and (role in _NEVER_ENDORSED or risk > Risk.MEDIUM)
+    # A file that the user wants to have read may say where to write: that is not the user's word.
+    is_too_weak = role in _NEVER_ENDORSED or (role is ArgumentRole.PATH and found.is_pointed)
+    return is_weak and (is_too_weak or risk > Risk.MEDIUM)
 
 
 def _meets(rule: SinkRule, found: Traced) -> bool:

@@ -35,6 +35,7 @@ _TAG = lazy_pattern(r"<[A-Za-z/!][^<>]{0,2000}>")
 _CELLS = lazy_pattern(r"\s*\|\s*")
 _RULER = lazy_pattern(r"[\s|:+-]+")
 _APART = lazy_pattern(r"[\s-]")
+_NAMED_ADDRESS = lazy_pattern(r"[^@<>]{0,80}<[^<>@\s]{1,64}@[^<>@\s]{3,200}>\s{0,9}")
 _LISTED = lazy_pattern(r"\s*[,;]\s*")
 
 
@@ -145,11 +146,16 @@ class ResultReader:
 
 
 def _fills(text: str, atom: Atom) -> bool:
+    """Also an address with a name before it."""
+    if atom.kind is AtomKind.EMAIL and "<" in text and _NAMED_ADDRESS.fullmatch(text):
+        return True
     return len(_APART.sub("", text)) <= len(atom.value) + 1
 
 
 def _is_prose(text: str) -> bool:
-    return len(text) > PROSE or "\n" in text.strip() or ("<" in text and _TAG.search(text) is not None)
+    if len(text) > PROSE or "\n" in text.strip():
+        return True
+    return "<" in text and _TAG.search(text) is not None and not _NAMED_ADDRESS.fullmatch(text)
 
 
 def _embedded(text: str) -> Any:

@@ -25,6 +25,11 @@ _STEPS: Final = (
 )
 _BROKEN_ACCOUNT = lazy_pattern(r"(?<!\w)([A-Za-z]{2}\d{2}[A-Za-z0-9 .-]{0,40})\n(?=\d)")
 _WRAPPED = lazy_pattern(r"(?<=[A-Za-z0-9+/]{16})\r?\n(?=[A-Za-z0-9+/=]{4})")
+#: Texts of a program with a plus, or nothing, between them.
+_LITERALS = lazy_pattern(r"(?P<quote>['\"])(?:[ \t]?\+[ \t]?)?(?P=quote)(?=[^\s,)\]}:])")
+_DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2043\u2212"), "-")
+#: Digits that are the hexadecimal codes of letters, digits and what sets them apart.
+_DIGIT_CODES = lazy_pattern(r"(?<!\w)(?:2[0-9]|3[0-9]|4[1-9]|5[0-9]|6[1-9]|7[0-9]){8,100}(?!\w)")
 _NUMERIC = lazy_pattern(r"(?:0[xX])?[0-9a-fA-F]{1,12}(?:\.(?:0[xX])?[0-9a-fA-F]{1,12}){0,3}")
 
 
@@ -54,6 +59,23 @@ def _close_up(match: re.Match[str]) -> str:
 def unwrap(text: str) -> str:
     """A long run of letters and digits as one, that lines were cut from."""
     return _WRAPPED.sub("", text) if "\n" in text else text
+
+
+def join_literals(program: str) -> str | None:
+    """The program with the parts of a text that it puts together as one; None where there are none."""
+    joined = _LITERALS.sub("", program)
+    return None if joined == program else joined
+
+
+def fold_signs(text: str) -> str:
+    """One kind of dash and one kind of dot."""
+    return text if text.isascii() else text.translate(_DASHES).replace("\u3002", ".")
+
+
+def decode_digits(text: str) -> str | None:
+    """The text with each run of digits that are codes of characters as those; None where there are none."""
+    decoded = _DIGIT_CODES.sub(lambda run: bytes.fromhex(run.group()).decode("ascii"), text)
+    return None if decoded == text else decoded
 
 
 def plain_host(host: str) -> str:
