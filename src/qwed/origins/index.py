@@ -60,6 +60,8 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     places: tuple[int, ...]
     amounts: tuple[str, ...] = ()
     is_cut: bool = False
+    #: What only it says must not reach where others read it.
+    is_private: bool = False
 
     @property
     def size(self) -> int:
@@ -109,9 +111,9 @@ def hear_result(
 ) -> Heard:
     reader = ResultReader(frozenset(rule.fields))
     seen = reader.read(result)
-    return _heard(
-        key, Speaker.TOOL, tool, step, rule.label, seen, is_named=is_named, is_cut=is_cut or reader.is_cut
-    )
+    is_cut = is_cut or reader.is_cut
+    heard = _heard(key, Speaker.TOOL, tool, step, rule.label, seen, is_named=is_named, is_cut=is_cut)
+    return msgspec.structs.replace(heard, is_private=True) if rule.private else heard
 
 
 def _heard(
