@@ -76,7 +76,7 @@ class Sighting(NamedTuple):
 
 def hash_atom(key: bytes, atom: Atom) -> bytes:
     """Keyed, so that it says nothing to somebody who does not have the conversation's key."""
-    text = f"{atom.kind.value}\0{atom.value}".encode("utf-8", "surrogatepass")
+    text = (atom.kind + "\0" + atom.value).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_HASH, key=key[:64]).digest()
 
 

@@ -120,14 +120,14 @@ class ResultReader:
     def _whole_text(self, text: str, record: int) -> Iterator[SeenResult]:
         """A short field is a name, and so is each part of a list in it; an atom is whole where it is all of
         it."""
-        parts = _LISTED.split(text) if "," in text or ";" in text else [text]
-        for part in dict.fromkeys((text, *parts)):
+        parts = dict.fromkeys((text, *_LISTED.split(text))) if "," in text or ";" in text else (text,)
+        for part in parts:
             if (atom := name_of(part)) is not None:
                 yield SeenResult(atom, record, True)
         atoms = list(atoms_in(text))
         if not atoms:
             return
-        for part in dict.fromkeys((text, *parts)):
+        for part in parts:
             is_alone = " " not in part.strip() or not any(map(str.isalpha, part))
             for atom in atoms if part == text else atoms_in(part):
                 # The host of an address is no value of its own.
@@ -172,7 +172,7 @@ def _embedded(text: str) -> Any:
 
 def _table_rows(text: str) -> list[Sequence[str]]:
     """The rows of a text that is a table and nothing else: cells between bars or tabs, as many in each."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] if "\n" in text else []
     if len(lines) < 2:
         return []
     if all("|" in line for line in lines):
