@@ -14,11 +14,11 @@ from qwed.domain.provenance_rules import (
     Uncovered,
 )
 from qwed.domain.rules import MAX_EXPRESSION_BYTES
-from qwed.origins.sources import read_condition
 from qwed.policy import readers
 from qwed.policy.readers import PolicyReading, Reader
 from qwed.policy.yaml_text import YamlNode
 from qwed.rules.expressions import NotAnExpression
+from qwed.rules.sources import read_condition
 
 _TOOL: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _LABEL: Final = readers.member("label", SourceLabel)

@@ -9,8 +9,8 @@ from qwed.domain.provenance_rules import OtherwiseAct, ProvenanceRules, SinkRule
 from qwed.domain.risk import Risk
 from qwed.origins.index import Index, hear_result, hear_user
 from qwed.origins.judge import OriginFinding, judge, judge_private
-from qwed.origins.sources import label_source
 from qwed.policy import PolicyError, load_policy
+from qwed.rules.sources import label_source
 
 KEY = b"k" * 32
 TEMPLATES = SourceRule(trusted_when='paths(action).all(p, p.startsWith("/srv/templates/"))')

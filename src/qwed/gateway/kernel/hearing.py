@@ -35,7 +35,7 @@ from qwed.origins.index import (
     hear_user,
 )
 from qwed.origins.named import names_source
-from qwed.origins.sources import label_source
+from qwed.rules.sources import label_source
 
 #: How many conversations, and how many values of all of them together, one process has at hand.
 MAX_CONVERSATIONS: Final = 2_000
