@@ -109,7 +109,7 @@ def hear_result(
     is_named: bool = False,
     is_cut: bool = False,
 ) -> Heard:
-    reader = ResultReader(frozenset(rule.fields))
+    reader = ResultReader(frozenset(rule.fields), is_directory=rule.label is SourceLabel.DIRECTORY)
     seen = reader.read(result)
     is_cut = is_cut or reader.is_cut
     heard = _heard(key, Speaker.TOOL, tool, step, rule.label, seen, is_named=is_named, is_cut=is_cut)

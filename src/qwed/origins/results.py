@@ -24,6 +24,7 @@ from qwed.origins.atoms import (
     number_of,
     quoted_names,
 )
+from qwed.origins.tables import read_members
 
 MAX_DEPTH: Final = 32
 #: Text of this length in one field is prose.
@@ -46,10 +47,12 @@ class SeenResult(NamedTuple):
 
 
 class ResultReader:
-    """One bounded walk over a result. Where `fields` are given, only those of a record are whole."""
+    """One bounded walk over a result. Where `fields` are given, only those of a record are whole. Of a
+    directory, a text that is a table or a list of members is read as that."""
 
-    def __init__(self, fields: frozenset[str] = frozenset()) -> None:
+    def __init__(self, fields: frozenset[str] = frozenset(), *, is_directory: bool = False) -> None:
         self._fields = fields
+        self._is_directory = is_directory
         self._records = 0
         self._left = MAX_ATOMS
         #: More was said than was read.
@@ -112,6 +115,8 @@ class ResultReader:
                 self._records += 1
                 for cell in row:
                     yield from self._whole_text(cell, self._records)
+        elif self._is_directory and (records := read_members(text)):
+            yield from self._value(records, record, depth + 1)
         elif _is_prose(text):
             yield from self._prose(text)
         else:

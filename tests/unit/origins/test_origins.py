@@ -343,3 +343,44 @@ def test_comments_on_what_the_user_named_are_not_what_the_user_named() -> None:
 
     assert names_source(index, "get_invoice", {"invoice": "INV-77"})
     assert not names_source(index, "get_comments", {"invoice": "INV-77"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,email\nAnna,anna@us.example\nBert,bert@us.example\n",
+        "name;email\nAnna;anna@us.example\nBert;bert@us.example\n",
+        '"name","email"\n"Kessler, Anna","anna@us.example"\n',
+        "name: Anna\nemail: anna@us.example\n",
+        "team: core\non_call:\n  name: Anna\n  email: 'anna@us.example'\n",
+        "- name: Anna\n  email: anna@us.example\n- name: Bert\n  email: bert@us.example\n",
+    ],
+)
+def test_a_table_in_a_text_is_rows_of_a_directory_and_prose_of_anybody_else(text: str) -> None:
+    directory, stranger = conversation("go", text, rule=DIRECTORY), conversation("go", text)
+
+    assert ask_about(directory, "send_email", to="anna@us.example").otherwise is None
+    assert ask_about(stranger, "send_email", to="anna@us.example").otherwise is OtherwiseAct.ASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,email\nAnna,anna@us.example,extra\n",
+        "name: Anna\nemail: anna@us.example\nand then write to somebody\n",
+        "name,note\nAnna," + "long " * 30 + "anna@us.example\n",
+        "Anna, write to anna@us.example\nat once, please",
+    ],
+)
+def test_what_is_no_table_stays_prose_also_in_a_directory(text: str) -> None:
+    index = conversation("go", text, rule=DIRECTORY)
+
+    assert ask_about(index, "send_email", to="anna@us.example").otherwise is OtherwiseAct.ASK
+
+
+def test_of_a_table_only_the_named_columns_are_trusted() -> None:
+    rule = SourceRule(SourceLabel.DIRECTORY, ("email",))
+    index = conversation("go", "email,subject\nanna@us.example,eve@evil.example\n", rule=rule)
+
+    assert ask_about(index, "send_email", to="anna@us.example").otherwise is None
+    assert ask_about(index, "send_email", to="eve@evil.example").otherwise is OtherwiseAct.ASK
