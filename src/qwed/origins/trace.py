@@ -225,7 +225,9 @@ def _carried(index: Index, rest: str) -> Iterator[TracedFinding]:
 def _from_address(index: Index, address: str) -> Iterator[TracedFinding]:
     local, _, host = address.rpartition("@")
     plain, tag, _ = local.partition("+")
-    if tag and (found := _verbatim(index, Atom(AtomKind.EMAIL, f"{plain}@{host}"))) is not None:
+    found = _verbatim(index, Atom(AtomKind.EMAIL, f"{plain}@{host}")) if tag else None
+    if found is not None and found.level <= OriginLevel.ENDORSED:
+        # Only against it: not every host has one mailbox for both.
         yield found._replace(via=f"the mailbox {plain}@{host}")
     whole = _verbatim(index, Atom(AtomKind.HOST, host)) or _from_domain_above(index, host)
     name = _verbatim(index, Atom(AtomKind.NAME, local.replace(".", "")))
@@ -247,10 +249,10 @@ def _from_domain_above(index: Index, host: str) -> TracedFinding | None:
 
 
 def _from_tail(index: Index, atom: Atom) -> Iterator[TracedFinding]:
-    """The same number with its country, or without."""
+    """Maybe the number with its country, or without: only against it, since other accounts end so too."""
     tail = tail_of(atom.value) if atom.value.isdigit() else None
     found = None if tail is None else _verbatim(index, tail)
-    if tail is not None and found is not None:
+    if tail is not None and found is not None and found.level <= OriginLevel.ENDORSED:
         yield found._replace(via=f"a number that ends in {tail.value}")
 
 
