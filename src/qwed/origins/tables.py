@@ -21,10 +21,10 @@ def read_members(text: str) -> list[dict[str, str]]:
     lines = [line for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MAX_LINES:
         return []
-    return _separated(lines) or _listed(lines)
+    return _read_rows(lines) or _read_list(lines)
 
 
-def _separated(lines: list[str]) -> list[dict[str, str]]:
+def _read_rows(lines: list[str]) -> list[dict[str, str]]:
     for separator in (",", ";"):
         if separator not in lines[0]:
             continue
@@ -42,7 +42,7 @@ def _separated(lines: list[str]) -> list[dict[str, str]]:
     return []
 
 
-def _listed(lines: list[str]) -> list[dict[str, str]]:
+def _read_list(lines: list[str]) -> list[dict[str, str]]:
     records: list[dict[str, str]] = [{}]
     for line in lines:
         match = _MEMBER.fullmatch(line)

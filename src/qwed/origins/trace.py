@@ -141,20 +141,20 @@ def find(index: Index, atom: Atom) -> TracedFinding | None:
     """The best verbatim source, else the least trusted derivation; None where nobody said it."""
     verbatim = _verbatim(index, atom)
     if verbatim is not None and verbatim.level is OriginLevel.UNTRUSTED and not index.is_forgetful:
-        return _by_users_word(index, atom) or verbatim
+        return _find_named(index, atom) or verbatim
     if verbatim is not None:
         return verbatim
     ways = itertools.chain(_looks(index, atom), _derivations(index, atom))
     return min(ways, key=lambda found: found.level, default=None)
 
 
-def _by_users_word(index: Index, atom: Atom) -> TracedFinding | None:
+def _find_named(index: Index, atom: Atom) -> TracedFinding | None:
     """What only a result spelled out, and the user named in other words."""
     match atom.kind:
         case AtomKind.PATH:
-            return _by_users_words(index, atom)
+            return _find_file(index, atom)
         case AtomKind.URL:
-            return _on_named_site(index, atom.value)
+            return _find_page(index, atom.value)
     return None
 
 
@@ -337,7 +337,7 @@ def _from_above(index: Index, path: str) -> Iterator[TracedFinding]:
         yield found._replace(via=bare)
 
 
-def _by_users_words(index: Index, atom: Atom) -> TracedFinding | None:
+def _find_file(index: Index, atom: Atom) -> TracedFinding | None:
     """`/reports/q3.pdf` is the user's `q3 report`: its name and its kind or folder, side by side."""
     folder, _, name = atom.value.rpartition("/")
     stem, _, ending = name.rpartition(".")
@@ -351,7 +351,7 @@ def _by_users_words(index: Index, atom: Atom) -> TracedFinding | None:
     return None
 
 
-def _on_named_site(index: Index, url: str) -> TracedFinding | None:
+def _find_page(index: Index, url: str) -> TracedFinding | None:
     """A page of a site that the user named as a whole, and that leads nowhere else."""
     host = host_of(url)
     found = _verbatim(index, Atom(AtomKind.URL, host)) if host != url else None
