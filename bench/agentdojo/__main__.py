@@ -19,9 +19,13 @@ from bench.agentdojo.replay import (
 )
 from bench.environments import KEPT, ROOT, CannotInstall, environment
 from qwed import Gateway
+from qwed.policy import starters
+
+STARTERS = Path(str(starters.__file__)).parent
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
+OFFICE = str(STARTERS / "office.yaml")
 
 
 def main() -> int:
@@ -56,6 +60,11 @@ def run(calls: Mapping[str, Any]) -> dict[str, Any]:
         "policies": {
             "default": [_replayed(suite, None, none_of_its_own) for suite in suites],
             "allowlist": [_replayed(suite, None, only_its_tools) for suite in suites],
+            "default-provenance": [_replayed(suite, None, none_of_its_own, reports=True) for suite in suites],
+            "office": [_replayed(suite, OFFICE, none_of_its_own) for suite in suites],
+            "office-provenance": [
+                _replayed(suite, OFFICE, none_of_its_own, reports=True) for suite in suites
+            ],
             "file": [_replayed(suite, f"{suite.name}.yaml", none_of_its_own) for suite in suites],
             "generic": [_replayed(suite, "generic.yaml", none_of_its_own) for suite in suites],
             "provenance": [

@@ -51,10 +51,6 @@ def table(outcomes: list[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _sum(outcomes: list[Mapping[str, Any]], kind: str) -> dict[str, int]:
-    return {answer: sum(outcome[kind].get(answer, 0) for outcome in outcomes) for answer in _ANSWERS}
-
-
 def _row(name: str, user: Mapping[str, int], attacks: Mapping[str, int]) -> str:
     kept, asked, refused = (user.get(answer, 0) for answer in _ANSWERS)
     through, held, stopped = (attacks.get(answer, 0) for answer in _ANSWERS)

@@ -229,10 +229,12 @@ class Gateway:
         *,
         since: str | None = None,
         agent_id: str | None = None,
+        reprove: bool = False,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> dict[str, Json]:
         """What another policy would have decided; nothing is recorded."""
-        return run(run_backtest.backtest_all(self.services, text, since, agent_id, progress))
+        work = run_backtest.backtest_all(self.services, text, since, agent_id, progress, reprove=reprove)
+        return run(work)
 
     def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]:
         raw = {"scope": scope, "name": name, "reason": reason}

@@ -74,6 +74,7 @@ class Backend(Protocol):
         *,
         since: str | None,
         agent_id: str | None,
+        reprove: bool,
         progress: Callable[[int, int], None],
     ) -> dict[str, Json]: ...
     def stop_acting(self, scope: str, name: str | None, reason: str) -> dict[str, Json]: ...
@@ -238,9 +239,10 @@ class HttpBackend:
         *,
         since: str | None,
         agent_id: str | None,
+        reprove: bool,
         progress: Callable[[int, int], None],
     ) -> dict[str, Json]:
-        body: dict[str, Json] = {"text": text, "since": since, "agent_id": agent_id}
+        body: dict[str, Json] = {"text": text, "since": since, "agent_id": agent_id, "reprove": reprove}
         report, after = {}, 0
         while after is not None:
             report = self._call(

@@ -22,15 +22,20 @@ MAX_TOLD: Final = 20
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--since", metavar="SPAN", help="Only the last days or hours (7d, 12h), or since a time.")
 @click.option("--agent", metavar="ID", help="Only the decisions of this agent.")
+@click.option("--reprove", is_flag=True, help="Make the proofs that changed engine settings ask for.")
 @with_backend
-def backtest(backend: Backend, file: Path, since: str | None, agent: str | None, as_json: bool) -> None:
+def backtest(
+    backend: Backend, file: Path, since: str | None, agent: str | None, reprove: bool, as_json: bool
+) -> None:
     """Decide the record again under the policy in FILE, and list what comes out differently.
 
     First it says what it can't say. Nothing is recorded, and nothing changes.
     """
     text, start = file.read_text(encoding="utf-8"), _start(since)
     with click.progressbar(length=1000, label="deciding again", hidden=as_json) as bar:
-        report = backend.backtest_policy(text, since=start, agent_id=agent, progress=_progress(bar))
+        report = backend.backtest_policy(
+            text, since=start, agent_id=agent, reprove=reprove, progress=_progress(bar)
+        )
     if as_json:
         print_json(report)
     else:
@@ -67,6 +72,8 @@ def _tell(report: dict[str, Json]) -> None:
         click.echo(f"can't say   {count} acted and could not be counted: rules with a window may differ")
     if not report["windows_are_whole"]:
         click.echo("can't say   there were more windows than are kept: rules with a window may differ")
+    if report["proven_again"]:
+        click.echo(f"proven now  {report['proven_again']}, as the other policy sets the engines")
     changed = sum(row["count"] for row in (*report["direct"], *report["follow_on"]))
     click.echo(f"the same    {report['same']} of {report['decisions']} decisions")
     click.echo(f"changed     {changed}")

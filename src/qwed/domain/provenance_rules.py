@@ -25,10 +25,14 @@ class SourceLabel(enum.StrEnum):
 
 
 class SourceRule(msgspec.Struct, frozen=True):
-    """Of a directory, `fields` may name the ones that strangers can't write; without them, all are meant."""
+    """Of a directory, `fields` may name the ones that strangers can't write; without them, all are meant.
+    `trusted_when` is an expression about the call: where it is true, this result is trusted."""
 
     label: SourceLabel = SourceLabel.UNTRUSTED
     fields: tuple[str, ...] = ()
+    trusted_when: str | None = None
+    #: What only it says must not reach a public sink.
+    private: bool = False
 
 
 class OriginNeed(enum.StrEnum):
@@ -45,8 +49,11 @@ class OtherwiseAct(enum.StrEnum):
 
 
 class SinkRule(msgspec.Struct, frozen=True):
-    needs: tuple[OriginNeed, ...]
+    """Whose word an argument needs, and whether others can read what stands there."""
+
+    needs: tuple[OriginNeed, ...] = ()
     otherwise: OtherwiseAct = OtherwiseAct.ASK
+    public: bool = False
 
 
 UNTRUSTED_SOURCE: Final = SourceRule()

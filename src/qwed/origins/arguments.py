@@ -19,14 +19,15 @@ from qwed.domain.texts import Text, Texts, collect_texts
 from qwed.engines.words import words
 from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of, paths_inside
 from qwed.origins.results import PROSE
+from qwed.origins.spellings import join_literals, loosen
 
 MAX_ARGUMENTS: Final = 256
 _MAX_KEPT: Final = 64
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[eE][+-]?\d{1,2}")
 #: A text that is too long for a name, or has no letter: nobody said it as one.
 _NO_NAME: Final = Atom(AtomKind.NAME, "")
-_NAMED_ADDRESS: Final = re.compile(r"[^@]{0,80}<[^<>\s]+>\s*")
-_SET_APART: Final = re.compile(r"[\s,;<>-]")
+_NAMED_ADDRESS: Final = re.compile(r"[^@]{0,80}[<(][^<>()\s]+[>)]\s*")
+_SET_APART: Final = re.compile(r"[\s,;<>()/+-]")
 _SPLIT: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -71,7 +72,8 @@ _ACCOUNTS: Final = words(
 )
 _ADDRESSEES: Final = words(
     "to cc bcc recipient recipients email emails mail address addresses attendee attendees participant"
-    " participants invitee invitees member members receiver receivers destination"
+    " participants invitee invitees member members receiver receivers destination with signer signers guest"
+    " guests collaborator collaborators subscriber subscribers"
 )
 _PHONES: Final = words("phone mobile tel telephone fax sms whatsapp number contact callback to recipient")
 _AMOUNTS: Final = words("amount sum total price value cost fee payment usd eur limit budget")
@@ -129,7 +131,9 @@ def _all_arguments(action: Action, texts: Texts, doing: _Doing) -> Iterator[Argu
 def _doing(tool: frozenset[str], texts: Sequence[Text]) -> _Doing:
     slots = [(words_of(text.slot.rpartition(".")[2]), text.value) for text in texts]
     is_sending = not tool.isdisjoint(_SENDING) or any(not slot.isdisjoint(_ADDRESSEES) for slot, _ in slots)
-    endings = [value.rpartition(".")[2].casefold() for slot, value in slots if not slot.isdisjoint(_PATHS)]
+    endings = [
+        value.strip().rpartition(".")[2].casefold() for slot, value in slots if not slot.isdisjoint(_PATHS)
+    ]
     return _Doing(
         is_sending,
         is_reading=not is_sending and not tool.isdisjoint(_READING),
@@ -142,6 +146,8 @@ def _in_text(where: str, slot: str, value: str, doing: _Doing) -> Iterator[Argum
     slot_words = words_of(slot.rpartition(".")[2])
     is_program = not slot_words.isdisjoint(_RUNS)
     atoms = list(dict.fromkeys(atoms_in(value)))
+    if is_program and (joined := join_literals(canonical(value))) is not None:
+        atoms = list(dict.fromkeys((*atoms, *atoms_in(joined))))
     inside: frozenset[str] | None = None
     is_short = len(value) <= PROSE and "\n" not in value.strip()
     if value.strip():
@@ -173,9 +179,10 @@ def _is_meant(atom: Atom, slot: frozenset[str], *, is_short: bool) -> bool:
 
 def _is_whole(value: str, atom: Atom, atoms: list[Atom]) -> bool:
     """Nothing but atoms and what sets them apart; or an address with a name before it."""
-    if atom.kind is AtomKind.EMAIL and "<" in value and _NAMED_ADDRESS.fullmatch(value):
+    if atom.kind is AtomKind.EMAIL and _NAMED_ADDRESS.fullmatch(value):
         return True
     bare = canonical(value).strip()
+    bare = loosen(bare) or bare
     if " " not in bare:
         return True
     longest = sum(len(each.value) for each in atoms if each.kind is atom.kind)

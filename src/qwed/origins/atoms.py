@@ -14,7 +14,7 @@ from qwed.domain.folding import canonical, decodings, is_disguised
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton, skeleton
 from qwed.engines.words import words
-from qwed.origins.spellings import loosen, plain_host, unwrap
+from qwed.origins.spellings import decode_digits, fold_signs, loosen, plain_host, unwrap
 
 #: A text says no more than this; the rest is not read.
 MAX_ATOMS: Final = 20_000
@@ -38,6 +38,8 @@ class AtomKind(enum.StrEnum):
     PATH = "path"
     #: A name in quotation marks, a whole field of a record, or words that the user wrote in a row.
     NAME = "name"
+    #: The last digits of a number that may be written with or without its country.
+    TAIL = "tail"
     #: What a value with letters of other scripts looks like. It is never the value itself.
     LOOK = "look"
 
@@ -94,6 +96,8 @@ _FILE_ENDINGS: Final = words(
 #: `example.com.They wrote`: a sentence that begins without a blank.
 _NEXT_SENTENCE = lazy_pattern(r"(?<=\.[a-z]{2})\.[A-Z][a-z]*$|(?<=\.[a-z]{3})\.[A-Z][a-z]*$")
 _BANK_CODE: Final = 4
+_TAIL: Final = 8
+_PHONE: Final = 15
 _MIN_DIGITS: Final = 4
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZkm"
 _IBAN_APART = lazy_pattern(r"[ ._-]")
@@ -102,13 +106,12 @@ _DOTTED = lazy_pattern(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}")
 _WITH_COMMAS = lazy_pattern(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?")
 _THOUSANDS = lazy_pattern(r"\d{1,3}\.\d{3}")
 _HOST_END = lazy_pattern(r"[/?#:]")
-_IDEOGRAPHIC_DOT: Final = "\u3002"
 _TRAILING: Final = ".,;:!?)]}>'\""
 
 
 def atoms_in(text: str) -> Iterator[Atom]:
     """Every atom in a text, also in what its encodings hide; not always each once."""
-    folded = canonical(text).replace(_IDEOGRAPHIC_DOT, ".")
+    folded = canonical(text)
     yield from _readings(folded)
     for start in range(0, len(folded), WINDOW):
         piece = unwrap(folded[max(0, start - _OVERLAP) : start + WINDOW])
@@ -118,9 +121,11 @@ def atoms_in(text: str) -> Iterator[Atom]:
 
 
 def _readings(text: str) -> Iterator[Atom]:
+    text = fold_signs(text)
     yield from _plain_atoms(text)
-    if (loose := loosen(text)) is not None:
-        yield from _plain_atoms(loose)
+    for other in (loosen(text), decode_digits(text)):
+        if other is not None:
+            yield from _plain_atoms(other)
 
 
 def quoted_names(text: str) -> Iterator[Atom]:
@@ -191,6 +196,11 @@ def paths_inside(text: str) -> frozenset[str]:
         is_outside = any(part.startswith((".", "~")) or part == "" or ":" in part[:2] for part in parts)
         (outside if is_outside else inside).update(found)
     return frozenset(inside - outside)
+
+
+def tail_of(digits: str) -> Atom | None:
+    """Of a number as long as a telephone's."""
+    return Atom(AtomKind.TAIL, digits[-_TAIL:]) if _TAIL < len(digits) <= _PHONE else None
 
 
 def latin_of(value: str) -> str:
@@ -314,8 +324,10 @@ def _read_iban(text: str) -> Iterator[Atom]:
 
 
 def _read_digits(text: str) -> Iterator[Atom]:
-    digits = "".join(character for character in text if character.isdigit())
-    yield Atom(AtomKind.NUMBER, digits.lstrip("0") or "0")
+    digits = "".join(character for character in text if character.isdigit()).lstrip("0")
+    yield Atom(AtomKind.NUMBER, digits or "0")
+    if (tail := tail_of(digits)) is not None:
+        yield tail
     # A long run may be a plain number all the same.
     if text.isdigit() and len(text) <= 12 and (atom := _amount(text)) is not None:
         yield atom

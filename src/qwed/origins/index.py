@@ -60,6 +60,8 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     places: tuple[int, ...]
     amounts: tuple[str, ...] = ()
     is_cut: bool = False
+    #: What only it says must not reach where others read it.
+    is_private: bool = False
 
     @property
     def size(self) -> int:
@@ -74,7 +76,7 @@ class Sighting(NamedTuple):
 
 def hash_atom(key: bytes, atom: Atom) -> bytes:
     """Keyed, so that it says nothing to somebody who does not have the conversation's key."""
-    text = f"{atom.kind.value}\0{atom.value}".encode("utf-8", "surrogatepass")
+    text = (atom.kind + "\0" + atom.value).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_HASH, key=key[:64]).digest()
 
 
@@ -107,11 +109,11 @@ def hear_result(
     is_named: bool = False,
     is_cut: bool = False,
 ) -> Heard:
-    reader = ResultReader(frozenset(rule.fields))
+    reader = ResultReader(frozenset(rule.fields), is_directory=rule.label is SourceLabel.DIRECTORY)
     seen = reader.read(result)
-    return _heard(
-        key, Speaker.TOOL, tool, step, rule.label, seen, is_named=is_named, is_cut=is_cut or reader.is_cut
-    )
+    is_cut = is_cut or reader.is_cut
+    heard = _heard(key, Speaker.TOOL, tool, step, rule.label, seen, is_named=is_named, is_cut=is_cut)
+    return msgspec.structs.replace(heard, is_private=True) if rule.private else heard
 
 
 def _heard(

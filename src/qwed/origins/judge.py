@@ -10,6 +10,7 @@ from qwed.domain.provenance_rules import OriginNeed, OtherwiseAct, ProvenanceRul
 from qwed.domain.risk import Risk
 from qwed.origins.arguments import Argument, ArgumentRole, read_values
 from qwed.origins.index import Index, OriginLevel
+from qwed.origins.private import find_private, rule_at
 from qwed.origins.trace import Origin, Traced, trace
 
 #: Where an untrusted value asks without a rule, from MEDIUM risk on.
@@ -44,11 +45,12 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
         rule = _rule_for(named, argument)
         found = trace(index, argument)
         traced.append(found)
-        if rule is None and _asks_by_default(found, argument.role, risk):
+        if (rule is None or not rule.needs) and _asks_by_default(found, argument.role, risk):
             against.append((OtherwiseAct.ASK, found.says))
-        elif rule is not None and not _meets(rule, found):
+        elif rule is not None and rule.needs and not _meets(rule, found):
             against.append((rule.otherwise, f"{found.says}; {argument.slot} needs {_needs(rule)}"))
     against += [(named[slot].otherwise, f"{slot}: {_NOBODYS}") for slot in _unread(named, action, traced)]
+    against += _say_private(index, action, values.arguments, named)
     if (named or risk >= Risk.MEDIUM) and not values.is_complete:
         strictest = _worst([rule.otherwise for rule in named.values()]) or OtherwiseAct.ASK
         against.append((strictest, _UNREAD))
@@ -56,11 +58,28 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
     return OriginFinding(tuple(traced[:MAX_SHOWN]), _worst(acts), reasons[:MAX_SHOWN])
 
 
+def judge_private(index: Index, action: Action, rules: ProvenanceRules) -> OriginFinding:
+    """Only what private sources said: that is known before anybody reported what the user wrote."""
+    named = rules_of(rules, action.type)
+    against = _say_private(index, action, read_values(action).arguments, named)
+    return OriginFinding(
+        (), _worst([act for act, _ in against]), tuple(says for _, says in against[:MAX_SHOWN])
+    )
+
+
+def _say_private(
+    index: Index, action: Action, arguments: tuple[Argument, ...], named: Mapping[str, SinkRule]
+) -> list[tuple[OtherwiseAct, str]]:
+    public = {slot: rule for slot, rule in named.items() if rule.public}
+    return [(rule.otherwise, says) for rule, says in find_private(index, action, arguments, public)]
+
+
 def _unread(named: Mapping[str, SinkRule], action: Action, traced: Sequence[Traced]) -> list[str]:
     """The sinks that have a value of which nothing was traced: a long text, a switch, a number beyond all
     bounds."""
     told = {part for each in traced for part in (each.where, each.slot, each.slot.partition(".")[0])}
-    return [slot for slot in named if slot not in told and not _is_nothing(_at(action.parameters, slot))]
+    needing = [slot for slot, rule in named.items() if rule.needs]
+    return [slot for slot in needing if slot not in told and not _is_nothing(_at(action.parameters, slot))]
 
 
 def _at(value: Any, path: str) -> Any:
@@ -90,7 +109,7 @@ def _judged(arguments: Sequence[Argument], named: Mapping[str, SinkRule]) -> lis
 
 
 def _rule_for(named: Mapping[str, SinkRule], argument: Argument) -> SinkRule | None:
-    return named.get(argument.where) or named.get(argument.slot) or named.get(argument.slot.partition(".")[0])
+    return rule_at(named, argument.where, argument.slot)
 
 
 def rules_of(rules: ProvenanceRules, tool: str) -> dict[str, SinkRule]:
@@ -105,7 +124,9 @@ def _asks_by_default(found: Traced, role: ArgumentRole, risk: Risk) -> bool:
     if found.origin is Origin.UNTRUSTED:
         return True
     is_weak = found.level is OriginLevel.ENDORSED
-    return is_weak and (role in _NEVER_ENDORSED or risk > Risk.MEDIUM)
+    # A file that the user wants to have read may say where to write: that is not the user's word.
+    is_too_weak = role in _NEVER_ENDORSED or (role is ArgumentRole.PATH and found.is_pointed)
+    return is_weak and (is_too_weak or risk > Risk.MEDIUM)
 
 
 def _meets(rule: SinkRule, found: Traced) -> bool:

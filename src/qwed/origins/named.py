@@ -12,6 +12,8 @@ from qwed.origins.index import Index, Speaker
 _SEARCHES: Final = words(
     "query q search keyword keywords text term terms filter prompt question content body message subject"
 )
+#: What others say of a thing does not stand in it.
+_ABOUT: Final = words("comment comments review reviews rating ratings feedback reply replies remark remarks")
 _POINTING: Final = frozenset({AtomKind.URL, AtomKind.PATH, AtomKind.EMAIL})
 
 
@@ -20,16 +22,18 @@ def names_source(index: Index, tool: str, parameters: Mapping[str, Any]) -> bool
     the user set beside the parameter's own (`the general channel`, `channel general`). What an upload of the
     user's file answers is not in that file."""
     return only_looks(tool) and any(
-        isinstance(value, str) and words_of(name).isdisjoint(_SEARCHES) and _points_at(index, name, value)
+        isinstance(value, str)
+        and words_of(name).isdisjoint(_SEARCHES)
+        and _points_at(index, tool, name, value)
         for name, value in parameters.items()
     )
 
 
-def _points_at(index: Index, parameter: str, value: str) -> bool:
+def _points_at(index: Index, tool: str, parameter: str, value: str) -> bool:
     if any(atom.kind in _POINTING and _is_users(index, atom) for atom in atoms_in(value)):
         return True
     own, kind = name_of(value), name_of(parameter)
-    if own is None or kind is None:
+    if own is None or kind is None or not words_of(tool).isdisjoint(_ABOUT):
         return False
     beside = (Atom(AtomKind.NAME, own.value + kind.value), Atom(AtomKind.NAME, kind.value + own.value))
     return any(_is_users(index, atom) for atom in beside)

@@ -24,6 +24,7 @@ from qwed.origins.atoms import (
     number_of,
     quoted_names,
 )
+from qwed.origins.tables import read_members
 
 MAX_DEPTH: Final = 32
 #: Text of this length in one field is prose.
@@ -35,6 +36,7 @@ _TAG = lazy_pattern(r"<[A-Za-z/!][^<>]{0,2000}>")
 _CELLS = lazy_pattern(r"\s*\|\s*")
 _RULER = lazy_pattern(r"[\s|:+-]+")
 _APART = lazy_pattern(r"[\s-]")
+_NAMED_ADDRESS = lazy_pattern(r"[^@<>]{0,80}<[^<>@\s]{1,64}@[^<>@\s]{3,200}>\s{0,9}")
 _LISTED = lazy_pattern(r"\s*[,;]\s*")
 
 
@@ -45,10 +47,12 @@ class SeenResult(NamedTuple):
 
 
 class ResultReader:
-    """One bounded walk over a result. Where `fields` are given, only those of a record are whole."""
+    """One bounded walk over a result. Where `fields` are given, only those of a record are whole. Of a
+    directory, a text that is a table or a list of members is read as that."""
 
-    def __init__(self, fields: frozenset[str] = frozenset()) -> None:
+    def __init__(self, fields: frozenset[str] = frozenset(), *, is_directory: bool = False) -> None:
         self._fields = fields
+        self._is_directory = is_directory
         self._records = 0
         self._left = MAX_ATOMS
         #: More was said than was read.
@@ -111,6 +115,8 @@ class ResultReader:
                 self._records += 1
                 for cell in row:
                     yield from self._whole_text(cell, self._records)
+        elif self._is_directory and (records := read_members(text)):
+            yield from self._value(records, record, depth + 1)
         elif _is_prose(text):
             yield from self._prose(text)
         else:
@@ -119,14 +125,14 @@ class ResultReader:
     def _whole_text(self, text: str, record: int) -> Iterator[SeenResult]:
         """A short field is a name, and so is each part of a list in it; an atom is whole where it is all of
         it."""
-        parts = _LISTED.split(text) if "," in text or ";" in text else [text]
-        for part in dict.fromkeys((text, *parts)):
+        parts = dict.fromkeys((text, *_LISTED.split(text))) if "," in text or ";" in text else (text,)
+        for part in parts:
             if (atom := name_of(part)) is not None:
                 yield SeenResult(atom, record, True)
         atoms = list(atoms_in(text))
         if not atoms:
             return
-        for part in dict.fromkeys((text, *parts)):
+        for part in parts:
             is_alone = " " not in part.strip() or not any(map(str.isalpha, part))
             for atom in atoms if part == text else atoms_in(part):
                 # The host of an address is no value of its own.
@@ -145,11 +151,16 @@ class ResultReader:
 
 
 def _fills(text: str, atom: Atom) -> bool:
+    """Also an address with a name before it."""
+    if atom.kind is AtomKind.EMAIL and "<" in text and _NAMED_ADDRESS.fullmatch(text):
+        return True
     return len(_APART.sub("", text)) <= len(atom.value) + 1
 
 
 def _is_prose(text: str) -> bool:
-    return len(text) > PROSE or "\n" in text.strip() or ("<" in text and _TAG.search(text) is not None)
+    if len(text) > PROSE or "\n" in text.strip():
+        return True
+    return "<" in text and _TAG.search(text) is not None and not _NAMED_ADDRESS.fullmatch(text)
 
 
 def _embedded(text: str) -> Any:
@@ -166,7 +177,7 @@ def _embedded(text: str) -> Any:
 
 def _table_rows(text: str) -> list[Sequence[str]]:
     """The rows of a text that is a table and nothing else: cells between bars or tabs, as many in each."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] if "\n" in text else []
     if len(lines) < 2:
         return []
     if all("|" in line for line in lines):

@@ -8,11 +8,10 @@ from typing import Final
 from qwed.domain.lazy_pattern import lazy_pattern
 
 _MAX_LABEL: Final = 63
-#: One of these stands in a text that is spelled so; most texts have none, and are not searched any further.
-_SIGNS: Final = ("*", "`", "~", " at ", " AT ", " dot ", " DOT ", " .")
-_BRACKETED = lazy_pattern(r"[\[({<][ \t]?(?:at|AT|dot|DOT|[.@])[ \t]?[\])}>]")
-_APART = lazy_pattern(r"\s@|@\s")
-_SINGLES = lazy_pattern(r" \S \S \S \S \S ")
+#: What stands in a text that is spelled so; most texts have none of it, and are not searched any further.
+_SIGNS = lazy_pattern(
+    r"[*`~]| (?:at|AT|dot|DOT|\.)|\s@|@\s|[\[({<][ \t]?(?:at|AT|dot|DOT|[.@])[ \t]?[\])}>]| \S \S \S \S \S "
+)
 _IN_BRACKETS: Final = r"[ \t]?[\[({{<][ \t]?(?:{})[ \t]?[\])}}>][ \t]?"
 _STEPS: Final = (
     (lazy_pattern(r"[*`~]{1,3}"), ""),
@@ -25,6 +24,12 @@ _STEPS: Final = (
 )
 _BROKEN_ACCOUNT = lazy_pattern(r"(?<!\w)([A-Za-z]{2}\d{2}[A-Za-z0-9 .-]{0,40})\n(?=\d)")
 _WRAPPED = lazy_pattern(r"(?<=[A-Za-z0-9+/]{16})\r?\n(?=[A-Za-z0-9+/=]{4})")
+#: Texts of a program with a plus, or nothing, between them.
+_LITERALS = lazy_pattern(r"(?P<quote>['\"])(?:[ \t]?\+[ \t]?)?(?P=quote)(?=[^\s,)\]}:])")
+_DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2043\u2212"), "-")
+#: Digits that are the hexadecimal codes of letters, digits and what sets them apart.
+_DIGIT_CODES = lazy_pattern(r"(?<!\w)(?:2[0-9]|3[0-9]|4[1-9]|5[0-9]|6[1-9]|7[0-9]){8,100}(?!\w)")
+_MIN_CODES: Final = 16
 _NUMERIC = lazy_pattern(r"(?:0[xX])?[0-9a-fA-F]{1,12}(?:\.(?:0[xX])?[0-9a-fA-F]{1,12}){0,3}")
 
 
@@ -40,11 +45,9 @@ def loosen(text: str) -> str | None:
 
 
 def _may_be_loose(text: str) -> bool:
-    if any(sign in text for sign in _SIGNS) or ("@" in text and _APART.search(text) is not None):
+    if _SIGNS.search(text) is not None:
         return True
-    if any(sign in text for sign in "[({<") and _BRACKETED.search(text) is not None:
-        return True
-    return _SINGLES.search(text) is not None or ("\n" in text and _BROKEN_ACCOUNT.search(text) is not None)
+    return "\n" in text and _BROKEN_ACCOUNT.search(text) is not None
 
 
 def _close_up(match: re.Match[str]) -> str:
@@ -54,6 +57,25 @@ def _close_up(match: re.Match[str]) -> str:
 def unwrap(text: str) -> str:
     """A long run of letters and digits as one, that lines were cut from."""
     return _WRAPPED.sub("", text) if "\n" in text else text
+
+
+def join_literals(program: str) -> str | None:
+    """The program with the parts of a text that it puts together as one; None where there are none."""
+    joined = _LITERALS.sub("", program)
+    return None if joined == program else joined
+
+
+def fold_signs(text: str) -> str:
+    """One kind of dash and one kind of dot."""
+    return text if text.isascii() else text.translate(_DASHES).replace("\u3002", ".")
+
+
+def decode_digits(text: str) -> str | None:
+    """The text with each run of digits that are codes of characters as those; None where there are none."""
+    if len(text) < _MIN_CODES:
+        return None
+    decoded = _DIGIT_CODES.sub(lambda run: bytes.fromhex(run.group()).decode("ascii"), text)
+    return None if decoded == text else decoded
 
 
 def plain_host(host: str) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton
 from qwed.origins.arguments import Argument
-from qwed.origins.atoms import Atom, AtomKind, atoms_in, host_of, latin_of, look_of
+from qwed.origins.atoms import Atom, AtomKind, atoms_in, host_of, latin_of, look_of, tail_of
 from qwed.origins.index import Index, OriginLevel, Sighting, Speaker
 
 MIN_PART: Final = 4
@@ -25,6 +25,9 @@ MAX_PARTS: Final = 3
 MAX_PART: Final = 80
 #: Of what stands behind the host of a link.
 MAX_CARRIED: Final = 2_048
+MAX_FOLDERS: Final = 16
+_MAX_LABELS: Final = 16
+_NAME_PARTS = lazy_pattern(r"[\s_.-]+")
 _PIECES = lazy_pattern(r"[?&=#;]")
 _LEADING: Final = frozenset({AtomKind.HOST, AtomKind.EMAIL, AtomKind.URL})
 
@@ -57,6 +60,8 @@ class Traced(msgspec.Struct, frozen=True):
     level: OriginLevel | None = None
     tool: str = ""
     step: int = 0
+    #: A source to which the user pointed says it, and the user named no folder above it.
+    is_pointed: bool = False
 
 
 class TracedFinding(NamedTuple):
@@ -88,7 +93,17 @@ def trace(index: Index, argument: Argument) -> Traced:
         found.level,
         heard.tool,
         heard.step,
+        heard.is_named and not _is_in_users_folder(index, argument.atom),
     )
+
+
+def _is_in_users_folder(index: Index, atom: Atom) -> bool:
+    folders = atom.value.split("/")[:-1][:MAX_FOLDERS] if atom.kind is AtomKind.PATH else []
+    above = (
+        _verbatim(index, Atom(AtomKind.PATH, folder))
+        for folder in itertools.accumulate(folders, "{}/{}".format)
+    )
+    return any(found is not None and found.level is OriginLevel.USER for found in above)
 
 
 def _untraced(argument: Argument, origin: Origin, why: str) -> Traced:
@@ -125,10 +140,22 @@ def _sentence(found: TracedFinding) -> str:
 def find(index: Index, atom: Atom) -> TracedFinding | None:
     """The best verbatim source, else the least trusted derivation; None where nobody said it."""
     verbatim = _verbatim(index, atom)
+    if verbatim is not None and verbatim.level is OriginLevel.UNTRUSTED and not index.is_forgetful:
+        return _find_named(index, atom) or verbatim
     if verbatim is not None:
         return verbatim
     ways = itertools.chain(_looks(index, atom), _derivations(index, atom))
     return min(ways, key=lambda found: found.level, default=None)
+
+
+def _find_named(index: Index, atom: Atom) -> TracedFinding | None:
+    """What only a result spelled out, and the user named in other words."""
+    match atom.kind:
+        case AtomKind.PATH:
+            return _find_file(index, atom)
+        case AtomKind.URL:
+            return _find_page(index, atom.value)
+    return None
 
 
 def _looks(index: Index, atom: Atom) -> Iterator[TracedFinding]:
@@ -158,6 +185,7 @@ def _derivations(index: Index, atom: Atom) -> Iterator[TracedFinding]:
         case AtomKind.EMAIL:
             yield from _from_address(index, atom.value)
         case AtomKind.NUMBER | AtomKind.TOKEN:
+            yield from _from_tail(index, atom)
             yield from _from_parts(index, atom.value)
         case AtomKind.AMOUNT:
             yield from _from_amounts(index, Decimal(atom.value))
@@ -165,6 +193,7 @@ def _derivations(index: Index, atom: Atom) -> Iterator[TracedFinding]:
             yield from _from_date(index, atom.value)
         case AtomKind.PATH:
             yield from _from_file_name(index, atom.value)
+            yield from _from_above(index, atom.value)
         case _:
             return
 
@@ -195,15 +224,36 @@ def _carried(index: Index, rest: str) -> Iterator[TracedFinding]:
 
 def _from_address(index: Index, address: str) -> Iterator[TracedFinding]:
     local, _, host = address.rpartition("@")
-    whole = _verbatim(index, Atom(AtomKind.HOST, host))
+    plain, tag, _ = local.partition("+")
+    found = _verbatim(index, Atom(AtomKind.EMAIL, f"{plain}@{host}")) if tag else None
+    if found is not None and found.level <= OriginLevel.ENDORSED:
+        # Only against it: not every host has one mailbox for both.
+        yield found._replace(via=f"the mailbox {plain}@{host}")
+    whole = _verbatim(index, Atom(AtomKind.HOST, host)) or _from_domain_above(index, host)
     name = _verbatim(index, Atom(AtomKind.NAME, local.replace(".", "")))
     if whole is not None and name is not None:
         worst = min((whole, name), key=lambda part: part.level)
         yield worst._replace(via=f"put together from {local} and {host}")
-    elif whole is not None and whole.level is OriginLevel.UNTRUSTED:
+    elif whole is not None and whole.level <= OriginLevel.ENDORSED:
         # Somebody at a place that only a result named. A host that the user said makes nobody's address.
         yield whole._replace(via=f"its host {host}")
     yield from _from_parts(index, address)
+
+
+def _from_domain_above(index: Index, host: str) -> TracedFinding | None:
+    """Only against it: a domain that somebody named makes no host below it theirs."""
+    labels = host.split(".")
+    above = (".".join(labels[start:]) for start in range(1, min(len(labels) - 1, _MAX_LABELS)))
+    found = (_verbatim(index, Atom(AtomKind.HOST, domain)) for domain in above)
+    return next((each for each in found if each is not None and each.level <= OriginLevel.ENDORSED), None)
+
+
+def _from_tail(index: Index, atom: Atom) -> Iterator[TracedFinding]:
+    """Maybe the number with its country, or without: only against it, since other accounts end so too."""
+    tail = tail_of(atom.value) if atom.value.isdigit() else None
+    found = None if tail is None else _verbatim(index, tail)
+    if tail is not None and found is not None and found.level <= OriginLevel.ENDORSED:
+        yield found._replace(via=f"a number that ends in {tail.value}")
 
 
 def _from_parts(index: Index, value: str) -> Iterator[TracedFinding]:
@@ -277,3 +327,34 @@ def _from_file_name(index: Index, path: str) -> Iterator[TracedFinding]:
     inside = _verbatim(index, Atom(AtomKind.PATH, folder))
     worst = min((part for part in (found, inside) if part is not None), key=lambda part: part.level)
     yield worst._replace(via=f"the file name {name}" if worst is found else f"the folder {folder}")
+
+
+def _from_above(index: Index, path: str) -> Iterator[TracedFinding]:
+    """The way up to a folder is no part of where a path leads."""
+    bare = path.lstrip("./")
+    found = _verbatim(index, Atom(AtomKind.PATH, bare)) if bare != path else None
+    if found is not None:
+        yield found._replace(via=bare)
+
+
+def _find_file(index: Index, atom: Atom) -> TracedFinding | None:
+    """`/reports/q3.pdf` is the user's `q3 report`: its name and its kind or folder, side by side."""
+    folder, _, name = atom.value.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    own = compact_skeleton("".join(_NAME_PARTS.split(stem)))
+    kind = folder.rpartition("/")[2].removesuffix("s")
+    for beside in filter(None, ("file", "document", ending, kind)):
+        for words in (own + compact_skeleton(beside), compact_skeleton(beside) + own):
+            found = _verbatim(index, Atom(AtomKind.NAME, words)) if own else None
+            if found is not None and found.level is OriginLevel.USER:
+                return found._replace(level=OriginLevel.ENDORSED, via=f"as {words}")
+    return None
+
+
+def _find_page(index: Index, url: str) -> TracedFinding | None:
+    """A page of a site that the user named as a whole, and that leads nowhere else."""
+    host = host_of(url)
+    found = _verbatim(index, Atom(AtomKind.URL, host)) if host != url else None
+    if found is None or found.level is not OriginLevel.USER or any(_carried(index, url[len(host) :])):
+        return None
+    return found._replace(level=OriginLevel.ENDORSED, via=f"its host {host}")

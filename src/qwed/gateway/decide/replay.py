@@ -123,14 +123,20 @@ class RulesAgain(Protocol):
 
 
 async def decide_again(
-    entry: Json, agent: AgentFacts, policy: Policy, rules: RulesAgain | None = None
+    entry: Json,
+    agent: AgentFacts,
+    policy: Policy,
+    rules: RulesAgain | None = None,
+    prove: Callable[[Case], Awaitable[Examined]] | None = None,
 ) -> Case:
     """The walk over the recorded facts, under the given policy. What its rules say is recalled, or asked anew
-    of `rules`. Raises `NotReached`."""
+    of `rules`; so is the proof, of `prove`. Raises `NotReached`."""
     account = entry["account"]
     said = {row["row"]: _verdict_of(entry, row) for row in account.get("rows", ())}
     case = _case_of(entry, agent, policy)
     rows = tuple(_recall(row, entry, said, rules) for row in TABLE[case.door])
+    if prove is not None:
+        rows = tuple(_prove_anew(row, prove) if row.name == PROVEN.name else row for row in rows)
     case = await decide(case, cast(Facts, _NoWorld()), leave_unrecorded, rows)
     if SIGNED in said:
         case = tighten(case, SIGNED, said[SIGNED], LAST)
@@ -253,6 +259,16 @@ def _recall_proof(case: Case, entry: Json) -> RowAnswer:
     case = case.add(examined=examined)
     is_failed = examined.finding.status is Status.FAILED
     return Ruling(case, disprove(examined.finding)) if is_failed else case
+
+
+def _prove_anew(row: Row, prove: Callable[[Case], Awaitable[Examined]]) -> Row:
+    async def ask(case: Case, facts: Facts) -> RowAnswer:
+        examined = await prove(case)
+        case = case.add(examined=examined)
+        is_failed = examined.finding.status is Status.FAILED
+        return Ruling(case, disprove(examined.finding)) if is_failed else case
+
+    return msgspec.structs.replace(row, check=ask, awaits=True, needs=())
 
 
 def _examined_in(entry: Json) -> Examined | None:

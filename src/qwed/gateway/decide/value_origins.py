@@ -9,7 +9,7 @@ from qwed.gateway.kernel.services import Services
 from qwed.origins.arguments import Argument, ArgumentRole
 from qwed.origins.atoms import Atom, atoms_in, name_of
 from qwed.origins.index import Index, hear_user
-from qwed.origins.judge import OriginFinding, judge, judged_arguments
+from qwed.origins.judge import OriginFinding, judge, judge_private, judged_arguments
 from qwed.origins.trace import Origin, Traced, trace
 
 COVERED, PARTIAL, NONE = "covered", "partial", "none"
@@ -36,14 +36,17 @@ async def trace_origins(services: Services, case: Case) -> Case:
 
 
 def _judge(case: Case, index: Index | None, rules: ProvenanceRules) -> Case:
-    coverage = coverage_of(index)
     intent = case.context.get("user_intent")
     if index is not None and isinstance(intent, str) and case.door is not Door.TOOL:
         index = Index(index.key, [*index.heard, hear_user(index.key, intent, 0)])
+    coverage = coverage_of(index)
     if index is None or coverage is not COVERED:
         otherwise = None if rules.uncovered is Uncovered.PASS else OtherwiseAct(rules.uncovered.value)
         reason = "nobody reports what the user wrote and what tools returned, and the policy asks for it"
         found = OriginFinding(otherwise=otherwise, reasons=(reason,) if otherwise else ())
+        private = OriginFinding() if index is None else judge_private(index, case.action, rules)
+        if private.otherwise is not None and otherwise is not OtherwiseAct.DENY:
+            found = private
         # Callers who report nothing see nothing of this.
         is_told = index is not None or case.policy.provenance is not None
         return case.add(origins=found, coverage=coverage) if is_told else case

@@ -35,6 +35,7 @@ from qwed.origins.index import (
     hear_user,
 )
 from qwed.origins.named import names_source
+from qwed.rules.sources import label_source
 
 #: How many conversations, and how many values of all of them together, one process has at hand.
 MAX_CONVERSATIONS: Final = 2_000
@@ -168,7 +169,7 @@ def _hear(index: Index, rules: ProvenanceRules, reported: ReportedResult, step: 
         index.key,
         reported.tool,
         reported.step or step,
-        rules.source(reported.tool),
+        label_source(rules.source(reported.tool), reported.tool, reported.parameters),
         reported.result,
         is_named=names_source(index, reported.tool, reported.parameters),
         is_cut=reported.is_cut,

@@ -58,7 +58,7 @@ class LivePolicy:
         self.first: Policy | None = None
         self.flights = SingleFlight()
         #: Backtests whose next stretch somebody may ask for, by what they are about and where they stopped.
-        self.runs: dict[tuple[str, str | None, str | None, int], object] = {}
+        self.runs: dict[tuple[str, str | None, str | None, bool, int], object] = {}
 
     @property
     def source(self) -> str:

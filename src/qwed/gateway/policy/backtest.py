@@ -20,6 +20,14 @@ from qwed.gateway.kernel.ports import Records
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.kernel.shared_facts import AgentFacts, read_agent_facts
 from qwed.gateway.kernel.waiting import pause
+from qwed.gateway.policy.prove_again import ProvesAgain, shows_whole_action
+from qwed.gateway.policy.recorded_entries import (
+    RecordedDecision,
+    conversation_of,
+    door_of,
+    read_recorded,
+    whole_of,
+)
 from qwed.gateway.policy.recorded_risk import is_risk_unknown, under_risk
 from qwed.gateway.policy.recorded_rules import NO_GRANT, NotInRecord, RecordedEntry, RecordedRules
 from qwed.rules.evaluate import RuleReads
@@ -31,33 +39,6 @@ MAX_CONVERSATIONS: Final = 100_000
 MAX_KNOWN: Final = 50_000
 STRETCH: Final = 1_000
 Json = Mapping[str, Any]
-
-
-class _Recorded(msgspec.Struct, frozen=True):
-    """What of an entry decides; the rest is not even read."""
-
-    decision: str
-    activity_id: str = ""
-    agent_id: str = ""
-    timestamp: str = ""
-    action_type: str = ""
-    action_hash: str | None = None
-    error_code: str | None = None
-    error: dict[str, Any] | None = None
-    action: Any = None
-    context: Any = None
-    policy_version: str = ""
-    verification: dict[str, Any] | None = None
-    account: dict[str, Any] | None = None
-    redacted: Any = None
-    observed: bool = False
-    approval_id: str | None = None
-    corrected_action: Any = None
-    origins: Any = None
-    requested_by: str = ""
-
-
-_read: Final = msgspec.json.Decoder(_Recorded)
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -103,6 +84,9 @@ class Backtest:
         self._opened: dict[str, frozenset[str] | None] = {}
         #: A decision came out differently, or could not be made again: the history is another one from here.
         self._has_changed = False
+        #: Makes the proofs that the other policy asks for; None: they are not made.
+        self.engines: ProvesAgain | None = None
+        self.proven_again = 0
         self.looked_at = 0
         self.same = 0
         self.direct: Counter[tuple[str, str, str]] = Counter()
@@ -123,9 +107,9 @@ class Backtest:
             return
         if activity.decision not in _DECISIONS:
             if activity.action_type in _REPORTS and self._rules.longest_ms:
-                self._hear(_read.decode(activity.payload))
+                self._hear(read_recorded.decode(activity.payload))
             return
-        entry = _read.decode(activity.payload)
+        entry = read_recorded.decode(activity.payload)
         verdict = await self._decide(entry, activity)
         self._remember_grant(entry, verdict)
         if verdict.reason is not None and self._rules.has_rules:
@@ -139,13 +123,13 @@ class Backtest:
         is_late = self._since_ms is None or activity.at_ms >= self._since_ms
         return is_late and self._agent_id in (None, activity.agent_id)
 
-    def _hear(self, entry: _Recorded) -> None:
+    def _hear(self, entry: RecordedDecision) -> None:
         details = entry.action.get("parameters") if isinstance(entry.action, Mapping) else None
         if isinstance(details, Mapping):
             self._rules.hear(details, entry.requested_by)
 
-    def _remember_grant(self, entry: _Recorded, verdict: _Verdict) -> None:
-        if entry.approval_id is None or not self._rules.has_rules or _door(entry) == Door.GRANT:
+    def _remember_grant(self, entry: RecordedDecision, verdict: _Verdict) -> None:
+        if entry.approval_id is None or not self._rules.has_rules or door_of(entry) == Door.GRANT:
             return
         if verdict.reason is None:
             if len(self._opened) >= MAX_KNOWN:
@@ -153,9 +137,9 @@ class Backtest:
             is_asked = verdict.decision == Decision.PENDING
             self._opened[entry.approval_id] = verdict.asked if is_asked else None
 
-    def _tell(self, entry: _Recorded, verdict: _Verdict) -> None:
+    def _tell(self, entry: RecordedDecision, verdict: _Verdict) -> None:
         self.looked_at += 1
-        where = _conversation(entry)
+        where = conversation_of(entry)
         is_after = where is not None and where in self._changed_conversations
         if verdict.reason is not None:
             self.cannot_say[verdict.reason] += 1
@@ -167,7 +151,7 @@ class Backtest:
             if where is not None and len(self._changed_conversations) < MAX_CONVERSATIONS:
                 self._changed_conversations.add(where)
 
-    def _note(self, entry: _Recorded, verdict: _Verdict, is_after: bool) -> None:
+    def _note(self, entry: RecordedDecision, verdict: _Verdict, is_after: bool) -> None:
         counter = self.follow_on if is_after else self.direct
         counter[entry.action_type, entry.decision, verdict.decision] += 1
         self.by_rule.update(verdict.rules)
@@ -189,8 +173,8 @@ class Backtest:
                 }
             )
 
-    async def _decide(self, entry: _Recorded, activity: Activity) -> _Verdict:
-        whole = _whole(entry)
+    async def _decide(self, entry: RecordedDecision, activity: Activity) -> _Verdict:
+        whole = whole_of(entry)
         reason = find_reason(whole)
         if reason is not None:
             return _Verdict(reason=reason.value)
@@ -200,7 +184,8 @@ class Backtest:
         if is_recalled and not reads.is_timed:
             # What they said then, they say again; nothing is counted.
             reads = NO_RULES
-        key = None if reads else self._key(entry)
+        # A proof is of the very words of the action.
+        key = None if reads or self.engines is not None else self._key(entry)
         known = self._known.get(key) if key is not None else None
         if known is None:
             known = await self._decide_anew(whole, entry, activity, reads, is_recalled)
@@ -210,12 +195,12 @@ class Backtest:
                 self._known[key] = known
         return known
 
-    def _reads(self, entry: _Recorded, activity: Activity) -> RuleReads:
+    def _reads(self, entry: RecordedDecision, activity: Activity) -> RuleReads:
         if not self._rules.has_rules:
             return NO_RULES
         return self._rules.reads_of(activity.principal_id, entry.action_type)
 
-    def _key(self, entry: _Recorded) -> Any:
+    def _key(self, entry: RecordedDecision) -> Any:
         """All that decides, where the action's own words do not; None where they may."""
         account, found = entry.account, entry.verification
         assert account is not None
@@ -238,32 +223,43 @@ class Backtest:
         )
 
     async def _decide_anew(
-        self, whole: Json, entry: _Recorded, activity: Activity, reads: RuleReads, is_recalled: bool
+        self, whole: Json, entry: RecordedDecision, activity: Activity, reads: RuleReads, is_recalled: bool
     ) -> _Verdict:
         assert entry.account is not None
         agent, before = await self._agent(entry.account["agent"]), await self._policy_of(entry.policy_version)
         if agent is None or before is None:
             return _Verdict(reason=NotReplayable.PAST_RETENTION.value)
+        prove = None
         if before.version != self._policy.version:
             reason = self._why_not(entry, before)
+            if reason == PROVE_AGAIN and self.engines is not None and shows_whole_action(entry):
+                # What was corrected then is not what would be corrected now.
+                whole = {name: value for name, value in whole.items() if name != "corrected_action"}
+                prove, reason = self.engines.prove, None
             if reason is not None:
                 return _Verdict(reason=reason)
-            whole = under_risk(whole, before, self._policy)
+            whole = whole if prove else under_risk(whole, before, self._policy)
         rules = None
         if reads or (not is_recalled and _has_rules(before)):
             # Also where the other policy has none: what rules said then is not recalled.
             granted = self._opened.get(entry.approval_id or "", frozenset() if not reads else None)
-            if reads and _door(entry) == Door.GRANT and entry.approval_id in self._opened and granted is None:
+            if (
+                reads
+                and door_of(entry) == Door.GRANT
+                and entry.approval_id in self._opened
+                and granted is None
+            ):
                 return _Verdict(reason=NO_GRANT)
             rules = self._rules
             now = await self._agent_of_today(entry.agent_id)
             rules.take(RecordedEntry(whole, activity, now, granted, is_recalled))
         try:
-            case = await decide_again(whole, agent, self._policy, rules)
+            case = await decide_again(whole, agent, self._policy, rules, prove)
         except NotReached:
             return _Verdict(reason=NotReplayable.NOT_REACHED.value)
         except NotInRecord as missing:
             return _Verdict(reason=str(missing))
+        self.proven_again += prove is not None
         code = None if case.verdict.refusal is None else case.verdict.refusal.code.value
         return _Verdict(
             case.verdict.decision.value,
@@ -284,7 +280,7 @@ class Backtest:
             self._agents_now[agent_id] = await self._agent_now(AgentId(agent_id))
         return self._agents_now[agent_id]
 
-    def _why_not(self, entry: _Recorded, before: Policy) -> str | None:
+    def _why_not(self, entry: RecordedDecision, before: Policy) -> str | None:
         """Why the record does not hold what the other policy would ask."""
         reason = why_not(before, self._policy, entry.action_type)
         if entry.verification is None:
@@ -317,6 +313,7 @@ class Backtest:
             "agents_may_have_gone_on_differently": self.unsure_after,
             "not_counted_by_rules": self._rules.not_counted,
             "windows_are_whole": self._rules.is_whole,
+            "proven_again": self.proven_again,
             "decisions": self.looked_at,
             "same": self.same,
             "direct": _rows(self.direct),
@@ -332,26 +329,8 @@ _REPORTS: Final = frozenset({"report_outcome", "settle_outcome"})
 _DECISIONS: Final = frozenset(decision.value for decision in Decision)
 
 
-def _whole(entry: _Recorded) -> dict[str, Any]:
-    """The entry; what older ones lack is lacking."""
-    whole = msgspec.structs.asdict(entry)
-    for name in ("corrected_action", "origins"):
-        if whole[name] is None:
-            del whole[name]
-    return whole
-
-
-def _door(entry: _Recorded) -> str:
-    return str((entry.account or {}).get("door"))
-
-
 def _has_rules(policy: Policy) -> bool:
     return bool(policy.rules or policy.teams)
-
-
-def _conversation(entry: _Recorded) -> tuple[str, str] | None:
-    name = entry.context.get("conversation_id") if isinstance(entry.context, Mapping) else None
-    return (entry.agent_id, name) if isinstance(name, str) else None
 
 
 def _rows(counter: Counter[tuple[str, str, str]]) -> list[dict[str, Any]]:

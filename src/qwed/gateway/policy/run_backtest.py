@@ -5,29 +5,36 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller
 from qwed.domain.policy import Policy
 from qwed.domain.times import parse_iso
-from qwed.gateway.kernel.answers import Answer, malformed
+from qwed.gateway.kernel.answers import Answer, malformed, refuse
+from qwed.gateway.kernel.live_policy import UnreadablePolicy
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_operator
 from qwed.gateway.policy.backtest import Backtest, backtest_store
 from qwed.gateway.policy.change_policy import read_text
+from qwed.gateway.policy.prove_again import engines_of
 
 #: Entries that one request looks at.
 MAX_ENTRIES: Final = 20_000
+#: The same where proofs are made.
+MAX_PROVEN: Final = 500
 #: Backtests that a process keeps for whoever asks for their next stretch.
 MAX_RUNS: Final = 4
 
 
 class BacktestBody(msgspec.Struct, forbid_unknown_fields=True):
-    """`after` goes on where the answer before ended (its `next`); `since` is a time, `agent_id` an agent."""
+    """`after` goes on where the answer before ended (its `next`); `since` is a time, `agent_id` an agent.
+    `reprove` makes the proofs that the other policy asks for, however long that takes."""
 
     text: str
     since: str | None = None
     agent_id: str | None = None
     after: int = 0
+    reprove: bool = False
 
 
 async def backtest_policy(services: Services, caller: Caller, raw: Any) -> Answer:
@@ -36,14 +43,15 @@ async def backtest_policy(services: Services, caller: Caller, raw: Any) -> Answe
     require_operator(caller)
     body = convert_body(raw)
     policy = read_text(services, body.text)
-    runs, place = services.live.runs, (policy.version, body.since, body.agent_id)
+    runs, place = services.live.runs, (policy.version, body.since, body.agent_id, body.reprove)
     backtest = runs.pop((*place, body.after), None)
     if not isinstance(backtest, Backtest):
         # Windows hold what came before: where this process did not see it, it is read again.
         backtest = _start(services, policy, body.since, body.agent_id)
         if body.after:
-            await backtest_store(services.store, backtest, limit=body.after)
-    end = await backtest_store(services.store, backtest, after=body.after, limit=MAX_ENTRIES)
+            await _look(services, policy, backtest, reprove=body.reprove, limit=body.after)
+    limit = MAX_PROVEN if body.reprove else MAX_ENTRIES
+    end = await _look(services, policy, backtest, reprove=body.reprove, after=body.after, limit=limit)
     if end is not None:
         while len(runs) >= MAX_RUNS:
             del runs[next(iter(runs))]
@@ -58,11 +66,28 @@ async def backtest_all(
     since: str | None,
     agent_id: str | None,
     progress: Callable[[int, int], None],
+    *,
+    reprove: bool = False,
 ) -> dict[str, Any]:
     """The whole record, for whoever opens the store."""
-    backtest = _start(services, read_text(services, text), since, agent_id)
-    await backtest_store(services.store, backtest, progress=progress)
+    policy = read_text(services, text)
+    backtest = _start(services, policy, since, agent_id)
+    await _look(services, policy, backtest, reprove=reprove, progress=progress)
     return backtest.report()
+
+
+async def _look(
+    services: Services, policy: Policy, backtest: Backtest, *, reprove: bool, **stretch: Any
+) -> int | None:
+    if not reprove:
+        return await backtest_store(services.store, backtest, **stretch)
+    try:
+        with engines_of(services, policy) as backtest.engines:
+            return await backtest_store(services.store, backtest, **stretch)
+    except UnreadablePolicy as error:
+        raise refuse(Code.POLICY_UNREADABLE, str(error)) from None
+    finally:
+        backtest.engines = None
 
 
 def _start(services: Services, policy: Policy, since: str | None, agent_id: str | None) -> Backtest:
