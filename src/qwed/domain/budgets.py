@@ -70,9 +70,9 @@ class Spending:
         if day > self.day:
             self.day, self.requests, self.cost_settled, self.tokens = day, 0, 0, 0
         # Whole seconds bound the memory; a request leaves the hour up to a second late, never early.
-        oldest = now_ms // 1000 - HOUR_SECONDS
-        while self._hour and self._hour[0][0] < oldest:
-            self.hour_total -= self._hour.popleft()[1]
+        oldest, hour = now_ms // 1000 - HOUR_SECONDS, self._hour
+        while hour and hour[0][0] < oldest:
+            self.hour_total -= hour.popleft()[1]
 
     def take(self, charge: Charge, now_ms: int) -> None:
         """One request more, and a hold on what it may cost."""
@@ -80,12 +80,12 @@ class Spending:
         self.cost_held += charge.cost
         self.tokens_held += charge.tokens
         self.requests += 1
-        second = now_ms // 1000
-        if self._hour and self._hour[-1][0] >= second:
-            self._hour[-1][1] += 1
-        else:
-            self._hour.append([second, 1])
         self.hour_total += 1
+        second, hour = now_ms // 1000, self._hour
+        if hour and (newest := hour[-1])[0] >= second:
+            newest[1] += 1
+        else:
+            hour.append([second, 1])
 
     def hold(self, charge: Charge) -> None:
         self.in_flight += 1
@@ -100,8 +100,9 @@ class Spending:
     def settle(self, day: int, cost: int, tokens: int) -> None:
         """Book what was spent on `day`; a day that is over is booked in the store alone."""
         if day == self.day:
-            self.cost_settled = max(0, self.cost_settled + cost)
-            self.tokens = max(0, self.tokens + tokens)
+            cost, tokens = self.cost_settled + cost, self.tokens + tokens
+            self.cost_settled = cost if cost > 0 else 0
+            self.tokens = tokens if tokens > 0 else 0
 
     @property
     def cost(self) -> int:
