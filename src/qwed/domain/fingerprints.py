@@ -52,12 +52,20 @@ def identify(action: Action, *, is_sql: bool = False) -> tuple[str, Fingerprints
     is_plain = is_simple or all(map(_is_plain, members.values()))
     if is_plain and not is_sql:
         return exact.hex(), Fingerprints(VERSION + exact, exact)
-    older = exact if is_plain else _hash_unless_same(_trim(members), members, exact)
+    trimmed = members if is_plain else _trim(members)
+    older = _hash_unless_same(trimmed, members, exact)
     folded = members if is_plain else _fold_members(members)
     if is_sql:
         folded = _fold_statements(folded)
-    current = _hash_unless_same(folded, members, exact)
+    current = older if _are_alike(folded, trimmed) else _hash_unless_same(folded, members, exact)
     return exact.hex(), Fingerprints(VERSION + current, older)
+
+
+def _are_alike(one: dict[str, JsonValue], other: dict[str, JsonValue]) -> bool:
+    """Whether both versions folded the action's own texts alike, and nothing else: mostly blank ends."""
+    return all(
+        value is other[name] or (type(value) is str and value == other[name]) for name, value in one.items()
+    )
 
 
 def _is_plain(value: JsonValue) -> bool:
