@@ -6,8 +6,6 @@ here: a vendor's key by its own pattern, everything else by the word or sign tha
 rule there and the laws in `tests/property/test_masking_laws.py` ask for it here.
 """
 
-import re
-from collections.abc import Iterable
 from typing import Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
@@ -17,9 +15,7 @@ from qwed.domain.vendor_keys import INTRODUCTIONS, may_hold_a_key
 # counts as one of them.
 _IN_KEYS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.:~$,@%-"
 _RUNS: Final = bytes(ord("x") if byte in _IN_KEYS or byte > 127 else ord(" ") for byte in range(256))
-#: Sixteen in a row. As a pattern of letters alone it is looked for in one pass, however long the runs are.
-_LONG = lazy_pattern("x" * 16)
-_LONG_CHARACTERS: Final = 16
+_LONG: Final = b"x" * 16
 #: The one long run that conversations are usually named by; no key looks so.
 _UUID = lazy_pattern("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: AWS' secret keys have no beginning of their own: only a text that speaks of AWS is searched for them.
@@ -31,23 +27,6 @@ _HINTS: Final = (
     *("--user", "-----begin", "auth", "key"),
     *INTRODUCTIONS,
 )
-#: Letters of which every hint has one, and texts have few: there a hint is looked for, behind and ahead.
-_ANCHORS: Final = "kxpbcu"
-
-
-def _look_around(hints: Iterable[str]) -> str:
-    """One pattern for all hints. To look for them one after the other costs more than to mask what they find;
-    a pattern that may begin with any letter stops at every second one."""
-    parts: dict[str, list[str]] = {}
-    for hint in hints:
-        anchor = next(letter for letter in _ANCHORS if letter in hint)
-        before, _, after = hint.partition(anchor)
-        behind = f"(?<={re.escape(before + anchor)})" if before else ""
-        parts.setdefault(anchor, []).append(behind + re.escape(after))
-    return "|".join(f"{anchor}(?:{'|'.join(rest)})" for anchor, rest in parts.items())
-
-
-_HINT = lazy_pattern(_look_around(_HINTS))
 _SECRET_WORD = lazy_pattern(
     r"passw|passphrase|passcode|(?<![a-z0-9])(?:pass|pwd|pin)(?![\w-])"
     r"|secret|token|credential|bearer|cookie|curl| phrase|--user|-----begin"
@@ -62,35 +41,37 @@ _FOLDED: Final = str.maketrans({"ı": "i", "İ": "i", "ſ": "s", "\u212a": "k"})
 
 def is_plain(text: str) -> bool:
     """Whether there is nothing to mask in the text for certain."""
-    if len(text) >= _LONG_CHARACTERS:
+    if len(text) >= len(_LONG):
         encoded = text.encode("utf-8", "surrogatepass")
-        runs = encoded.translate(_RUNS).decode("ascii")
-        if (found := _LONG.search(runs)) is not None and _may_hold_a_key(text, encoded, runs, found.start()):
+        runs = encoded.translate(_RUNS)
+        if _LONG in runs and _may_hold_a_key(text, encoded, runs):
             return False
     if _may_hold_a_word(text):
         return False
     return not ("@" in text or "%40" in text) or not _may_hold_userinfo(text)
 
 
-def _may_hold_a_key(text: str, encoded: bytes, runs: str, start: int) -> bool:
-    """`start` is where the first long run begins."""
+def _may_hold_a_key(text: str, encoded: bytes, runs: bytes) -> bool:
     speaks_of_aws = "aws" in text or "AWS" in text
-    while True:
-        end = runs.find(" ", start)
+    start = runs.find(_LONG)
+    while start >= 0:
+        end = runs.find(b" ", start)
         end = len(runs) if end < 0 else end
         if speaks_of_aws and end - start >= _AWS_SECRET:
             return True
         run = encoded[start:end].decode("utf-8", "surrogatepass")
         if _UUID.fullmatch(run) is None and may_hold_a_key(run):
             return True
-        if (found := _LONG.search(runs, end)) is None:
-            return False
-        start = found.start()
+        start = runs.find(_LONG, end)
+    return False
 
 
 def _may_hold_a_word(text: str) -> bool:
     lowered = (text if text.isascii() else text.translate(_FOLDED)).lower()
-    return _HINT.search(lowered) is not None and _SECRET_WORD.search(lowered) is not None
+    for hint in _HINTS:
+        if hint in lowered:
+            return _SECRET_WORD.search(lowered) is not None
+    return False
 
 
 def _may_hold_userinfo(text: str) -> bool:
