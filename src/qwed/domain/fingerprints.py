@@ -57,7 +57,13 @@ def identify(action: Action, *, is_sql: bool = False) -> tuple[str, Fingerprints
     folded = members if is_plain else _fold_members(members)
     if is_sql:
         folded = _fold_statements(folded)
-    current = older if _are_alike(folded, trimmed) else _hash_unless_same(folded, members, exact)
+    if _are_alike(folded, trimmed):
+        current = older
+    elif is_simple:
+        # Only letter case was folded, and what was simple still is.
+        current = _hash(_plain_encoder.encode(folded))
+    else:
+        current = _hash_unless_same(folded, members, exact)
     return exact.hex(), Fingerprints(VERSION + current, older)
 
 
