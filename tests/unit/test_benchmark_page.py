@@ -1,9 +1,11 @@
 """The page of the benchmarks says what was met, what was missed, and what was not measured."""
 
+import ast
 import json
 from pathlib import Path
 
-from bench.__main__ import figure
+import pytest
+from bench.__main__ import figure, parts
 from bench.environments import CannotInstall
 from bench.gateway import TEN_RULES
 from bench.page import bar_chart, page, plots
@@ -142,6 +144,16 @@ def test_a_driver_that_cannot_be_imported_gives_its_reason(tmp_path, monkeypatch
     assert fine.microseconds("decision") >= 0
     assert "decision" in COUNTS
     fine.stop()
+
+
+@pytest.mark.parametrize("part", parts())
+def test_every_part_has_figures(part):
+    place = ROOT / "bench" / part
+    source = (place / "__init__.py") if place.is_dir() else place.with_suffix(".py")
+
+    defined = {node.name for node in ast.parse(source.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+    assert "figures" in defined, f"`make bench` would end at bench/{part}"
 
 
 def test_the_rules_that_the_bench_measures_beside_are_read_by_a_gateway(tmp_path):
