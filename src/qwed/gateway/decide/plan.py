@@ -36,7 +36,7 @@ class Plan(msgspec.Struct, frozen=True):
     agent_digest: str
 
 
-def known_plan(services: Services, case: Case) -> Plan | None:
+def find_plan(services: Services, case: Case) -> Plan | None:
     """The plan that was made for a case like this one, as long as agent and policy are the same."""
     known: Plan | None = services.plans.get(_key_of(case))
     if known is not None and known.agent is case.agent and known.policy is case.policy:
