@@ -18,7 +18,10 @@ from typing import Any
 
 import bench
 
-_NOT_PARTS = ("__main__", "load", "large_record", "soak_run", "environments", "agentdojo", "page")
+_NOT_PARTS = (
+    *("__main__", "load", "large_record", "soak_run", "environments", "agentdojo", "page"),
+    *("personal_data", "walk"),
+)
 
 
 def main() -> int:

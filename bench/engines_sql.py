@@ -25,7 +25,7 @@ def figures() -> list[Figure]:
     warm_up()
     measured: list[Figure] = []
     for label, query in _QUERIES.items():
-        measured.append((f"sql: {label}", _cold_microseconds(Action("execute_sql", query)), "µs", 400.0))
+        measured.append((f"sql: {label}", _cold_microseconds(Action("execute_sql", query)), "µs", 200.0))
     typical = Action("execute_sql", _QUERIES["a typical SELECT"], parameters={"schema": _SCHEMA})
     measured.append(("sql: a typical SELECT against its schema", _cold_microseconds(typical), "µs", None))
     engine = SqlEngine()

@@ -193,7 +193,13 @@ class _Server:
             if "http://127.0.0.1:" in line:
                 self.port = int(line.rsplit(":", 1)[1].split("/")[0])
                 break
+        else:
+            raise RuntimeError(f"a server to be measured did not start: {self._last_words(folder)}")
         self.cpu_per_request = float("inf")
+
+    def _last_words(self, folder: Path) -> str:
+        self.process.wait(30)
+        return (folder / "log").read_text(encoding="utf-8", errors="replace")[-400:]
 
     def _cpu(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -282,7 +288,7 @@ class _Full(_Gateway):
 
 INTENT = "Find out what the orders of the last week come to, and whether that is what the invoice says."
 TEN_RULES = "rules:\n" + "".join(
-    f"  - id: rule-{n}\n    when: action.type == 'transfer_{n}' && agent.trust_level < 3\n"
+    f"  - id: rule-{n}\n    when: action.type == 'transfer_{n}' && agent.trust < 3\n"
     "    then: deny\n    message: not this\n"
     for n in range(10)
 )

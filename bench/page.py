@@ -189,7 +189,11 @@ def _targets(report: Mapping[str, Any]) -> list[str]:
         "",
     ]
     for name, part in sorted(report["parts"].items()):
-        if name == "peers":
+        # Of the peers all else stands in a table of its own.
+        figures = (
+            [f for f in part["figures"] if f["target"] is not None] if name == "peers" else part["figures"]
+        )
+        if not figures:
             continue
         lines += [
             f"### {name}",
@@ -198,7 +202,7 @@ def _targets(report: Mapping[str, Any]) -> list[str]:
             "",
             "| figure | measured | unit | target | better than the target by | |",
             "|---|---|---|---|---|---|",
-            *(_figure(figure) for figure in part["figures"]),
+            *map(_figure, figures),
             "",
         ]
     return lines

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.environments import KEPT, ROOT, CannotInstall, environment, own_environment
-from bench.peers.servers import http_figures
+from bench.peers.servers import TOOLKIT, http_figures
 
 HERE = Path(__file__).parent
 RESULTS = KEPT / "peers.json"
@@ -218,7 +218,22 @@ def figures() -> list[Figure]:
     results = measure()
     KEPT.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    return [figure for name, row in results["rows"].items() for figure in _figures(name, row)]
+    rows = results["rows"]
+    return [*(figure for name, row in rows.items() for figure in _figures(name, row)), *compare(rows)]
+
+
+def compare(rows: Mapping[str, Mapping[str, Any]]) -> list[Figure]:
+    """QWED beside the one peer that decides over HTTP and records: how many times as fast it is."""
+    ours, theirs = rows[THIS], rows.get(TOOLKIT, {})
+    found: list[Figure] = []
+    if "audit_us" in ours and "audit_us" in theirs:
+        times = theirs["audit_us"] / ours["audit_us"]
+        found.append(("a record in memory, beside the toolkit's call", times, "times (at least)", 2.0))
+    served, asked = (row.get("http", {}).get("c=16") for row in (ours, theirs))
+    if served and asked:
+        times = served["rate"] / asked["rate"]
+        found.append(("HTTP, c=16, beside the toolkit's server", times, "times (at least)", 2.0))
+    return found
 
 
 def _figures(name: str, row: Mapping[str, Any]) -> list[Figure]:

@@ -2,7 +2,6 @@
 
 import functools
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +72,7 @@ class SystemClock:
 
 #: A random digit as the one of four that says how a UUID is laid out.
 _VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
+ENDS_AT_ONCE = 256
 SHARED_KEY_FILE = "qwed.key"
 #: Processes for slow engines: a principal has all but one of them.
 WORKERS = 3
@@ -80,26 +80,29 @@ WORKERS = 3
 MAX_REASONS = 10
 
 
+def _draw_ends() -> list[str]:
+    """What follows the time in UUIDs of version 7, for many of them."""
+    drawn = secrets.token_bytes(10 * ENDS_AT_ONCE).hex()
+    digits = [drawn[at : at + 20] for at in range(0, len(drawn), 20)]
+    return [f"7{each[:3]}{_VARIANTS[each[3]]}{each[4:19]}" for each in digits]
+
+
 class RandomIds:
     """128 bits or more in every name that must not be guessed; an activity's only has to be unique."""
 
     def __init__(self) -> None:
-        self._pool = b""
-        self._position = 0
-        self._lock = threading.Lock()
+        #: What ids end in, drawn in advance: a system call for each decision would cost more than the hash.
+        self._ends: list[str] = []
 
     def activity(self, now_ms: int) -> str:
         """A UUID of version 7: its activity is a node under the same id."""
-        digits = self._cheap(10).hex()
-        return f"act_{now_ms:012x}7{digits[:3]}{_VARIANTS[digits[3]]}{digits[4:19]}"
-
-    def _cheap(self, count: int) -> bytes:
-        """Random bytes drawn in advance: a system call for each decision would cost more than the hash."""
-        with self._lock:
-            if self._position + count > len(self._pool):
-                self._pool, self._position = secrets.token_bytes(4096), 0
-            self._position += count
-            return self._pool[self._position - count : self._position]
+        try:
+            # One step for the interpreter: no two threads get the same.
+            end = self._ends.pop()
+        except IndexError:
+            end, *others = _draw_ends()
+            self._ends.extend(others)
+        return f"act_{now_ms:012x}{end}"
 
     def approval(self, now_ms: int) -> str:
         return f"apr_{now_ms:012x}{secrets.token_hex(10)}"

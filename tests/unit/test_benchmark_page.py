@@ -1,12 +1,17 @@
 """The page of the benchmarks says what was met, what was missed, and what was not measured."""
 
+import ast
 import json
 from pathlib import Path
 
-from bench.__main__ import figure
+import pytest
+from bench.__main__ import figure, parts
 from bench.environments import CannotInstall
+from bench.gateway import TEN_RULES
 from bench.page import bar_chart, page, plots
-from bench.peers import COUNTS, PEERS, Worker
+from bench.peers import COUNTS, PEERS, Worker, compare
+
+from qwed.bootstrap import read_policy
 
 ROOT = Path(__file__).parents[2]
 PEER = {"decides": "a name", "lacks": "no record", "package": "other"}
@@ -44,6 +49,27 @@ def test_what_is_missed_stands_first_and_the_furthest_from_its_target_at_the_top
     assert missed.index("| gateway | c | 10 |") < missed.index("| gateway | a | 80 |")
     assert "| b |" not in missed
     assert shown.index("## Missed") < shown.index("## Beside what one would pick instead")
+
+
+def test_how_much_faster_than_the_peer_is_a_target_like_any_other():
+    rows = {
+        "QWED": {"audit_us": 100.0, "http": {"c=16": {"rate": 1_000.0}}},
+        "agent-governance-toolkit": {"audit_us": 150.0, "http": {"c=16": {"rate": 500.0}}},
+    }
+    told = report()
+    told["parts"]["peers"] = {
+        **told["parts"]["gateway"],
+        "figures": [figure(*each) for each in compare(rows)],
+    }
+
+    shown = page(told, peers(), [])
+
+    assert "| peers | a record in memory, beside the toolkit's call | 1.5 |" in shown.split("## Every")[0]
+    assert "| HTTP, c=16, beside the toolkit's server | 2 | times (at least) | ≥ 2 | 1.00 | met |" in shown
+
+
+def test_without_the_peer_nothing_is_compared():
+    assert compare({"QWED": {"audit_us": 100.0}, "agent-governance-toolkit": {"problem": "no network"}}) == []
 
 
 def test_a_peer_that_could_not_be_measured_is_named_with_its_reason():
@@ -118,3 +144,20 @@ def test_a_driver_that_cannot_be_imported_gives_its_reason(tmp_path, monkeypatch
     assert fine.microseconds("decision") >= 0
     assert "decision" in COUNTS
     fine.stop()
+
+
+@pytest.mark.parametrize("part", parts())
+def test_every_part_has_figures(part):
+    place = ROOT / "bench" / part
+    source = (place / "__init__.py") if place.is_dir() else place.with_suffix(".py")
+
+    defined = {node.name for node in ast.parse(source.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+    assert "figures" in defined, f"`make bench` would end at bench/{part}"
+
+
+def test_the_rules_that_the_bench_measures_beside_are_read_by_a_gateway(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(TEN_RULES, encoding="utf-8")
+
+    assert len(read_policy(policy).rules) == 10

@@ -52,8 +52,9 @@ class Spending:
         requests: int = 0,
         cost: int = 0,
         tokens: int = 0,
-        hour: Iterable[tuple[int, int]] = (),
+        hour: Iterable[tuple[int, int]] | None = (),
     ) -> None:
+        """`hour` is None where nobody asks for it."""
         self.day = day
         self.requests = requests
         self.cost_settled = cost
@@ -61,18 +62,22 @@ class Spending:
         self.tokens = tokens
         self.tokens_held = 0
         self.in_flight = 0
-        self._hour: deque[list[int]] = deque([second, count] for second, count in hour)
-        self.hour_total = sum(count for _, count in self._hour)
+        counted = [[second, count] for second, count in hour or ()]
+        self._hour: deque[list[int]] | None = None if hour is None else deque(counted)
+        self.hour_total = sum(count for _, count in counted)
 
     def roll(self, now_ms: int) -> None:
         """Forget what has left the windows."""
         day = now_ms // DAY_MS
         if day > self.day:
             self.day, self.requests, self.cost_settled, self.tokens = day, 0, 0, 0
+        hour = self._hour
+        if hour is None:
+            return
         # Whole seconds bound the memory; a request leaves the hour up to a second late, never early.
         oldest = now_ms // 1000 - HOUR_SECONDS
-        while self._hour and self._hour[0][0] < oldest:
-            self.hour_total -= self._hour.popleft()[1]
+        while hour and hour[0][0] < oldest:
+            self.hour_total -= hour.popleft()[1]
 
     def take(self, charge: Charge, now_ms: int) -> None:
         """One request more, and a hold on what it may cost."""
@@ -80,12 +85,15 @@ class Spending:
         self.cost_held += charge.cost
         self.tokens_held += charge.tokens
         self.requests += 1
-        second = now_ms // 1000
-        if self._hour and self._hour[-1][0] >= second:
-            self._hour[-1][1] += 1
-        else:
-            self._hour.append([second, 1])
+        hour = self._hour
+        if hour is None:
+            return
         self.hour_total += 1
+        second = now_ms // 1000
+        if hour and (newest := hour[-1])[0] >= second:
+            newest[1] += 1
+        else:
+            hour.append([second, 1])
 
     def hold(self, charge: Charge) -> None:
         self.in_flight += 1
@@ -100,8 +108,9 @@ class Spending:
     def settle(self, day: int, cost: int, tokens: int) -> None:
         """Book what was spent on `day`; a day that is over is booked in the store alone."""
         if day == self.day:
-            self.cost_settled = max(0, self.cost_settled + cost)
-            self.tokens = max(0, self.tokens + tokens)
+            cost, tokens = self.cost_settled + cost, self.tokens + tokens
+            self.cost_settled = cost if cost > 0 else 0
+            self.tokens = tokens if tokens > 0 else 0
 
     @property
     def cost(self) -> int:
@@ -114,7 +123,7 @@ class Spending:
     def hour_frees_at_ms(self, needed: int) -> int:
         """When `needed` requests of the sliding hour will have left it."""
         left = needed
-        for second, count in self._hour:
+        for second, count in self._hour or ():
             left -= count
             if left <= 0:
                 return (second + HOUR_SECONDS + 1) * 1000

@@ -17,6 +17,7 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 
 # Real strings that begin with the tag are themselves tagged, so a string can't pose as a number.
 _TAG: Final = "\x01"
+_ESCAPED_TAG: Final = b"\\u0001"
 
 
 class NotCanonical(ValueError):
@@ -41,8 +42,11 @@ def encode(value: Any) -> bytes:
 def encode_exact(value: Any) -> bytes:
     """Canonical bytes of any JSON value, decimals and large integers included."""
     try:
-        if _is_plain(value) and not _is_tagged_anywhere(value):
-            return _encoder.encode(value)
+        if _is_plain(value):
+            encoded = _encoder.encode(value)
+            # A tag is always escaped: where none is in the bytes, no text begins with one.
+            if _ESCAPED_TAG not in encoded or not _is_tagged_anywhere(value):
+                return encoded
         return encode(_tagged(value))
     except RecursionError:
         raise NotCanonical("nested too deeply") from None

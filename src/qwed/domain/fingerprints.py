@@ -46,18 +46,32 @@ def is_older(row: bytes) -> bool:
 def identify(action: Action, *, is_sql: bool = False) -> tuple[str, Fingerprints]:
     """The action hash and the fingerprints; mostly there is nothing to fold, and all are one hash."""
     members = members_of(action)
-    is_simple = not action.parameters and _are_simple(action.type, action.query, action.code, action.target)
-    encoded = _plain_encoder.encode(members) if is_simple else encode_exact(members)
-    exact = hashlib.sha256(encoded).digest()
+    encoded = b"" if action.parameters else _encode_simple(members)
+    is_simple = bool(encoded)
+    exact = hashlib.sha256(encoded or encode_exact(members)).digest()
     is_plain = is_simple or all(map(_is_plain, members.values()))
     if is_plain and not is_sql:
         return exact.hex(), Fingerprints(VERSION + exact, exact)
-    older = exact if is_plain else _hash_unless_same(_trim(members), members, exact)
+    trimmed = members if is_plain else _trim(members)
+    older = _hash_unless_same(trimmed, members, exact)
     folded = members if is_plain else _fold_members(members)
     if is_sql:
         folded = _fold_statements(folded)
-    current = _hash_unless_same(folded, members, exact)
+    if _are_alike(folded, trimmed):
+        current = older
+    elif is_simple:
+        # Only letter case was folded, and what was simple still is.
+        current = _hash(_plain_encoder.encode(folded))
+    else:
+        current = _hash_unless_same(folded, members, exact)
     return exact.hex(), Fingerprints(VERSION + current, older)
+
+
+def _are_alike(one: dict[str, JsonValue], other: dict[str, JsonValue]) -> bool:
+    """Whether both versions folded the action's own texts alike, and nothing else: mostly blank ends."""
+    return all(
+        value is other[name] or (type(value) is str and value == other[name]) for name, value in one.items()
+    )
 
 
 def _is_plain(value: JsonValue) -> bool:
@@ -85,12 +99,17 @@ def _hash_unless_same(folded: JsonValue, members: JsonValue, exact: bytes) -> by
 _plain_encoder = msgspec.json.Encoder(order="sorted")
 
 
-def _are_simple(*texts: str | None) -> bool:
-    """Printable ASCII without blank ends: nothing to escape, tag or fold, but letter case."""
-    for text in texts:
-        if text is not None and not (text.isascii() and text.isprintable() and text == text.strip()):
-            return False
-    return True
+def _encode_simple(members: dict[str, JsonValue]) -> bytes:
+    """Members without parameters, where every text is printable ASCII without blank ends: nothing to escape,
+    tag or fold, but letter case. Empty where one is not, which the written text itself shows: what has to be
+    escaped begins with a backslash, and a blank end stands beside the quotation mark."""
+    try:
+        encoded = _plain_encoder.encode(members)
+    except UnicodeEncodeError:
+        return b""
+    if b"\\" in encoded or b'" ' in encoded or b' "' in encoded or b"\x7f" in encoded:
+        return b""
+    return encoded if encoded.isascii() else b""
 
 
 # --- version 2 ----------------------------------------------------------------------------------------------

@@ -1,18 +1,22 @@
 """Every activity is a node of the graph that execution context tokens form: one id, written two ways."""
 
 import hashlib
+import operator
 from typing import Final
 
 AGENT_DID: Final = "did:qwed:agent:"
 #: What the entry of something that people or the gateway did has in place of a decision.
 NOTED: Final = "NOTED"
 _ACTIVITY: Final = "act_"
+#: The groups of a UUID, in what follows that.
+_parts_of: Final = operator.itemgetter(
+    slice(4, 12), slice(12, 16), slice(16, 20), slice(20, 24), slice(24, None)
+)
 
 
 def jti_of(activity_id: str) -> str:
     """`act_` and 32 hexadecimal digits, as the UUID that they are."""
-    digits = activity_id[4:]
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return "-".join(_parts_of(activity_id))
 
 
 def activity_id_of(jti: str) -> str:

@@ -894,7 +894,7 @@ class HotStore:
         now_ms = self._clock.now_ms()
         today = await self._access.read(self._tables.principal_today, principal_id, day_of(now_ms))
         spending = Spending(
-            day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens
+            day_of(now_ms), requests=today.requests, cost=today.cost_nano, tokens=today.tokens, hour=None
         )
         with self._lock:
             self._principals.put(principal_id, spending)

@@ -515,11 +515,10 @@ class MemoryTables:
 
     def _book(self, b: Booking) -> None:
         for key in (("agent", b.agent_id, b.day), ("principal", b.principal_id, b.day)):
-            have = self._days.get(key) or _NOTHING
+            have = self._days.get(key, _NOTHING)
+            cost, tokens = have.cost_nano + b.cost_nano, have.tokens + b.tokens
             self._days[key] = Counters(
-                have.requests + b.requests,
-                max(0, have.cost_nano + b.cost_nano),
-                max(0, have.tokens + b.tokens),
+                have.requests + b.requests, cost if cost > 0 else 0, tokens if tokens > 0 else 0
             )
         self._actions[b.agent_id] += b.actions
         if b.requests:

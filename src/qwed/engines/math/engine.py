@@ -46,20 +46,20 @@ class MathEngine:
 
     def is_quick(self, action: Action) -> bool:
         text = action.query
-        if text is None or not self.is_light(action):
+        if text is None or not _has_query_alone(action):
             return False
         if _PLAIN.fullmatch(text) is not None:
-            return len(_COMPARISONS.findall(text)) <= _QUICK_COMPARISONS
-        return is_short(text, _QUICK_PROSE)
+            return "**" not in text and len(_COMPARISONS.findall(text)) <= _QUICK_COMPARISONS
+        return _is_light_prose(text) and is_short(text, _QUICK_PROSE)
 
     def is_light(self, action: Action) -> bool:
         """Whether `verify` loads no library and grows no number, so that it may run in a caller's process."""
         text = action.query
-        if text is None or action.parameters or action.code is not None or action.target is not None:
+        if text is None or not _has_query_alone(action):
             return False
         if _PLAIN.fullmatch(text) is not None:
             return "**" not in text
-        return len(text) <= _LIGHT_PROSE and _HEAVY.search(text) is None
+        return _is_light_prose(text)
 
     def verify(self, action: Action) -> Finding:
         try:
@@ -77,6 +77,14 @@ class MathEngine:
             return uncertain(MATH, Risk.LOW, str(problem))
         except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
             return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
+
+
+def _has_query_alone(action: Action) -> bool:
+    return not action.parameters and action.code is None and action.target is None
+
+
+def _is_light_prose(text: str) -> bool:
+    return len(text) <= _LIGHT_PROSE and _HEAVY.search(text) is None
 
 
 def _verify_numbers(text: str) -> Finding:
@@ -98,7 +106,7 @@ def _problem(problem: MathProblem) -> Finding:
 
 
 def _verify(action: Action) -> Finding:
-    if action.query is not None and not action.parameters and action.code is None and action.target is None:
+    if action.query is not None and _has_query_alone(action):
         only = examine(action.query, {})
         if len(only.outcomes) == 1 and only.outcomes[0].status is _VERIFIED and not only.unread:
             return _verified(only.outcomes[0])

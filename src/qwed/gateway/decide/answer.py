@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qwed.domain.approvals import Approval
-from qwed.domain.budgets import FREE, remaining
+from qwed.domain.budgets import FREE, Spending, remaining
 from qwed.domain.codes import CODES
 from qwed.domain.decisions import Decision
 from qwed.domain.risk import RISK_NAMES
@@ -16,7 +16,6 @@ from qwed.gateway.decide.observe import tell_would
 from qwed.gateway.decide.rule_row import rules_to_wire
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.masking import is_harmless, rename, shown
-from qwed.gateway.kernel.services import Services
 
 Show = Callable[[Any], Any]
 
@@ -51,13 +50,14 @@ def show_as_is(value: Any) -> Any:
     return value
 
 
-async def answer_of(
-    services: Services,
+def answer_of(
     case: Case,
+    spending: Spending,
     approval: Approval | None,
     verification: dict[str, Any] | None,
     show: Show,
 ) -> Answer:
+    """`spending` is the agent's; what this request holds of it is counted in."""
     told = case.add(verdict=APPROVED) if case.is_observed else case
     decision, refusal = told.verdict.decision, told.verdict.refusal
     body: dict[str, Any] = {
@@ -90,10 +90,8 @@ async def answer_of(
         body["observed"] = True
         body["would"] = tell_would(case, show)
     held, budget = case.admission, case.agent.budget
-    if held is None:
-        body["budget_remaining"] = remaining(budget, await services.store.spending(case.agent, case.now_ms))
-    else:
-        body["budget_remaining"] = remaining(budget, held.spending, FREE if case.acts else held.charge)
+    returned = FREE if held is None or case.acts else held.charge
+    body["budget_remaining"] = remaining(budget, spending, returned)
     if refusal is not None:
         body["error"] = show(refusal.to_wire())
     if (

@@ -238,7 +238,7 @@ def open_case(
     if charge is None and usage is NO_USAGE:
         charge = services.charges.get(action.type)
     exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_sql)
-    return Case(
+    case = Case(
         door=door,
         policy=policy,
         policy_number=services.policy_number,
@@ -258,8 +258,11 @@ def open_case(
         is_scored=bool(policy.assurance.level_scores),
         is_limited=rest.get("threshold") is not None,
         has_rules=bool(policy.rules or policy.teams),
-        **rest,
     )
+    # What most requests leave out need not be said.
+    # By identity: the lowest risk is a threshold, and equal to False.
+    given = {k: v for k, v in rest.items() if v is not None and v is not False and v != ()}
+    return case.add(**given) if given else case
 
 
 def _charge(services: Services, action_type: str, usage: Usage) -> Charge:

@@ -18,7 +18,7 @@ from qwed.gateway.decide.case import Case, Door, Place, open_case
 from qwed.gateway.decide.facts import Live
 from qwed.gateway.decide.finish import finish
 from qwed.gateway.decide.gates import assess_tool
-from qwed.gateway.decide.plan import plan_for
+from qwed.gateway.decide.plan import find_plan, plan_for
 from qwed.gateway.decide.run import decide, leave_unrecorded
 from qwed.gateway.decide.table import TABLE
 from qwed.gateway.kernel.answers import Answer, RequestError
@@ -225,7 +225,7 @@ async def _recall_or_decide(
 
 async def _decide_and_record(services: Services, case: Case) -> Answer:
     facts = Live(services)
-    plan = await plan_for(services, case, facts)
+    plan = find_plan(services, case) or await plan_for(services, case, facts)
     begun = case.add(rule=plan.rule, agent_digest=plan.agent_digest)
     return await decide(begun, facts, finish, plan.rows)
 

@@ -1,6 +1,7 @@
 """What the rows of the table ask of the world."""
 
-from typing import Final, Protocol
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
 
 from qwed.assurance.in_force import InForce, level_borne_out
 from qwed.domain.admission import Attempt
@@ -103,10 +104,10 @@ class Live:
     async def find_place(self, case: Case) -> Place | Refusal:
         return await workflow_rules.find_place(self.services, case)
 
-    async def admit(self, case: Case) -> Admission | Refusal:
+    def admit(self, case: Case) -> Coroutine[Any, Any, Admission | Refusal]:
         store, step = self.services.store, case.step
         if step is None:
-            return await store.hold(case.agent, case.charge, case.now_ms, case.claim)
+            return store.hold(case.agent, case.charge, case.now_ms, case.claim)
         attempt = Attempt(
             step.conversation_id,
             step.step,
@@ -118,8 +119,8 @@ class Live:
             case.fingerprints.older,
         )
         if not case.takes_next_step:
-            return await store.admit(case.agent, attempt, case.now_ms, case.claim)
-        return await self._admit_in_turn(case, attempt)
+            return store.admit(case.agent, attempt, case.now_ms, case.claim)
+        return self._admit_in_turn(case, attempt)
 
     async def _admit_in_turn(self, case: Case, attempt: Attempt) -> Admission | Refusal:
         """After the decision before it, however long that takes within bounds."""

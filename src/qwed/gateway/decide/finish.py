@@ -112,7 +112,9 @@ async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | Win
     show, verification = choose_masking(case)
     is_asked = case.verdict.decision is Decision.PENDING and not case.is_observed
     approval = open_approval(services, case, show) if is_asked else None
-    answer = await answer_of(services, case, approval, verification, show)
+    held = case.admission
+    spending = await services.store.spending(case.agent, case.now_ms) if held is None else held.spending
+    answer = answer_of(case, spending, approval, verification, show)
     deed = count_as(case)
     record = record_of(case, approval, verification, answer, show, deed)
     if approval is not None or _is_failed(case):

@@ -1,5 +1,6 @@
 """Check 18 and what follows it: each may make the verdict stricter, and the walk goes on unless it is no."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 from qwed.assurance.explanations import LEVEL_NOT_BORNE_OUT, NOT_TRUSTED_ENOUGH
@@ -24,10 +25,12 @@ _NO_CHECKPOINT: Final = (
 )
 
 
-async def have_origins(case: Case, facts: Facts) -> RowAnswer:
+def have_origins(case: Case, facts: Facts) -> RowAnswer | Awaitable[RowAnswer]:
     """Whose words the values of the action are. What a person granted is not asked about once more."""
-    if not _is_asked_about(case):
-        return case
+    return _trace_origins(case, facts) if _is_asked_about(case) else case
+
+
+async def _trace_origins(case: Case, facts: Facts) -> RowAnswer:
     case = await facts.trace_origins(case)
     found = case.origins
     if found is None or found.otherwise is None:

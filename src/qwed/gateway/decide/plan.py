@@ -36,9 +36,17 @@ class Plan(msgspec.Struct, frozen=True):
     agent_digest: str
 
 
-async def plan_for(services: Services, case: Case, facts: Facts) -> Plan:
-    """The plan of cases like this one. Raises `StoreUnavailable`."""
-    key = (
+def find_plan(services: Services, case: Case) -> Plan | None:
+    """The plan that was made for a case like this one, as long as agent and policy are the same."""
+    known: Plan | None = services.plans.get(_key_of(case))
+    if known is not None and known.agent is case.agent and known.policy is case.policy:
+        return known
+    return None
+
+
+def _key_of(case: Case) -> tuple[str | bool, ...]:
+    """What all cases have in common that have one plan."""
+    return (
         case.agent.agent_id,
         case.action.type,
         case.door,
@@ -46,9 +54,10 @@ async def plan_for(services: Services, case: Case, facts: Facts) -> Plan:
         case.names_place,
         case.is_limited,
     )
-    known: Plan | None = services.plans.get(key)
-    if known is not None and known.agent is case.agent and known.policy is case.policy:
-        return known
+
+
+async def plan_for(services: Services, case: Case, facts: Facts) -> Plan:
+    """A plan of cases like this one, from now on known. Raises `StoreUnavailable`."""
     digest = await services.shared_facts.keep(services.store, case.agent, case.policy)
     rule, rows = prepare(case, facts)
     plan = Plan(case.agent, case.policy, rows, rule, digest)
@@ -56,7 +65,7 @@ async def plan_for(services: Services, case: Case, facts: Facts) -> Plan:
     if case.policy.is_registered(case.action.type):
         if len(services.plans) >= MAX_PLANS:
             services.plans.clear()
-        services.plans[key] = plan
+        services.plans[_key_of(case)] = plan
     return plan
 
 

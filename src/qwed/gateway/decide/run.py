@@ -22,9 +22,9 @@ async def decide(case: Case, facts: F, end: Callable[[Case, F], Awaitable[T]], r
         for row in rows:
             if row.needs and not _is_needed(case, row.needs):
                 continue
-            # A row says itself whether it awaits; to cast would be a call for every row.
+            # A row says itself whether it may wait; to cast would be a call for every row.
             answer: Any = row.check(case, facts)
-            if row.awaits:
+            if row.awaits and type(answer) is not Case:
                 answer = await answer
             if type(answer) is Case:
                 case = answer

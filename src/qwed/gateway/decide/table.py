@@ -40,6 +40,8 @@ class Row(msgspec.Struct, frozen=True):
 
 #: What is stopped, what the tokens ask for, and what a person granted, is known from outside too.
 _READ_WORLD: Final = (gates.is_not_stopped, gates.find_profile, gates.use_grant)
+#: What answers most cases at once, and of others something to wait for.
+_MAY_WAIT: Final = (judges.have_origins,)
 #: What a plan (`plan.py`) may ask once for many actions.
 _FIXED: Final[Mapping[RowCheck, tuple[str, ...]]] = {
     gates.is_active: (),
@@ -51,7 +53,7 @@ _FIXED: Final[Mapping[RowCheck, tuple[str, ...]]] = {
 
 
 def _gate(check: RowCheck, *numbers: int, asks: str = "", needs: str = "", adds: str = "") -> Row:
-    awaits, reads = inspect.iscoroutinefunction(check), check in _READ_WORLD
+    awaits, reads = inspect.iscoroutinefunction(check) or check in _MAY_WAIT, check in _READ_WORLD
     return Row(
         check.__name__,
         check,

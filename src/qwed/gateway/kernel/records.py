@@ -1,6 +1,7 @@
 """What the store writes: one record is one transaction."""
 
-from typing import Any
+import operator
+from typing import Any, Final
 
 import msgspec
 
@@ -250,29 +251,15 @@ class Record(msgspec.Struct, frozen=True):
     @property
     def is_plain(self) -> bool:
         """An ordinary decision: nothing beside its activity, step and booking."""
-        return not (
-            self.agent
-            or self.approval
-            or self.key
-            or self.outcome
-            or self.remembered
-            or self.crossing
-            or self.conduct
-            or self.trust_changes
-            or self.stated
-            or self.webhook
-            or self.dropped_webhook is not None
-            or self.redaction
-            or self.deliveries
-            or self.cosignature
-            or self.workflow
-            or self.policy_change
-            or self.completions
-            or self.permit
-            or self.finding
-            or self.counted
-            or self.marks
-        )
+        return not any(_rare_of(self))
+
+
+#: Members that an ordinary decision does not have.
+_rare_of: Final = operator.attrgetter(
+    *("agent", "approval", "key", "outcome", "remembered", "crossing", "conduct", "trust_changes", "stated"),
+    *("webhook", "dropped_webhook", "redaction", "deliveries", "cosignature", "workflow", "policy_change"),
+    *("completions", "permit", "finding", "counted", "marks"),
+)
 
 
 class ActivityQuery(msgspec.Struct, frozen=True):

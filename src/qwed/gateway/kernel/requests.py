@@ -15,6 +15,7 @@ from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.kernel.answers import RequestError, malformed
 from qwed.gateway.kernel.masking import conceal_conversation
 from qwed.gateway.kernel.mistakes import mistake_in
+from qwed.gateway.kernel.wire import encode_json
 
 T = TypeVar("T")
 
@@ -140,9 +141,18 @@ def convert(raw: Any, kind: type[T]) -> T:
         # Only a caller in this process can pass what no JSON text could hold.
         raise malformed("body", "holds a number or a nesting that can't be read") from None
     # JSON from the wire has none left; a caller in this process may still pass some.
-    if (place := _surrogate_in(value)) is not None:
+    if not _is_unicode(value) and (place := _surrogate_in(value)) is not None:
         raise malformed(place or "body", "holds a lone surrogate")
     return value
+
+
+def _is_unicode(value: Any) -> bool:
+    """Whether all of it can be written: one call answers for every text that there is."""
+    try:
+        encode_json(value)
+    except (UnicodeEncodeError, RecursionError, ValueError, TypeError, OverflowError):
+        return False
+    return True
 
 
 def _surrogate_in(value: Any) -> str | None:

@@ -4,7 +4,7 @@ import functools
 import itertools
 import sqlite3
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -14,6 +14,7 @@ import msgspec
 from qwed.domain.deliveries import Delivery, DeliveryClaim, claimed
 from qwed.domain.policy import Retention
 from qwed.domain.refusal_counts import Counted, CountedRefusal
+from qwed.domain.times import HOUR_MS
 from qwed.ect.jws import InvalidToken
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.commitments import committed
@@ -327,28 +328,32 @@ class Writing:
         """Bookings of one group that fall on one row become one statement."""
         days: defaultdict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
         seconds: defaultdict[tuple[str, int], int] = defaultdict(int)
-        for b in bookings:
+        for b, times in Counter(bookings).items():
             for row in (days["agent", b.agent_id, b.day], days["principal", b.principal_id, b.day]):
-                row[0] += b.requests
-                row[1] += b.cost_nano
-                row[2] += b.tokens
-                row[3] += b.actions
+                row[0] += b.requests * times
+                row[1] += b.cost_nano * times
+                row[2] += b.tokens * times
+                row[3] += b.actions * times
             if b.requests:
-                seconds[b.agent_id, b.second] += b.requests
+                seconds[b.agent_id, b.second] += b.requests * times
         self._insert_rows("INSERT INTO days VALUES", [(*key, *row) for key, row in days.items()], _ADD_DAYS)
         self._insert_rows(
             "INSERT INTO seconds VALUES", [(*key, count) for key, count in seconds.items()], _ADD_SECONDS
         )
 
     def _count_hours(self, activities: list[Activity]) -> None:
-        hours: dict[tuple[str, int, str, str], list[int]] = {}
-        for activity in activities:
+        """Those of a group that are alike are counted at once."""
+        kinds = [
+            (a.principal_id, a.at_ms // HOUR_MS, a.decision, a.error_code, a.cost_nano) for a in activities
+        ]
+        one_of = dict(zip(kinds, activities, strict=True))
+        hours: defaultdict[tuple[str, int, str, str], list[int]] = defaultdict(lambda: [0, 0])
+        for kind, times in Counter(kinds).items():
+            activity = one_of[kind]
             for key in hour_keys(activity):
-                row = hours.get(key)
-                if row is None:
-                    row = hours[key] = [0, 0]
-                row[0] += 1
-                row[1] += activity.cost_nano
+                row = hours[key]
+                row[0] += times
+                row[1] += activity.cost_nano * times
         self._insert_rows(
             "INSERT INTO hours VALUES", [(*key, *row) for key, row in hours.items()], _ADD_HOURS
         )
