@@ -103,8 +103,8 @@ class IssuedPermit(msgspec.Struct, frozen=True):
 
 
 class PermitFinding(msgspec.Struct, frozen=True):
-    """`finding_id` is the activity that states it. A call without a permit belongs to no agent. `count`: so many
-    of the same kind, where there were too many for an entry each."""
+    """`finding_id` is the activity that states it. A call without a permit belongs to no agent. `count`: so
+    many of the same kind, where there were too many for an entry each."""
 
     finding_id: str
     kind: FindingKind

@@ -39,8 +39,8 @@ BATCH: Final = 100
 GRACE_MS: Final = (LEEWAY_SECONDS + 60) * 1000
 MAX_SIGNATURE: Final = 8_192
 MAX_DURATION_MS: Final = 2**53 - 1
-#: So many findings of one agent are recorded an hour: a flood of calls must not fill the record. Of the others
-#: the record says how many there were.
+#: So many findings of one agent are recorded an hour: a flood of calls must not fill the record. Of the
+#: others the record says how many there were.
 FINDINGS_PER_HOUR: Final = 300
 MAX_COUNT: Final = 10**9
 _HASH: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")

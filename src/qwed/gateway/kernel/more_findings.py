@@ -1,4 +1,4 @@
-"""Findings about permits that have no entry of their own: how many there were, until the sweeper states it."""
+"""Findings about permits that have no entry of their own: how many, until the sweeper states it."""
 
 import threading
 from collections import Counter
