@@ -39,18 +39,18 @@ def agents_behind(function: object, kinds: type | tuple[type, ...]) -> list[Any]
         if isinstance(current, kinds):
             found.append(current)
             continue
-        news = [held for held in _held_by(current) if id(held) not in seen]
+        news = [held for held in _look_into(current) if id(held) not in seen]
         seen.update(map(id, news))
         waiting += news
     return found
 
 
-def _held_by(holder: object) -> Iterator[object]:
+def _look_into(holder: object) -> Iterator[object]:
     if isinstance(holder, functools.partial):
         yield from (holder.func, *holder.args, *holder.keywords.values())
     elif isinstance(holder, types.MethodType):
         yield from (holder.__func__, holder.__self__)
-        yield from _mentioned(holder.__func__, holder.__self__)
+        yield from _pick(holder.__func__, holder.__self__)
     elif isinstance(holder, types.FunctionType):
         yield from _cells(holder)
         known = holder.__globals__
@@ -59,10 +59,10 @@ def _held_by(holder: object) -> Iterator[object]:
         yield from (held for held in mentioned if getattr(held, "__globals__", known) is known)
         yield getattr(holder, "__wrapped__", None)
     elif callable(holder) and not isinstance(holder, type):
-        yield from _mentioned(vars(type(holder)).get("__call__"), holder)
+        yield from _pick(vars(type(holder)).get("__call__"), holder)
 
 
-def _mentioned(method: object, owner: object) -> Iterator[object]:
+def _pick(method: object, owner: object) -> Iterator[object]:
     """Of an object's own values, those that its method names."""
     code = getattr(method, "__code__", None)
     names = frozenset(_names(code)) if isinstance(code, types.CodeType) else ()

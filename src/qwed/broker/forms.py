@@ -43,12 +43,12 @@ class Forms:
     def cover(self, data: bytes) -> bytes:
         """The same bytes, with stars over every form that is whole."""
         parts, kept = [], 0
-        for start, end in self._found(data):
+        for start, end in self._spans(data):
             parts += [data[kept:start], COVER * (end - start)]
             kept = end
         return data if kept == 0 else b"".join([*parts, data[kept:]])
 
-    def _found(self, data: bytes) -> Iterator[tuple[int, int]]:
+    def _spans(self, data: bytes) -> Iterator[tuple[int, int]]:
         at = 0
         while (start := self._head(data, at)) is not None:
             # The nearest end: in pieces, nobody has seen another one yet.

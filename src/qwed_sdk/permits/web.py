@@ -219,16 +219,16 @@ def _raw_path(scope: Scope) -> str:
     """As it came, where the server says so: `%2F` is no `/`."""
     raw: bytes | None = scope.get("raw_path")
     if not raw:
-        return _encoded(scope["path"].encode("utf-8", "surrogateescape"))
+        return _quote_path(scope["path"].encode("utf-8", "surrogateescape"))
     return raw.partition(b"?")[0].decode("latin-1")
 
 
 def _wsgi_path(environ: Mapping[str, Json]) -> str:
     """WSGI has only the decoded path: what the service gets is what is compared."""
     path = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
-    return _encoded(path.encode("latin-1"))
+    return _quote_path(path.encode("latin-1"))
 
 
-def _encoded(path: bytes) -> str:
+def _quote_path(path: bytes) -> str:
     """A path that was decoded already. Decoded twice, `%2541` would be another value here than there."""
     return quote(path, safe="/!$&'()*+,;=:@")
