@@ -1,4 +1,4 @@
-"""What coding agents wait for: the hook, the sandbox, the broker; and what the policy `coding` asks."""
+"""What coding agents wait for: the hook and the sandbox; and what the policy `coding` asks."""
 
 import json
 import os
@@ -19,33 +19,13 @@ import httpx2
 
 Figure = tuple[str, float, str, float | None]
 TIMES = 40
-STREAMED_BYTES = 1024**3
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
-BROKER = """
-broker:
-  hosts:
-    api.payments.example:
-      inject: {header: Authorization, from: env:PAYMENTS_KEY, format: "Bearer {}"}
-      routes:
-        "POST /v1/transfers": send_money
-        "POST /v1/accounts/{account}/transfers": send_money
-        "GET /large": read_large
-      fields: {size: integer}
-      actions: [ask]
-      methods: [POST]
-      address: ADDRESS
-    files.payments.example:
-      inject: {header: Authorization, from: env:PAYMENTS_KEY, format: "Bearer {}"}
-      routes: {"POST /files": upload}
-      body: hash
-      address: ADDRESS
-"""
 
 
 def figures() -> list[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        return [*_hook(folder), *_gateway(folder), *_sandbox(folder), *_broker(folder), *_commands()]
+        return [*_hook(folder), *_gateway(folder), *_sandbox(folder), *_commands()]
 
 
 class _Times:
@@ -162,51 +142,6 @@ def _sandbox(folder: Path) -> list[Figure]:
         ("sandbox, start and end of `true`, best", times.best, "ms", 150.0),
         ("sandbox, the same, median on this machine", times.median, "ms", None),
     ]
-
-
-def _broker(folder: Path) -> list[Figure]:
-    from tests.support.brokers import HOST, running, sign
-    from tests.support.payments import KEY, PaymentServer
-
-    action = {"type": "send_money", "parameters": {"to": "bob", "amount": 5}}
-    with PaymentServer() as payments:
-        policy = BROKER.replace("ADDRESS", payments.address)
-        with (
-            running(policy, folder, {"PAYMENTS_KEY": KEY}) as broker,
-            broker.client() as client,
-            httpx2.Client(trust_env=False) as direct,
-        ):
-            permits = [sign(action) for _ in range(200)]
-
-            def through() -> None:
-                headers = {"QWED-Permit": permits.pop()}
-                answer = client.post(
-                    f"https://{HOST}/v1/transfers", json=action["parameters"], headers=headers
-                )
-                assert answer.status_code < 300, answer.text
-
-            def straight() -> None:
-                headers = {"Authorization": f"Bearer {KEY}"}
-                direct.post(f"{payments.address}/v1/transfers", json=action["parameters"], headers=headers)
-
-            bare, brokered = _Times(straight, 200), _Times(through, 200)
-            grown = _grow_while_streaming(client, HOST, sign)
-    return [
-        ("broker, added to a request, best of each", brokered.best - bare.best, "ms", 2.0),
-        ("broker, the same, medians on this machine", brokered.median - bare.median, "ms", None),
-        ("broker, 1 GB streamed, memory grown", grown, "MB", 32.0),
-    ]
-
-
-def _grow_while_streaming(client: httpx2.Client, host: str, sign: Callable[..., str]) -> float:
-    permit = sign({"type": "read_large", "parameters": {"size": STREAMED_BYTES}})
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    url, count = f"https://{host}/large?size={STREAMED_BYTES}", 0
-    with client.stream("GET", url, headers={"QWED-Permit": permit}) as answer:
-        for piece in answer.iter_raw():
-            count += len(piece)
-    assert count == STREAMED_BYTES
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
 def _commands() -> list[Figure]:

@@ -8,6 +8,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import look_behind
 from qwed_sdk.tool_gate import (
     DEFAULT_WAIT_SECONDS,
     PendingCall,
@@ -22,6 +23,7 @@ from qwed_sdk.tool_map import ToolMap, plain
 try:
     from agent_framework import (  # type: ignore[import-not-found,unused-ignore]
         AgentMiddleware,
+        BaseAgent,
         Content,
         FunctionMiddleware,
         MiddlewareTermination,
@@ -66,6 +68,8 @@ class QWEDFunctionMiddleware(FunctionMiddleware):  # type: ignore[misc,unused-ig
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         name = str(context.function.name)
+        function = getattr(context.function, "func", None)
+        look_behind(function, BaseAgent, _is_protected, "give it a QWEDFunctionMiddleware too")
         try:
             arguments = _named(name, context.arguments)
             permit = await self._permit(name, arguments, context)
@@ -91,6 +95,11 @@ class QWEDFunctionMiddleware(FunctionMiddleware):  # type: ignore[misc,unused-ig
             return asked
         context.result = _request(asked, context)
         raise MiddlewareTermination(str(asked.approval_id), result=context.result)
+
+
+def _is_protected(agent: Any) -> bool:
+    given = getattr(agent, "middleware", None) or ()
+    return any(isinstance(each, QWEDFunctionMiddleware) for each in given)
 
 
 def _request(pending: PendingCall, context: Any) -> Any:

@@ -10,6 +10,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import agents_behind, look_behind
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -22,6 +23,8 @@ try:
     from langchain_core.messages import ToolMessage  # type: ignore[import-not-found,unused-ignore]
     from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found,unused-ignore]
     from langgraph.func import task  # type: ignore[import-not-found,unused-ignore]
+    from langgraph.prebuilt import ToolNode  # type: ignore[import-not-found,unused-ignore]
+    from langgraph.pregel import Pregel  # type: ignore[import-not-found,unused-ignore]
     from langgraph.types import interrupt  # type: ignore[import-not-found,unused-ignore]
 except ImportError as missing:
     raise extra_needed("qwed_sdk.langchain", "langchain", missing) from missing
@@ -209,6 +212,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         call = _Request(request)
+        _look_behind(request.tool)
         try:
             permit = self._permit(call)
         except ToolRefused as refused:
@@ -257,6 +261,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         call = _Request(request)
+        _look_behind(request.tool)
         try:
             permit = await self._apermit(call)
         except ToolRefused as refused:
@@ -299,6 +304,17 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,type-arg,valid-type,
             approval = await self._gate.aanswer(pending)
             if approval.status != "open":
                 return await self._gate.aredeem(pending, approval)
+
+
+def _look_behind(tool: Any) -> None:
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    look_behind(function, Pregel, _is_protected, "give it a QWEDMiddleware too")
+
+
+def _is_protected(graph: Any) -> bool:
+    nodes = [getattr(node, "bound", None) for node in graph.nodes.values()]
+    wraps = [node._wrap_tool_call or node._awrap_tool_call for node in nodes if isinstance(node, ToolNode)]
+    return all(agents_behind(wrap, QWEDMiddleware) for wrap in wraps)
 
 
 class _Request:

@@ -8,12 +8,14 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import look_behind
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolAs, ToolMap
 
 try:
     from llama_index.core.agent.workflow import (  # type: ignore[import-not-found,unused-ignore]
         AgentWorkflow,
+        BaseWorkflowAgent,
         CodeActAgent,
     )
     from llama_index.core.instrumentation.dispatcher import (  # type: ignore[import-not-found,unused-ignore]
@@ -53,8 +55,8 @@ def protect(
     A refused call is an error result for the model; a PENDING one waits up to `wait_seconds` for a person.
     With `pending="interrupt"` the workflow streams an `InputRequiredEvent` instead and stands still until it
     is sent a `HumanResponseEvent`; then it goes on, if a person has answered at the gateway. The event itself
-    approves nothing. Agents that are reached by other ways (a tool that runs another agent) are not protected
-    by this call: protect each.
+    approves nothing. An agent that a tool runs is not protected by this call: protect each. One that is not
+    is an `UnprotectedAgent` warning when the tool is called.
     """
     gate = ToolGate(
         agent_id, client=client, agent_token=agent_token, tool_map=tool_map, wait_seconds=wait_seconds
@@ -108,6 +110,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
             self.requires_context, self.ctx_param_name = True, _CONTEXT
 
     def call(self, *args: object, **kwargs: object) -> ToolOutput:
+        self._look_behind()
         context, arguments = self._given(args, kwargs)
         try:
             permit = self._gate.permit(self._name, arguments, conversation_id=_run_id())
@@ -122,6 +125,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         return output
 
     async def acall(self, *args: object, **kwargs: object) -> ToolOutput:
+        self._look_behind()
         context, arguments = self._given(args, kwargs)
         try:
             permit = await self._permit(arguments, context)
@@ -155,6 +159,9 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
         if isinstance(asked, ToolPermit):
             return asked
         raise ToolRefused(self._name, f"PENDING: nobody has answered the approval {asked.approval_id} yet")
+
+    def _look_behind(self) -> None:
+        look_behind(self.real_fn, (BaseWorkflowAgent, AgentWorkflow), _is_protected, "protect it too")
 
     def _passed(self, context: dict[str, Json]) -> dict[str, Json]:
         return context if self._takes_context else {}
@@ -204,6 +211,15 @@ class _Retriever:
 
     def retrieve(self, query: Any) -> list[Any]:
         return verified_tools(self._retriever.retrieve(query), self._gate, pending=self._pending)
+
+
+def _is_protected(agent: Any) -> bool:
+    agents = agent.agents.values() if isinstance(agent, AgentWorkflow) else [agent]
+    return all(
+        all(isinstance(tool, VerifiedTool) for tool in each.tools or [])
+        and (each.tool_retriever is None or isinstance(each.tool_retriever, _Retriever))
+        for each in agents
+    )
 
 
 def _question(pending: PendingCall) -> InputRequiredEvent:

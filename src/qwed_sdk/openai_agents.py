@@ -18,6 +18,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import look_behind
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -73,6 +74,11 @@ def protect(
     protection = _Protection(gate, _Runs(), frozenset(allow_unverified), pending == "interrupt")
     protection.reach(agent)
     return agent
+
+
+def _is_protected(agent: Any) -> bool:
+    has_tools = agent.tools or agent.mcp_servers or agent.handoffs
+    return not has_tools or bool(getattr(agent.get_all_tools, _GATED, False))
 
 
 class _Runs:
@@ -167,6 +173,7 @@ class _Protection:
         inner = dataclasses.replace(tool, **_remembering_errors(tool))
 
         async def invoke(context: Any, raw: str) -> Any:
+            look_behind(tool.on_invoke_tool, Agent, _is_protected, "protect it too")
             return await self._invoke(
                 tool.name, context, raw, lambda text: inner.on_invoke_tool(context, text)
             )

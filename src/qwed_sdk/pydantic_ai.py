@@ -8,6 +8,7 @@ from qwed_sdk.async_client import AsyncQWEDClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.extras import extra_needed
 from qwed_sdk.results import Json
+from qwed_sdk.sub_agents import look_behind
 from qwed_sdk.tool_gate import DEFAULT_WAIT_SECONDS, PendingCall, ToolGate, ToolPermit, ToolRefused
 from qwed_sdk.tool_map import ToolMap
 
@@ -17,6 +18,7 @@ try:
         CallDeferred,
         ToolFailed,
     )
+    from pydantic_ai.agent import AbstractAgent  # type: ignore[import-not-found,unused-ignore]
     from pydantic_ai.capabilities import (  # type: ignore[import-not-found,unused-ignore]
         AbstractCapability,
         CapabilityOrdering,
@@ -68,6 +70,7 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
     defers: bool
 
     async def call_tool(self, name: str, tool_args: dict[str, Json], ctx: Any, tool: Any) -> Any:
+        look_behind(_function(tool), AbstractAgent, _is_protected, "give it a QWEDCapability too")
         try:
             permit = await self._permit(name, tool_args, ctx)
         except ToolRefused as refused:
@@ -104,6 +107,18 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
         kept = ctx.tool_call_metadata if ctx.tool_call_approved else None
         decision = kept.get(_KEPT) if isinstance(kept, Mapping) else None
         return None if decision is None else self.gate.pending(name, arguments, decision)
+
+
+def _function(tool: Any) -> object:
+    """Toolsets that combine others wrap their tools."""
+    while (inner := getattr(tool, "source_tool", None)) is not None:
+        tool = inner
+    return getattr(tool, "call_func", None)
+
+
+def _is_protected(agent: Any) -> bool:
+    root = getattr(agent, "root_capability", None)
+    return any(isinstance(each, QWEDCapability) for each in getattr(root, "capabilities", (root,)))
 
 
 def _kept(pending: PendingCall) -> dict[str, Json]:

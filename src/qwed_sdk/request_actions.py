@@ -18,6 +18,7 @@ from qwed_sdk.tool_map import NotShowable, ToolMap, action_of_call
 
 MAX_FIELDS: Final = 1_000
 MAX_DEPTH: Final = 60
+_UTF8: Final = ("utf-8", "utf8", "us-ascii", "ascii")
 FORM: Final = "application/x-www-form-urlencoded"
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]{0,63})\}")
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,30})")
@@ -146,7 +147,10 @@ def _decode(segment: str) -> str | None:
 def _body_fields(rule: RequestAction, request: PlainRequest) -> Mapping[str, Json]:
     if not request.body:
         return {}
-    media = request.content_type.partition(";")[0].strip().lower()
+    media, _, parameters = request.content_type.partition(";")
+    media = media.strip().lower()
+    if not _is_utf8(parameters):
+        raise NotShowable("the body is in another character set than UTF-8")
     if media == "application/json" or media.endswith("+json"):
         return _json_fields(request.body)
     if media == FORM:
@@ -156,6 +160,15 @@ def _body_fields(rule: RequestAction, request: PlainRequest) -> Mapping[str, Jso
             raise NotShowable("the form is not ASCII") from None
         return _convert(rule, _pairs(text))
     raise NotShowable(f"the fields of a body of type {media[:80]!r} can't be read")
+
+
+def _is_utf8(parameters: str) -> bool:
+    """Of a media type: one that says otherwise could be read otherwise."""
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in _UTF8:
+            return False
+    return True
 
 
 def _json_fields(body: bytes) -> Mapping[str, Json]:

@@ -791,8 +791,8 @@ def test_approvals_are_read_back_listed_newest_first_and_filtered(shelf):
 # --- outcomes ------------------------------------------------------------------------------------------
 
 
-def done(shelf, agent, what="action", conversation="c"):
-    attempt = an_attempt(1, what, conversation)
+def done(shelf, agent, what="action", conversation="c", step=1, **more):
+    attempt = an_attempt(step, what, conversation, **more)
     admission = shelf.admit(agent, attempt)
     record = decided(agent, attempt, admission)
     shelf.commit(record, admission)
@@ -828,6 +828,28 @@ def test_an_unknown_outcome_blocks_the_same_action_and_is_settled_once(shelf):
     answers = at_once(8, lambda _: shelf.commit(noted(agent, shelf.now, outcome=settled)))
     assert Counter(map(code_of, answers)) == {None: 1, Code.OUTCOME_CONFLICT: 7}
     assert isinstance(shelf.admit(agent, an_attempt(1, "risky", "third")), Admission)
+
+
+@pytest.mark.parametrize("state", [None, b"s"], ids=["no state", "same state"])
+def test_a_call_that_failed_is_tried_again_and_no_repeat_for_a_while(shelf, state):
+    agent = shelf.add(an_agent())
+    most = DEFAULT_POLICY.loops.max_failed_repeats
+
+    def fail(step):
+        activity = done(shelf, agent, "shaky", step=step, state=state)
+        shelf.commit(noted(agent, shelf.now, outcome=an_outcome(activity, OutcomeResult.FAILURE)))
+
+    for step in range(1, most + 1):
+        fail(step)
+    refused = shelf.admit(agent, an_attempt(most + 1, "shaky", state=state))
+
+    assert (code_of(refused), refused.details["pattern"]) == (Code.LOOP_REPEAT, "repeat")
+    done(shelf, agent, "other", step=most + 1)
+    done(shelf, agent, "shaky", step=most + 2, state=state)
+    fail(most + 3)
+    done(shelf, agent, "shaky", step=most + 4, state=state)
+    again = shelf.admit(agent, an_attempt(most + 5, "shaky", state=state))
+    assert code_of(again) is Code.LOOP_REPEAT
 
 
 def test_an_outcome_settles_the_difference_on_its_own_day(shelf):

@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 import pytest
+from tests.support.receivers import wait_for
 from tests.support.server import Server
+from tests.support.tiers import scale
 
 from qwed_sdk import QWEDClient, ToolGate, ToolRefused
 from qwed_sdk.permits import PermitRefused, PermitVerifier, current_permit
@@ -51,6 +53,16 @@ def permits(server):
 
 def findings(server):
     return server.call("GET", "/permits/findings").json()["counts"]
+
+
+def refused(server):
+    """Every refused call, also those of which the record has only the number."""
+    found, after = [], None
+    while True:
+        page = server.call("GET", "/permits/findings" + (f"?after={after}" if after else "")).json()
+        found += [row["count"] for row in page["findings"] if row["kind"] == "call_refused"]
+        if (after := page.get("next")) is None:
+            return sum(found)
 
 
 def test_a_tool_behind_the_gate_runs_with_its_permit_and_leaves_a_receipt(server, gate, permits):
@@ -97,6 +109,27 @@ def test_another_call_than_the_approved_one_does_not_run_and_is_reported(server,
 
     assert sent == []
     assert findings(server)["call_refused"] == before + 4
+
+
+def test_of_a_flood_of_other_calls_none_runs_and_every_refusal_is_counted(server, gate, permits):
+    sent, tries = [], scale(ci=1_500, nightly=4_000, long=10_000)
+
+    @permits.required(action_type="ship_order")
+    def ship_order(to, amount):
+        sent.append((to, amount))
+
+    def try_others(allowed):
+        for number in range(tries):
+            with pytest.raises(PermitRefused):
+                ship_order(allowed["to"], allowed["amount"] + number + 1, qwed_permit=current_permit())
+
+    before = refused(server)
+    gate.run("ship_order", {"to": "flood", "amount": 12}, try_others)
+    permits.flush()
+    wait_for(lambda: refused(server) >= before + tries, "the count of refused calls")
+
+    assert sent == []
+    assert refused(server) == before + tries
 
 
 def test_a_denied_call_has_no_permit_to_run_with(gate):

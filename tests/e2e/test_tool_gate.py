@@ -182,6 +182,20 @@ def test_repeated_calls_are_stopped_within_one_conversation(world: Protected) ->
     assert len(tool.calls) == 3
 
 
+def test_a_call_that_failed_may_be_tried_again_until_it_works(world: Protected) -> None:
+    tool, gate = Tool(ValueError("the network is down")), world.gate()
+    for _ in range(4):
+        with pytest.raises(ValueError, match="network"):
+            gate.run("lookup_order", {"order": 1}, tool)
+    tool.error = None
+    gate.run("lookup_order", {"order": 1}, tool)
+    gate.run("lookup_order", {"order": 1}, tool)
+    with pytest.raises(ToolRefused, match="QWED-AGENT-LOOP-003"):
+        gate.run("lookup_order", {"order": 1}, tool)
+
+    assert len(tool.calls) == 6
+
+
 def test_a_run_with_a_very_long_name_is_a_conversation_too(world: Protected) -> None:
     tool, gate = Tool(), world.gate()
     for number in range(2):

@@ -125,7 +125,7 @@ def decided(
     step = CommittedStep(
         agent.agent_id,
         attempt.conversation_id,
-        Step(attempt.step, attempt.fingerprint, attempt.state, approved),
+        Step(attempt.step, attempt.fingerprint, attempt.state, approved, activity.activity_id),
     )
     booking = Booking(
         agent.agent_id,

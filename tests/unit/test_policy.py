@@ -112,7 +112,7 @@ def test_every_number_of_a_section_reaches_its_field():
         """
 loops: {max_steps: 1, max_repeats: 2, window: 30, no_progress: 4, cycle_max_period: 6, cycle_rounds: 7,
         cycle_rounds_without_hashes: 8, cross_conversation: 9, same_state_only: true,
-        agents: {agent_1: {max_steps: 5}}}
+        max_failed_repeats: 3, agents: {agent_1: {max_steps: 5}}}
 limits: {max_body_bytes: 2048, max_depth: 10, engine_seconds: 0.5, engine_queue: 3, write_queue: 4,
          lease_seconds: 5, failed_auth: {limit: 7},
          refusals_per_hour: 6, stop_when_ledger_lags: true}
@@ -127,8 +127,8 @@ trust: {denied_cells: pending}
 """
     )
 
-    assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9, True)
-    assert msgspec.structs.astuple(policy.loops_of("agent_1")) == (5, 2, 30, 4, 6, 7, 8, 9, True)
+    assert msgspec.structs.astuple(policy.loops) == (1, 2, 30, 4, 6, 7, 8, 9, True, 3)
+    assert msgspec.structs.astuple(policy.loops_of("agent_1")) == (5, 2, 30, 4, 6, 7, 8, 9, True, 3)
     limits = (2048, 10, 0.5, 3, 4, 5.0, None, RateLimit(7, 10.0), 6, True)
     assert msgspec.structs.astuple(policy.limits) == limits
     assert msgspec.structs.astuple(policy.budgets) == (None, Decimal("0.5"), 0, 2, 3, 4)

@@ -1,11 +1,13 @@
 """A credential in what comes back: found in every form that a server might echo it in, and covered.
 
-The forms: as it is, base64 (both alphabets, at every alignment) and hexadecimal; each of these with any of
-its characters as `%41`, `%2541` or `\\u0041`. What is covered keeps its length, and a message its framing.
+The forms: as it is in any case of its letters, base64 (both alphabets, at every alignment, in lines), and
+hexadecimal; each of these with any of its characters as `%41`, `%2541`, `\\u0041`, `\\x41`, `=41`, `&#65;` or
+`&#x41;`, and in UTF-16. What is covered keeps its length, and a message its framing.
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+import html
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import re2
@@ -13,10 +15,16 @@ import re2
 #: Shorter ones would be found by chance.
 MIN_CREDENTIAL: Final = 8
 COVER: Final = b"*"
+#: So many characters are looked for in the bytes; where they are found, the others are compared one by one. A
+#: pattern for a whole token of a thousand characters would be a hundred times slower.
+HEAD: Final = 10
 _PAIRS: Final = {0x2B: b"+-", 0x2D: b"+-", 0x2F: b"/_", 0x5F: b"/_"}
+#: Between the letters of base64 that is written in lines, as bytes or escaped.
+_LINE_ENDS: Final = (b"\n", b"\r\n", rb"\n", rb"\r\n", b"%0a", b"%0d%0a")
 
 #: One character: the texts that stand for it, in lower case where case says nothing.
 Spelling = tuple[tuple[bytes, bool], ...]
+Word = Sequence[Spelling]
 
 
 class Forms:
@@ -27,25 +35,48 @@ class Forms:
         self._first = frozenset(
             start for word in self._words for text, free in word[0] for start in _starts(text, free)
         )
-        self.longest = max(
-            (sum(max(len(t) for t, _ in unit) for unit in word) for word in self._words), default=0
-        )
-        pattern = b"|".join(b"".join(map(_pattern, word)) for word in self._words)
-        self._pattern = re2.compile(pattern) if pattern else None
+        self._longest = max(map(_length, self._words), default=0)
+        self._longest_head = max((_length(word[:HEAD]) for word in self._words), default=0)
+        pattern = b"|".join(b"".join(map(_pattern, word[:HEAD])) for word in self._words)
+        self._heads = re2.compile(pattern) if pattern else None
 
     def cover(self, data: bytes) -> bytes:
         """The same bytes, with stars over every form that is whole."""
-        if self._pattern is None or self._pattern.search(data) is None:
-            return data
-        covered: bytes = self._pattern.sub(lambda found: COVER * len(found.group()), data)
-        return covered
+        parts, kept = [], 0
+        for start, end in self._spans(data):
+            parts += [data[kept:start], COVER * (end - start)]
+            kept = end
+        return data if kept == 0 else b"".join([*parts, data[kept:]])
+
+    def _spans(self, data: bytes) -> Iterator[tuple[int, int]]:
+        at = 0
+        while (start := self._head(data, at)) is not None:
+            # The nearest end: in pieces, nobody has seen another one yet.
+            ends = [end for word in self._words if (end := _end_of(word, data, start)[0]) is not None]
+            if ends:
+                yield start, min(ends)
+            at = min(ends, default=start + 1)
+
+    def _head(self, data: bytes, at: int) -> int | None:
+        found = None if self._heads is None else self._heads.search(data, at)
+        return None if found is None else int(found.start())
 
     def unfinished(self, data: bytes) -> int:
         """From where on the end of these bytes could be the beginning of a form; their length if nowhere."""
-        for start in range(max(0, len(data) - self.longest + 1), len(data)):
-            if data[start] in self._first and any(_may_begin(word, data, start) for word in self._words):
+        near = max(0, len(data) - self._longest_head)
+        at = max(0, len(data) - self._longest)
+        # Further from the end, a form that has begun has a whole head.
+        while (start := self._head(data, at)) is not None and start < near:
+            if self._may_begin(data, start):
+                return start
+            at = start + 1
+        for start in range(near, len(data)):
+            if data[start] in self._first and self._may_begin(data, start):
                 return start
         return len(data)
+
+    def _may_begin(self, data: bytes, start: int) -> bool:
+        return any(_end_of(word, data, start)[1] for word in self._words)
 
 
 class CoveredStream:
@@ -66,13 +97,19 @@ class CoveredStream:
         return held
 
 
-def _words_of(credential: bytes) -> list[Sequence[Spelling]]:
-    words: list[Sequence[Spelling]] = [[_spelling(byte) for byte in credential]]
-    for before in range(3):
-        core = _base64_core(credential, before)
-        words.append([_spelling(byte, _PAIRS.get(byte)) for byte in core])
-    words.append([_spelling(byte, is_free=True) for byte in credential.hex().encode()])
+def _words_of(credential: bytes) -> list[Word]:
+    words = [_word(credential, is_free=True)]
+    words += [_word(_base64_core(credential, before), line_ends=_LINE_ENDS) for before in range(3)]
+    words.append(_word(credential.hex().encode(), is_free=True))
     return words
+
+
+def _word(letters: bytes, *, is_free: bool = False, line_ends: Sequence[bytes] = ()) -> Word:
+    first, *others = letters
+    return [
+        _spelling(first, (), is_free, bool(line_ends)),
+        *(_spelling(byte, (b"\0", *line_ends), is_free, bool(line_ends)) for byte in others),
+    ]
 
 
 def _base64_core(credential: bytes, before: int) -> bytes:
@@ -83,19 +120,28 @@ def _base64_core(credential: bytes, before: int) -> bytes:
     return text[first : bits // 6]
 
 
-def _spelling(byte: int, letters: bytes | None = None, *, is_free: bool = False) -> Spelling:
+def _spelling(byte: int, between: Sequence[bytes], is_free: bool, is_base64: bool) -> Spelling:
     texts: list[tuple[bytes, bool]] = []
-    for letter in letters or bytes([byte]):
+    for letter in _PAIRS.get(byte, bytes([byte])) if is_base64 else bytes([byte]):
+        plain = bytes([letter]).lower() if is_free else bytes([letter])
+        texts += [(before + plain, is_free) for before in (b"", *between)]
         code = b"%02x" % letter
         texts += [
-            (bytes([letter]).lower() if is_free else bytes([letter]), is_free),
-            (b"%" + code, True),
-            (b"%25" + code, True),
-            (rb"\u00" + code, True),
+            (form % code, True) for form in (b"%%%b", b"%%25%b", rb"\u00%b", rb"\x%b", b"=%b", b"&#x%b;")
         ]
+        texts += [(b"&#%d;" % letter, False), (b"&#%03d;" % letter, False)]
         if letter in b'/"\\':
             texts.append((b"\\" + bytes([letter]), False))
-    return tuple(texts)
+        named = html.escape(chr(letter)).encode("latin-1")
+        if named != bytes([letter]):
+            texts.append((named, False))
+        if letter == 0x20:
+            texts.append((b"+", False))
+    return tuple(dict.fromkeys(texts))
+
+
+def _length(word: Word) -> int:
+    return sum(max(len(text) for text, _ in unit) for unit in word)
 
 
 def _starts(text: bytes, is_free: bool) -> bytes:
@@ -110,15 +156,16 @@ def _quote(text: bytes) -> bytes:
     return b"".join(rb"\x%02x" % byte for byte in text)
 
 
-def _may_begin(word: Sequence[Spelling], data: bytes, start: int) -> bool:
-    """Whether the data ends inside a form of this word that begins at `start`."""
+def _end_of(word: Word, data: bytes, start: int) -> tuple[int | None, bool]:
+    """Where a whole form of this word that begins here ends, and whether the data ends inside one."""
+    ends: list[int] = []
+    is_open = False
     waiting, seen = [(0, start)], {(0, start)}
     while waiting:
         unit, at = waiting.pop()
         if unit == len(word):
+            ends.append(at)
             continue
-        if at == len(data):
-            return True
         for text, is_free in word[unit]:
             piece = data[at : at + len(text)]
             if is_free:
@@ -128,5 +175,5 @@ def _may_begin(word: Sequence[Spelling], data: bytes, start: int) -> bool:
                 seen.add(after)
                 waiting.append(after)
             elif len(piece) < len(text) and text.startswith(piece):
-                return True
-    return False
+                is_open = True
+    return min(ends, default=None), is_open

@@ -4,7 +4,7 @@
 steps are remembered: a denied action between two repeats does not make them less of a repeat.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -26,6 +26,8 @@ class Step(msgspec.Struct, frozen=True):
     #: The node it is in the graph of tokens, and the workflow that the agent's own tokens named.
     activity_id: str = ""
     wid: str | None = None
+    #: It was reported as failed: trying it again is no repeat.
+    failed: bool = False
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -67,6 +69,14 @@ class Conversation:
             self.reservation = None
             self.committing = False
 
+    def note_failures(self, recorded: Iterable[Step]) -> None:
+        """Which steps failed, as the record has it by now."""
+        failed = {step.number for step in recorded if step.failed}
+        self.history = [
+            msgspec.structs.replace(step, failed=True) if step.number in failed else step
+            for step in self.history
+        ]
+
     def commit(self, reservation: Reservation, step: Step) -> None:
         self.history.append(step)
         if self.reservation is not None and self.reservation.fence == reservation.fence:
@@ -82,6 +92,11 @@ def length_refusal(conversation: Conversation, step: int, limits: LoopLimits) ->
             {"step_number": min(step, 2**53 - 1), "committed": len(conversation.history)},
         )
     return None
+
+
+def may_rest_on_failures(refusal: Refusal) -> bool:
+    """Whether it would not stand if the steps that it counts had failed."""
+    return refusal.code is Code.LOOP_NO_PROGRESS or (refusal.details or {}).get("pattern") == "repeat"
 
 
 def order_refusal(conversation: Conversation, step: int, now_ms: int) -> Refusal | None:
@@ -113,13 +128,9 @@ def repeat_refusal(
     # What was not done lately neither repeats nor goes on with a cycle.
     if fingerprint not in [step.fingerprint for step in lately]:
         return None
-    run = history[-limits.max_repeats :]
-    if len(run) == limits.max_repeats and all(_is_repeat(step, fingerprint, state, limits) for step in run):
-        return Refusal(
-            Code.LOOP_REPEAT,
-            f"the same action was taken {limits.max_repeats} times in a row; another one is refused",
-            {"pattern": "repeat"},
-        )
+    repeats = _run_refusal(history, fingerprint, state, limits)
+    if repeats is not None:
+        return repeats
     for period in range(2, limits.cycle_max_period + 1):
         if _continues_cycle(history, fingerprint, state, period, limits):
             return Refusal(
@@ -127,6 +138,26 @@ def repeat_refusal(
                 f"the last actions repeat in a cycle of {period} without progress",
                 {"pattern": "cycle", "period": period},
             )
+    return None
+
+
+def _run_refusal(
+    history: Sequence[Step], fingerprint: bytes, state: bytes | None, limits: LoopLimits
+) -> Refusal | None:
+    """The same action at the end of the history, over and over. One that failed may be tried again, for a
+    while."""
+    done = failed = 0
+    for step in reversed(history):
+        if not _is_repeat(step, fingerprint, state, limits):
+            return None
+        done, failed = done + (not step.failed), failed + step.failed
+        if done >= limits.max_repeats:
+            what = f"the same action was taken {done} times in a row"
+        elif failed >= limits.max_failed_repeats:
+            what = f"the same action failed {failed} times in a row"
+        else:
+            continue
+        return Refusal(Code.LOOP_REPEAT, f"{what}; another one is refused", {"pattern": "repeat"})
     return None
 
 
@@ -149,6 +180,9 @@ def _continues_cycle(
     recent = history[-length:]
     if any(step.fingerprint != recent[index % period].fingerprint for index, step in enumerate(recent)):
         return False
+    # One call that is tried again after it failed is a run, which has a limit of its own.
+    if len({step.fingerprint for step in recent}) == 1 and any(step.failed for step in recent):
+        return False
     # Where two different states were seen, something moved: that is work, not a cycle.
     return unchanged or len({step.state for step in recent if step.state} | ({state} - {None})) <= 1
 
@@ -163,7 +197,9 @@ def progress_refusal(
     """Check 13: the same action on the same state, again and again, among other actions."""
     if state is None:
         return None
-    seen = [step for step in conversation.history if step.approved and step.state is not None]
+    seen = [
+        step for step in conversation.history if step.approved and not step.failed and step.state is not None
+    ]
     same = sum(step.fingerprint == fingerprint and step.state == state for step in seen[-limits.window :])
     if same + 1 >= limits.no_progress:
         return Refusal(

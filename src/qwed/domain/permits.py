@@ -103,7 +103,8 @@ class IssuedPermit(msgspec.Struct, frozen=True):
 
 
 class PermitFinding(msgspec.Struct, frozen=True):
-    """`finding_id` is the activity that states it. A call without a permit belongs to no agent."""
+    """`finding_id` is the activity that states it. A call without a permit belongs to no agent. `count`: so
+    many of the same kind, where there were too many for an entry each."""
 
     finding_id: str
     kind: FindingKind
@@ -114,10 +115,12 @@ class PermitFinding(msgspec.Struct, frozen=True):
     jti: str | None = None
     audience: str | None = None
     code: str | None = None
+    count: int = 1
 
     def to_wire(self) -> dict[str, Json]:
         return {
             "id": self.finding_id,
+            "count": self.count,
             "kind": self.kind,
             "agent_id": self.agent_id,
             "at": iso(self.at_ms),

@@ -88,6 +88,8 @@ class LoopLimits(msgspec.Struct, frozen=True):
     cross_conversation: int | None = None
     #: Only what was done on the same state counts as repeated.
     same_state_only: bool = False
+    #: A call that failed, as its outcome says, may be tried again so often in a row.
+    max_failed_repeats: int = 10
 
 
 class RateLimit(msgspec.Struct, frozen=True):

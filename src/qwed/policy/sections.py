@@ -79,6 +79,7 @@ TOOL: Final[Mapping[str, Reader]] = {
 LOOPS: Final[Mapping[str, Reader]] = {
     "max_steps": whole(1, 10_000),
     "max_repeats": whole(1, 1_000),
+    "max_failed_repeats": whole(1, 100),
     "window": whole(1, 1_000),
     "no_progress": whole(2, 1_000),
     "cycle_max_period": whole(2, 50),

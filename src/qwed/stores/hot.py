@@ -17,7 +17,7 @@ from qwed.domain.approvals import Approval, ApprovalKind, ApprovalStatus
 from qwed.domain.budgets import FREE, Charge, Spending
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import Conduct, Standing
-from qwed.domain.conversations import Conversation, Reservation
+from qwed.domain.conversations import Conversation, Reservation, may_rest_on_failures
 from qwed.domain.credentials import ApiKey
 from qwed.domain.deliveries import Delivery, DeliveryClaim
 from qwed.domain.outcomes import Outcome, OutcomeResult
@@ -509,8 +509,10 @@ class HotStore:
     ) -> Admission | Refusal:
         key = (agent.agent_id, attempt.conversation_id)
         crossings, limits = 0, self._policy.loops_of(agent.agent_id)
+        is_sure = False
         if limits.cross_conversation is not None:
             crossings = await self._crossings(agent.agent_id, attempt, now_ms)
+        doubted: Conversation | None = None
         while True:
             with self._lock:
                 hot, conversation = self._agents.use(agent.agent_id), self._conversations.use(key)
@@ -518,7 +520,17 @@ class HotStore:
                 if hot is not None and conversation is not None and principal is not None:
                     account = self._account(hot, principal, crossings)
                     admission = self._admit(agent, account, hot, conversation, attempt, limits, now_ms)
-                    return admission if claim is None else self._under(claim, admission)
+                    is_sure |= not (isinstance(admission, Refusal) and may_rest_on_failures(admission))
+                    if is_sure:
+                        return admission if claim is None else self._under(claim, admission)
+                    doubted = conversation
+            if doubted is not None:
+                # Outcomes come after their steps: which of them failed, the tables know.
+                recorded = await self._access.read(self._tables.conversation, *key)
+                with self._lock:
+                    doubted.note_failures(recorded)
+                doubted, is_sure = None, True
+                continue
             # Loading one may push out another, so the look is repeated until all are there at once.
             await self._warm(agent)
             if conversation is None:

@@ -167,7 +167,14 @@ class MemoryTables:
         return [(key, at_ms) for key, needed, at_ms in waiting if needed <= proof]
 
     def conversation(self, agent_id: AgentId, conversation_id: str) -> list[Step]:
-        return self._steps.get((agent_id, conversation_id), [])
+        return [
+            msgspec.structs.replace(step, failed=True) if self._has_failed(step.activity_id) else step
+            for step in self._steps.get((agent_id, conversation_id), ())
+        ]
+
+    def _has_failed(self, activity_id: str) -> bool:
+        outcome = self._outcomes.get(activity_id)
+        return outcome is not None and outcome.result is OutcomeResult.FAILURE
 
     def crossings(self, agent_id: AgentId, fingerprint: bytes, since_ms: int) -> set[str]:
         seen = self._crossings.get((agent_id, fingerprint), {})

@@ -9,6 +9,7 @@ import os
 import queue
 import threading
 import time
+from collections import Counter
 from typing import Final
 
 from qwed.domain.codes import Code
@@ -32,6 +33,8 @@ class PermitReports:
         self._audience = audience
         self._waiting: queue.Queue[Call[Result]] = queue.Queue(MAX_WAITING)
         self._lock = threading.Lock()
+        #: Refused calls that found no room among those that wait: how many, by code.
+        self._more: Counter[str] = Counter()
         self._worker: tuple[int, threading.Thread] | None = None
 
     def refused(self, code: Code, reason: str, jti: str | None, *, is_recorded: bool = False) -> None:
@@ -48,8 +51,8 @@ class PermitReports:
         try:
             self._waiting.put_nowait(calls.report_permit_finding(finding))
         except queue.Full:
-            logger.error("more than %d refused calls wait to be reported: lost one", MAX_WAITING)
-            return
+            with self._lock:
+                self._more[code.value] += 1
         self._start()
 
     def receipt(self, jti: str, receipt: dict[str, Json]) -> None:
@@ -94,8 +97,18 @@ class PermitReports:
             report = self._waiting.get()
             try:
                 self._send(report)
+                if self._waiting.empty():
+                    self._send_more()
             finally:
                 self._waiting.task_done()
+
+    def _send_more(self) -> None:
+        with self._lock:
+            more, self._more = self._more, Counter()
+        for code, count in more.items():
+            message = f"{count} more calls were refused, too many to report each"
+            finding = {"kind": "call_refused", "audience": self._audience, "message": message}
+            self._send(calls.report_permit_finding({**finding, "code": code, "count": count}))
 
     def _finish(self) -> None:
         """At the end of the process, for a moment."""

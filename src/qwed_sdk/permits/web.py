@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from qwed.domain.codes import Code
 from qwed.domain.permits import PERMIT_HEADER
@@ -216,10 +217,18 @@ async def _answer(send: Send, refusal: PermitRefused) -> None:
 
 def _raw_path(scope: Scope) -> str:
     """As it came, where the server says so: `%2F` is no `/`."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    raw: bytes | None = scope.get("raw_path")
+    if not raw:
+        return _quote_path(scope["path"].encode("utf-8", "surrogateescape"))
     return raw.partition(b"?")[0].decode("latin-1")
 
 
 def _wsgi_path(environ: Mapping[str, Json]) -> str:
-    """WSGI has only the decoded path. One that could be read in two ways fits no route."""
-    return str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
+    """WSGI has only the decoded path: what the service gets is what is compared."""
+    path = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
+    return _quote_path(path.encode("latin-1"))
+
+
+def _quote_path(path: bytes) -> str:
+    """A path that was decoded already. Decoded twice, `%2541` would be another value here than there."""
+    return quote(path, safe="/!$&'()*+,;=:@")

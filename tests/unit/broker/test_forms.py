@@ -24,6 +24,18 @@ ALL = {
     "base64 in a query": urllib.parse.quote_from_bytes(base64.b64encode(SECRET), safe="").encode(),
     "JSON": b"".join(rb"\u%04x" % byte for byte in SECRET),
     "JSON with slashes": SECRET.replace(b"/", rb"\/"),
+    "in other case": SECRET.swapcase(),
+    "HTML": b"".join(b"&#%d;" % byte for byte in SECRET),
+    "HTML with hexadecimal": b"".join(b"&#x%X;" % byte for byte in SECRET),
+    "a literal of bytes": b"".join(rb"\x%02x" % byte for byte in SECRET),
+    "quoted-printable": b"".join(b"=%02X" % byte for byte in SECRET),
+    "UTF-16": SECRET.decode("latin-1").encode("utf-16-le"),
+    "base64 in lines": b"\r\n".join(
+        base64.b64encode(SECRET)[at : at + 4] for at in range(0, len(base64.b64encode(SECRET)), 4)
+    ),
+    "base64 in lines, in JSON": rb"\n".join(
+        base64.b64encode(SECRET)[at : at + 5] for at in range(0, len(base64.b64encode(SECRET)), 5)
+    ),
     "hexadecimal": SECRET.hex().encode(),
     "hexadecimal in capitals": SECRET.hex().upper().encode(),
 }
@@ -69,6 +81,27 @@ def test_what_could_not_be_a_form_is_not_held_back():
     assert stream.feed(b"data: 50%\n\n") == b"data: 50%\n\n"
     assert stream.feed(b"the end " + SECRET[:5]) == b"the end "
     assert stream.feed(b"!") == SECRET[:5] + b"!"
+
+
+def test_a_long_token_costs_no_more_than_a_short_one_and_is_covered():
+    token = base64.b64encode(bytes(range(256)) * 12)
+    forms = Forms([token])
+    stream, text = CoveredStream(forms), b"a" * 100_000 + token[:2_000] + b"|" + token + b"!"
+
+    shown = b"".join([*(stream.feed(text[at : at + 777]) for at in range(0, len(text), 777)), stream.end()])
+
+    assert shown == text[: -len(token) - 1] + b"*" * len(token) + b"!"
+
+
+def test_marks_of_html_are_covered():
+    forms = Forms([b"a&b<c>d\"e'f g"])
+
+    for form in (
+        b"a&amp;b&lt;c&gt;d&quot;e&#x27;f g",
+        b"a%26b%3Cc%3Ed%22e%27f+g",
+        b'a&#38;b&lt;c>d"e&#039;f g',
+    ):
+        assert set(forms.cover(form)) == {ord("*")}
 
 
 def test_two_credentials_are_both_covered():

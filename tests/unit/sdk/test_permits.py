@@ -397,6 +397,8 @@ def test_a_request_with_its_permit_reaches_the_service(permits):
         {"method": "PUT"},
         {"content-encoding": "gzip"},
         {"content-type": "text/plain"},
+        {"content-type": "application/json; charset=utf-7"},
+        {"content-type": 'application/x-www-form-urlencoded;charset="utf-16"', "body": b"amount=5"},
     ],
 )
 def test_any_other_request_does_not(permits, changed):
@@ -404,6 +406,45 @@ def test_any_other_request_does_not(permits, changed):
 
     assert reached == 0
     assert (asgi, wsgi) == (403, 403)
+
+
+def test_a_path_that_was_decoded_already_is_not_decoded_again(permits):
+    """The service has `%62ob` there, whoever would read `bob`."""
+    import io
+
+    reached = []
+
+    def wsgi(environ, start_response):
+        reached.append(environ["PATH_INFO"])
+        start_response("200 OK", [])
+        return [b"ok"]
+
+    async def app(scope, receive, send):
+        reached.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def receive():
+        return {"type": "http.request", "body": b'{"amount":5}', "more_body": False}
+
+    def ask_both(path):
+        statuses, sent = [], []
+
+        async def send(message):
+            sent.append(message)
+
+        fields = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": "12", "HTTP_QWED_PERMIT": sign()}
+        environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, **fields}
+        environ["wsgi.input"] = io.BytesIO(b'{"amount":5}')
+        list(permits.wsgi(wsgi, ROUTES)(environ, lambda status, _: statuses.append(int(status[:3]))))
+        headers = [(b"content-type", b"application/json"), (b"qwed-permit", sign().encode())]
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+        asyncio.run(permits.asgi(app, ROUTES)(scope, receive, send))
+        return [*statuses, sent[0]["status"]]
+
+    assert ask_both("/payments/%62ob") == [403, 403]
+    assert ask_both("/payments/bob") == [200, 200]
+    assert reached == ["/payments/bob", "/payments/bob"]
 
 
 def test_no_permit_and_a_websocket_do_not(permits):

@@ -28,6 +28,7 @@ from qwed.domain.times import HOUR_MS
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.more_findings import FindingPlace
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_NAME, MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
@@ -38,8 +39,10 @@ BATCH: Final = 100
 GRACE_MS: Final = (LEEWAY_SECONDS + 60) * 1000
 MAX_SIGNATURE: Final = 8_192
 MAX_DURATION_MS: Final = 2**53 - 1
-#: So many findings of one agent are recorded an hour: a flood of calls must not fill the record.
+#: So many findings of one agent are recorded an hour: a flood of calls must not fill the record. Of the
+#: others the record says how many there were.
 FINDINGS_PER_HOUR: Final = 300
+MAX_COUNT: Final = 10**9
 _HASH: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 
 
@@ -64,6 +67,8 @@ class FindingBody(msgspec.Struct, forbid_unknown_fields=True):
     message: str
     jti: str | None = None
     code: str | None = None
+    #: So many of them, where the tool had no room to tell each.
+    count: int = 1
 
 
 async def use(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
@@ -117,12 +122,14 @@ async def report_finding(services: Services, caller: Caller, raw: Json) -> Answe
         raise malformed("message", f"is longer than {MAX_TEXT} characters")
     if body.code is not None and body.code not in tuple(Code):
         raise malformed("code", "is no code of QWED's")
+    if not 1 <= body.count <= MAX_COUNT:
+        raise malformed("count", f"is a number from 1 to {MAX_COUNT}")
     # Any name may stand in a permit that is refused: it is looked up, and believed only where it is ours.
     permit = None if body.jti is None else await services.store.permit(body.jti[:MAX_NAME])
     if permit is not None and not _is_visible(caller, permit):
         permit = None
     recorded = await _note(
-        services, caller, FindingKind(body.kind), body.message, permit, body.audience, body.code
+        services, caller, FindingKind(body.kind), body.message, permit, body.audience, body.code, body.count
     )
     return Answer({"recorded": recorded}, 201 if recorded else 200)
 
@@ -166,6 +173,8 @@ async def list_findings(
 
 async def sweep_permits(services: Services) -> int:
     """Permits that nobody used are stated, once; how many, at most `BATCH`: then there may be more."""
+    for place, count in services.more_findings.take():
+        await _state(services, place, count)
     due = await services.store.permits_due(services.clock.now_ms() - GRACE_MS, BATCH)
     for permit in due:
         lapsed = lapse(permit)
@@ -221,42 +230,60 @@ async def _note(
     permit: IssuedPermit | None,
     audience: str,
     code: str | None,
+    count: int = 1,
 ) -> bool:
-    agent_id = GATEWAY if permit is None else permit.agent_id
+    """Whether it has an entry of its own."""
+    agent_id = AgentId(GATEWAY if permit is None else permit.agent_id)
     owner = (caller.principal_id if permit is None else permit.principal_id) or PrincipalId("")
-    now_ms = services.clock.now_ms()
-    counts = await services.store.count_findings(owner, AgentId(agent_id), now_ms - HOUR_MS, now_ms + 1)
-    if sum(counts.values()) >= FINDINGS_PER_HOUR:
-        return False
     said = shown({"message": message, "audience": audience})
-    details = {
-        "kind": kind,
-        "jti": None if permit is None else permit.jti,
-        "code": code,
-        **said,
-    }
+    now_ms = services.clock.now_ms()
+    place = FindingPlace(owner, agent_id, kind, str(said["audience"]), code)
+    counts = await services.store.count_findings(owner, agent_id, now_ms - HOUR_MS, now_ms + 1)
+    if sum(counts.values()) >= FINDINGS_PER_HOUR:
+        services.more_findings.add(place, count)
+        return False
+    await _record_finding(services, caller, place, str(said["message"]), permit, count)
+    return True
+
+
+async def _state(services: Services, place: FindingPlace, count: int) -> None:
+    """What had no entry of its own, in one."""
+    message = f"{count} more beyond {FINDINGS_PER_HOUR} an hour, that have no entry of their own"
+    await _record_finding(services, None, place, message, None, count)
+
+
+async def _record_finding(
+    services: Services,
+    caller: Caller | None,
+    place: FindingPlace,
+    message: str,
+    permit: IssuedPermit | None,
+    count: int,
+) -> None:
+    jti = None if permit is None else permit.jti
+    details = {"kind": place.kind, "jti": jti, "code": place.code, "count": count}
     activity = noted(
         services,
         caller,
         "permit_finding",
-        details,
-        agent_id=AgentId(agent_id),
-        principal_id=owner,
+        {**details, "message": message, "audience": place.audience},
+        agent_id=place.agent_id,
+        principal_id=place.principal_id,
         caused_by=() if permit is None else (permit.activity_id,),
     )
     finding = PermitFinding(
         activity.activity_id,
-        kind,
-        owner,
-        AgentId(agent_id),
+        place.kind,
+        place.principal_id,
+        place.agent_id,
         activity.at_ms,
-        str(said["message"]),
-        None if permit is None else permit.jti,
-        str(said["audience"]),
-        code,
+        message,
+        jti,
+        place.audience,
+        place.code,
+        count,
     )
     await services.store.commit(Record(activity, finding=finding))
-    return True
 
 
 def _finding(

@@ -14,6 +14,7 @@ from qwed.gateway.kernel.hearing import Hearing
 from qwed.gateway.kernel.issuers import Issuers
 from qwed.gateway.kernel.limits_told import LimitsTold
 from qwed.gateway.kernel.live_policy import LivePolicy
+from qwed.gateway.kernel.more_findings import MoreFindings
 from qwed.gateway.kernel.ports import Clock, Ids, Prover, Signer, Store
 from qwed.gateway.kernel.shared_facts import SharedFacts
 from qwed.gateway.kernel.shared_state import Commons
@@ -73,6 +74,7 @@ class Services(msgspec.Struct, frozen=True):
     public_log: bool = False
     #: Changes of one agent, principal or kind of thing, one after the other.
     turns: Turns = msgspec.field(default_factory=Turns)
+    more_findings: MoreFindings = msgspec.field(default_factory=MoreFindings)
 
     #: What conversations have heard, so that it is known who said a value.
     hearing: Hearing = msgspec.field(default_factory=Hearing)

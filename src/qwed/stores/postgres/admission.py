@@ -272,8 +272,9 @@ def _place(asked: AdmissionRequest) -> tuple[AgentId, str | None]:
 
 
 def _read_conversation(state: _State, row: Row, agent_id: AgentId, name: str) -> None:
+    failed = frozenset(row["failed"] or ())
     history = [
-        Step(*step)
+        Step(*step, failed=step[0] in failed)
         for step in zip(
             row["numbers"] or (),
             row["fingerprints"] or (),

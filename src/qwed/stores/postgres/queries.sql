@@ -22,7 +22,7 @@ WITH accounts AS MATERIALIZED (
         FROM holds AS x WHERE x.agent_id = g.agent_id
     ) AS h
 )
-SELECT a.*, c.conversation_id, s.numbers, s.fingerprints, s.states, s.approved,
+SELECT a.*, c.conversation_id, s.numbers, s.fingerprints, s.states, s.approved, f.failed,
        s.last_node, s.last_wid, r.token, r.step, r.expires_ms
 FROM unnest($1::text[], $2::text[]) AS c (agent_id, conversation_id)
 JOIN accounts AS a USING (agent_id)
@@ -36,6 +36,14 @@ LEFT JOIN LATERAL (
     FROM steps AS x
     WHERE x.agent_id = c.agent_id AND x.conversation_id = c.conversation_id
 ) AS s ON true
+LEFT JOIN LATERAL (
+    -- Of the last steps, which are those that a run of repeats looks at.
+    SELECT array_agg(x.step) AS failed
+    FROM (SELECT y.step, y.activity_id FROM steps AS y
+          WHERE y.agent_id = c.agent_id AND y.conversation_id = c.conversation_id
+          ORDER BY y.step DESC LIMIT 200) AS x
+    JOIN outcomes AS o ON o.activity_id = x.activity_id AND o.result = 'failure'
+) AS f ON true
 LEFT JOIN holds AS r ON r.agent_id = c.agent_id AND r.conversation_id = c.conversation_id
 
 -- name: principals

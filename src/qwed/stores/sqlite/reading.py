@@ -92,14 +92,15 @@ class FileReader(FileRows):
 
     def conversation(self, agent_id: AgentId, conversation_id: str) -> list[Step]:
         rows = self._rows(
-            "SELECT step, fingerprint, state, approved, activity_id, wid FROM steps"
-            " WHERE agent_id = ? AND conversation_id = ? ORDER BY step",
+            "SELECT step, s.fingerprint, state, approved, activity_id, wid, o.result IS 'failure'"
+            " FROM steps AS s LEFT JOIN outcomes AS o USING (activity_id)"
+            " WHERE s.agent_id = ? AND conversation_id = ? ORDER BY step",
             agent_id,
             conversation_id,
         )
         return [
-            Step(step, fingerprint, state, bool(approved), activity_id, wid)
-            for step, fingerprint, state, approved, activity_id, wid in rows
+            Step(step, fingerprint, state, bool(approved), activity_id, wid, bool(failed))
+            for step, fingerprint, state, approved, activity_id, wid, failed in rows
         ]
 
     def crossings(self, agent_id: AgentId, fingerprint: bytes, since_ms: int) -> set[str]:

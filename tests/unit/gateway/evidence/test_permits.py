@@ -294,6 +294,19 @@ def test_a_flood_of_refused_calls_does_not_fill_the_record(world):
 
     assert answers.count(True) == 300
     assert answers[300:] == [False] * 10
+    world.call("POST", "/permits/findings", json={**body, "code": "QWED-PERMIT-001", "count": 690})
+    world.clock.advance(SECOND)
+    world.run(sweep_permits(world.services))
+    stated = {found["code"]: found["count"] for found in findings(world)["findings"][:2]}
+    assert stated == {None: 10, "QWED-PERMIT-001": 690}
+    assert world.run(sweep_permits(world.services)) == 0
+    assert findings(world)["counts"] == {"call_refused": 302}
+
+
+@pytest.mark.parametrize("count", [0, -1, 10**9 + 1, "2", 1.5])
+def test_a_count_of_refused_calls_is_a_number(world, count):
+    body = {"kind": "call_refused", "audience": "payments", "message": "no permit", "count": count}
+    assert world.call("POST", "/permits/findings", json=body).status_code == 422
 
 
 def test_the_only_unused_permit_of_an_agent_is_found_by_its_action(world):
