@@ -1,16 +1,20 @@
 """Stores that earlier versions made, with their own code, open under this one, verify, and go on."""
 
+import asyncio
 import hashlib
 import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
 
+import asyncpg
 import pytest
 from tests.support import old_stores
 from tests.support.postgres import binaries
 from tests.support.server import Server, qwed
 from tests.support.services import shared
+
+from qwed.stores.postgres.schema import WITHOUT_INDEX
 
 pytestmark = pytest.mark.xdist_group("cluster")
 #: What a version is known by whose first migration was edited later: it can't be told how to go on.
@@ -62,6 +66,18 @@ def test_a_database_of_an_earlier_version_opens_verifies_and_goes_on(name, tmp_p
         goes_on(server, seen)
     verified = qwed("ledger", "verify", "--database", url, cwd=folder)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert parts_without_index(url) == []
+
+
+def parts_without_index(url):
+    async def ask():
+        connection = await asyncpg.connect(url)
+        try:
+            return await connection.fetch(WITHOUT_INDEX)
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
 
 
 def test_an_old_file_moves_to_a_database_server_after_a_gateway_opened_it(tmp_path):

@@ -144,7 +144,12 @@ def _pack(folder: Path, name: str) -> None:
     with lzma.open(FOLDER / f"{name}.tar.xz", "wb") as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(folder.iterdir()):
             tar.add(path, path.name, filter=_plain)
-    print(name, (FOLDER / f"{name}.tar.xz").stat().st_size, "bytes", sorted(os.listdir(folder)))
+    print(
+        name,
+        (FOLDER / f"{name}.tar.xz").stat().st_size,
+        "bytes",
+        sorted(path.name for path in folder.iterdir()),
+    )
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
