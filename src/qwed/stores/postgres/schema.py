@@ -99,6 +99,21 @@ async def require_whole(connection: Connection) -> None:
         )
 
 
+async def unfinished_indexes(url: str) -> list[str]:
+    """By name. Raises `DatabaseUnusable`."""
+    try:
+        connection = await connect(url)
+    except (*LOST, asyncpg.PostgresError) as error:
+        raise DatabaseUnusable(f"it can't be reached: {error or type(error).__name__}") from None
+    try:
+        rows = await connection.fetch(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid ORDER BY 1"
+        )
+        return [row[0] for row in rows]
+    finally:
+        await connection.close()
+
+
 async def schema_version(url: str) -> int:
     """How far the schema is; 0 where nothing is there yet. Raises `DatabaseUnusable`."""
     try:
