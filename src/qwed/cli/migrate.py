@@ -28,7 +28,8 @@ def migrate(database: str | None, to: str, as_json: bool) -> int:
     """Move a SQLite store to PostgreSQL: everything is kept, and the ledger is verified there.
 
     The file stays as it is. First of all the keys, the database and the whole file are checked; nothing is
-    written before. The signing key goes to qwed.key in QWED_DATA_DIR. What was interrupted goes on where it stopped when it is run again; until it is done, no gateway starts there.
+    written before. The signing key goes to qwed.key in QWED_DATA_DIR. What was interrupted goes on where it
+    stopped when it is run again; until it is done, no gateway starts there.
     """
     settings = read_settings(options={"database": database})
     file, target = settings.database, _target(to)
