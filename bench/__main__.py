@@ -18,7 +18,16 @@ from typing import Any
 
 import bench
 
-_NOT_PARTS = ("__main__", "load", "large_record", "soak_run", "environments", "agentdojo", "page")
+_NOT_PARTS = (
+    "__main__",
+    "load",
+    "large_record",
+    "soak_run",
+    "environments",
+    "agentdojo",
+    "page",
+    "cells_simulation",
+)
 
 
 def main() -> int:

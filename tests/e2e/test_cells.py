@@ -164,6 +164,14 @@ def test_keys_of_principals_are_routed_and_whoever_has_no_tag_reaches_the_defaul
     assert here <= {"acme"}
 
 
+@pytest.mark.parametrize("proxy", ["nginx", "haproxy", "envoy"])
+def test_the_file_of_the_page_is_one_that_is_taken(tmp_path, proxy):
+    page = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text(encoding="utf-8")
+    (tmp_path / "cells.toml").write_text(page.split("```toml\n", 1)[1].split("```", 1)[0])
+    text = written(tmp_path, proxy)
+    assert route_tag("acme") in text and "qwed_east" in text and "qwed_west" in text
+
+
 def test_a_token_keeps_its_tag_when_it_is_made_anew(cells):
     _, servers = cells
     agent = servers["west-2"].register(principal_id="rival")
