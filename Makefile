@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # How many tests run at once: many of them wait for a server.
 WORKERS ?= 3
 
-.PHONY: help setup dist walk faults soak serve test test-frameworks test-typescript test-mcp-conformance test-coding-agents check nightly long lint types contracts bench bench-profile bench-peers agentdojo conformance docs demo clean
+.PHONY: help setup dist walk faults soak simulate-scale serve test test-frameworks test-typescript test-mcp-conformance test-coding-agents check nightly long lint types contracts bench bench-profile bench-peers agentdojo conformance docs demo clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make bench        measure, and print one report"
 	@echo "make bench-profile  where the time of a decision goes, by phase"
 	@echo "make faults       kill, stop, pause and fill everything ten times, under load; what held, as a table"
+	@echo "make simulate-scale  a year of a million agents in 500 cells, from measured costs; writes docs/scale.md"
 	@echo "make soak         ten minutes of mixed traffic on two workers: does anything grow?"
 	@echo "make bench-peers  measure QWED beside the packages one would pick instead"
 	@echo "make agentdojo    replay AgentDojo's tasks through the gateway"
@@ -52,6 +53,7 @@ serve: $(READY)
 test: $(READY)
 	@scripts/install-browser
 	@scripts/install-bubblewrap
+	@scripts/install-proxies
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Three cached environments: see scripts/test-frameworks.
@@ -98,6 +100,10 @@ FAULTS ?= 10
 faults: $(READY)
 	$(BIN)/python -m pytest -q --no-header --timeout 3600 --repetitions $(FAULTS) -p tests.support.fault_table \
 	  tests/e2e/test_cluster_faults.py tests/e2e/test_crash.py tests/e2e/test_full_disk.py tests/contract/test_idempotency.py
+
+# A year of a million agents in 500 cells, from measured costs; writes docs/scale.md.
+simulate-scale: $(READY)
+	$(BIN)/python -m bench.cells_simulation
 
 soak: $(READY)
 	$(BIN)/python -m bench.soak_run

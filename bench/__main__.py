@@ -20,7 +20,7 @@ import bench
 
 _NOT_PARTS = (
     *("__main__", "load", "large_record", "soak_run", "environments", "agentdojo", "page"),
-    *("personal_data", "walk"),
+    *("personal_data", "walk", "cells_simulation"),
 )
 
 

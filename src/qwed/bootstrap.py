@@ -13,15 +13,15 @@ from qwed.assurance.in_force import in_force, score_rules, thresholds_of
 from qwed.assurance.profiles import Mechanism
 from qwed.assurance.trust_memory import InProcess, TrustMemory
 from qwed.domain.actions import Action
-from qwed.domain.agents import AgentId
+from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.budgets import Charge
 from qwed.domain.credentials import (
-    AGENT_TOKEN_PREFIX,
-    API_KEY_PREFIX,
     OPERATOR_ROLE,
     ApiKey,
     Caller,
     credential_hash,
+    new_agent_token,
+    new_api_key,
 )
 from qwed.domain.money import nano_of
 from qwed.domain.policy import DEFAULT_POLICY, Policy, Profile
@@ -110,11 +110,11 @@ class RandomIds:
     def agent(self) -> str:
         return f"agent_{secrets.token_hex(8)}"
 
-    def agent_token(self) -> str:
-        return AGENT_TOKEN_PREFIX + secrets.token_urlsafe(32)
+    def agent_token(self, principal_id: PrincipalId) -> str:
+        return new_agent_token(principal_id, secrets.token_urlsafe(32))
 
-    def api_key(self) -> str:
-        return API_KEY_PREFIX + secrets.token_urlsafe(32)
+    def api_key(self, principal_id: PrincipalId | None) -> str:
+        return new_api_key(principal_id, secrets.token_urlsafe(32))
 
     def key(self) -> str:
         return f"key_{secrets.token_hex(8)}"
@@ -568,7 +568,7 @@ async def _first_operator_key(services: Services, given: str | None) -> str | No
 async def _made_operator_key(services: Services, given: str | None) -> str | None:
     if any(key.is_operator and key.revoked_ms is None for key in await services.store.keys(None)):
         return None
-    secret = given or services.ids.api_key()
+    secret = given or services.ids.api_key(None)
     key_hash = credential_hash(secret)
     if key_hash is None:
         raise ValueError("the operator key is ASCII of at most 256 characters")

@@ -341,6 +341,6 @@ def test_a_page_that_is_followed_elsewhere_is(page: str, test: str):
 
 
 def test_every_fence_is_of_a_kind_that_is_known():
-    known = {"", "python", "text", "yaml", "json", *SHELL}
+    known = {"", "python", "text", "yaml", "json", "toml", *SHELL}
 
     assert {block.kind for page in PAGES for block in blocks(page)} <= known

@@ -5,6 +5,7 @@ import os
 import re
 import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
 from tests.support.server import OPERATOR_KEY, Server, clean_environment, qwed, verify_request
@@ -415,6 +416,23 @@ def test_the_doctor_finds_what_is_wrong_and_says_how_to_fix_it(call, database):
     fixes = [finding["fix"] for finding in result.json["findings"] if finding["state"] != "ok"]
     assert all(fixes)
     assert f"chmod 600 {database.name}" in " ".join(fixes)
+
+
+def test_the_doctor_looks_at_every_page_and_index_when_asked(call, database):
+    def storage(*options):
+        findings = call("doctor", "--json", *options).json["findings"]
+        return [(finding["state"], finding["says"]) for finding in findings if finding["check"] == "storage"]
+
+    assert storage() == []
+    assert storage("--deep") == [("ok", "every page and index is sound")]
+    with closing(sqlite3.connect(database, isolation_level=None)) as file:
+        file.execute("CREATE INDEX elsewhere ON activities (agent_id)")
+        file.execute("PRAGMA writable_schema = ON")
+        file.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, 'agent_id', 'at_ms') WHERE name = 'elsewhere'"
+        )
+    [(state, says)] = storage("--deep")
+    assert state == "wrong" and "elsewhere" in says
 
 
 def test_the_doctor_ends_with_code_1_when_something_is_wrong(call, tmp_path):

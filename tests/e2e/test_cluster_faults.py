@@ -446,6 +446,7 @@ def test_a_database_whose_disk_is_full_means_503_until_there_is_room(tmp_path):
             while len(answers) < 400 and answers[-1].status_code == 200:
                 answers.append(ask(len(answers) + 1))
             refused = [answers[-1], ask(900)]
+            ready = gateway.call("GET", "/ready")
             ballast.unlink()
             gateway.await_ready()
             again = ask(902)
@@ -453,6 +454,7 @@ def test_a_database_whose_disk_is_full_means_503_until_there_is_room(tmp_path):
             approved = gateway.call("GET", path).json()["summary"]["approved"]
 
     assert {answer.status_code for answer in refused} == {503}
+    assert ready.status_code == 503 and "is full" in ready.json()["reason"]
     assert "decision" not in refused[0].json() and int(refused[0].headers["Retry-After"]) >= 1
     assert again.status_code == 200
     assert approved == 1 + (len(answers) - 1) + 1

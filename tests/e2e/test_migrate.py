@@ -1,8 +1,10 @@
 """From a SQLite file to PostgreSQL: everything is kept, the ledger verifies, and the gateway goes on."""
 
+import asyncio
 import json
 import sqlite3
 
+import asyncpg
 import pytest
 from tests.support.cluster import Cluster, verify_request
 from tests.support.server import Server, qwed
@@ -102,3 +104,39 @@ def test_a_file_whose_rows_somebody_edited_is_not_moved(tmp_path):
     assert f"agents {agent['agent_id']} was edited" in verified.stdout
     assert moved.returncode == 1
     assert "does not verify, and is not moved" in moved.stderr
+
+
+def tables_of(url):
+    async def ask():
+        connection = await asyncpg.connect(url)
+        try:
+            return await connection.fetchval(
+                "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+            )
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+def test_nothing_is_written_before_everything_is_checked(tmp_path):
+    with Server(tmp_path) as server:
+        server.register()
+    url = shared().empty_database()
+    key = tmp_path / "qwed.db.key"
+
+    key.rename(tmp_path / "kept")
+    no_key = qwed("migrate", "--to", url, cwd=tmp_path)
+    (tmp_path / "kept").rename(key)
+    (tmp_path / "qwed.key").write_text("another deployment's")
+    other_key = qwed("migrate", "--to", url, cwd=tmp_path)
+    (tmp_path / "qwed.key").unlink()
+    nowhere = qwed("migrate", "--to", f"{url}_is_not_there", cwd=tmp_path)
+
+    assert [done.returncode for done in (no_key, other_key, nowhere)] == [1, 1, 1]
+    assert "qwed.db.key" in no_key.stderr
+    assert "is another key than" in other_key.stderr
+    assert "does not exist" in nowhere.stderr
+    assert tables_of(url) == 0
+    assert not (tmp_path / "qwed.key").exists()
+    assert qwed("migrate", "--to", url, cwd=tmp_path).returncode == 0

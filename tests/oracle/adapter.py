@@ -254,10 +254,10 @@ class Ids:
     def agent(self) -> str:
         return f"agent_{self._hex(16)}"
 
-    def agent_token(self) -> str:
+    def agent_token(self, principal_id: str) -> str:
         return f"qwed_agent_{self._hex(43)}"
 
-    def api_key(self) -> str:
+    def api_key(self, principal_id: str | None) -> str:
         return f"qwed_live_{self._hex(43)}"
 
     def key(self) -> str:

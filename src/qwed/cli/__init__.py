@@ -12,6 +12,7 @@ COMMANDS = {
     "attest": ("qwed.cli.attest", "attest"),
     "backup": ("qwed.cli.backup", "backup"),
     "broker": ("qwed.cli.broker", "broker"),
+    "cells": ("qwed.cli.cells", "cells"),
     "doctor": ("qwed.cli.doctor", "doctor"),
     "ect": ("qwed.cli.ect", "ect"),
     "guard": ("qwed.cli.guard", "guard"),

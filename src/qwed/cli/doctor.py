@@ -39,8 +39,9 @@ class DoctorFinding(msgspec.Struct, frozen=True):
 @click.command()
 @click.option("--trust-startup", is_flag=True, help="Accept the start-up hooks found now, by content.")
 @click.option("--database", metavar="PATH", help="The store to look at [qwed.db].")
+@click.option("--deep", is_flag=True, help="Look at every page and index of the store, too.")
 @click.option("--json", "as_json", is_flag=True, help="Plain JSON, for programs.")
-def doctor(trust_startup: bool, database: str | None, as_json: bool) -> int:
+def doctor(trust_startup: bool, database: str | None, deep: bool, as_json: bool) -> int:
     """Say what is wrong with this installation and how to fix it. Exit code 1 when something is."""
     try:
         settings = read_settings(options={"database": database})
@@ -49,7 +50,8 @@ def doctor(trust_startup: bool, database: str | None, as_json: bool) -> int:
     else:
         if trust_startup:
             _trust(settings)
-        findings = [finding for check in _CHECKS for finding in check(settings)]
+        checks = (*_CHECKS, _storage) if deep else _CHECKS
+        findings = [finding for check in checks for finding in check(settings)]
     if as_json:
         print_json({"version": __version__, "findings": findings})
     else:
@@ -249,6 +251,34 @@ def _existing_store(path: Path, settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "store", WARNING, f"others can read {path} (mode {mode:03o})", f"chmod 600 {path}"
         )
+
+
+def _storage(settings: Settings) -> Iterator[DoctorFinding]:
+    """What takes long: all that is there is read."""
+    from qwed.stores.sqlite import find_damage  # noqa: PLC0415
+
+    if isinstance(settings.database, PostgresUrl):
+        yield from _indexes(settings.database)
+    elif settings.database != MEMORY and Path(settings.database).exists():
+        if damage := find_damage(Path(settings.database)):
+            yield DoctorFinding("storage", WRONG, damage, "qwed restore")
+        else:
+            yield DoctorFinding("storage", OK, "every page and index is sound")
+
+
+def _indexes(url: PostgresUrl) -> Iterator[DoctorFinding]:
+    from qwed.stores.postgres.schema import unfinished_indexes  # noqa: PLC0415 - an extra
+
+    try:
+        unfinished = asyncio.run(unfinished_indexes(url.reveal()))
+    except DatabaseUnusable as error:
+        yield DoctorFinding("storage", WRONG, f"{url}: {error}", "start the server, or correct --database")
+        return
+    if unfinished:
+        fix = "start a gateway: it builds them; pages take longer until then"
+        yield DoctorFinding("storage", WARNING, f"indexes are not finished: {', '.join(unfinished)}", fix)
+    else:
+        yield DoctorFinding("storage", OK, "every index is whole")
 
 
 def _gateway(settings: Settings) -> Iterator[DoctorFinding]:

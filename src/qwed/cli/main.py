@@ -22,6 +22,7 @@ _HELP = {
     "attest": "Check an attestation with its issuer's public keys.",
     "backup": "Keep the store in a folder, while the gateway runs; the copy is verified.",
     "broker": "Hold the credentials that the agent must not have: run, serve.",
+    "cells": "Put many deployments behind one proxy: route, tag.",
     "doctor": "Say what is wrong with this installation and how to fix it.",
     "ect": "Inspect, verify and issue execution context tokens.",
     "guard": "Check an agent's output with guards.",

@@ -27,8 +27,9 @@ TELL_SECONDS = 2.0
 def migrate(database: str | None, to: str, as_json: bool) -> int:
     """Move a SQLite store to PostgreSQL: everything is kept, and the ledger is verified there.
 
-    The file stays as it is and is verified first. The signing key goes to qwed.key in QWED_DATA_DIR. What
-    was interrupted goes on where it stopped when it is run again; until it is done, no gateway starts there.
+    The file stays as it is. First of all the keys, the database and the whole file are checked; nothing is
+    written before. The signing key goes to qwed.key in QWED_DATA_DIR. What was interrupted goes on where it
+    stopped when it is run again; until it is done, no gateway starts there.
     """
     settings = read_settings(options={"database": database})
     file, target = settings.database, _target(to)
@@ -61,16 +62,21 @@ def _target(text: str) -> PostgresUrl:
 
 def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int]:
     from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
-    from qwed.stores.postgres.moving import Move, move  # noqa: PLC0415
+    from qwed.stores.postgres.moving import Move, move, require_target  # noqa: PLC0415
 
-    key = _copied_key(signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir))
-    ring = read_ring(key, node_issuer(settings.node_name))
-    keys = record_keys(settings.record_key, key, ring)
+    here, there = signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir)
+    ring = read_ring(here, node_issuer(settings.node_name))
+    _require_same_key(here, there)
+    keys = record_keys(settings.record_key, here, ring)
+    require_target(target.reveal())
     # What is committed anew there has to be right here: nobody's edit becomes the gateway's own.
+    click.echo(f"verifying {file}", err=True)
     if isinstance(found := verify_ledger(file, ring.known()), Tampering):
         raise DatabaseUnusable(f"the file does not verify, and is not moved: {found.says}")
+    _copy_key(here, there)
     now_ms = time.time_ns() // 1_000_000
     counts = move(Move(file, target.reveal(), ring, now_ms, keys, _Told()))
+    click.echo("verifying what arrived", err=True)
     with tempfile.TemporaryDirectory(prefix="qwed-ledger-") as folder:
         copy = Path(folder) / "ledger.db"
         waiting = snapshot(target.reveal(), copy, keys)
@@ -92,10 +98,14 @@ class _Told:
             click.echo(f"{table}: {rows} of {max(rows, total)} rows", err=True)
 
 
-def _copied_key(source: Path, target: Path) -> Path:
+def _require_same_key(source: Path, target: Path) -> None:
+    if target.exists() and target.read_bytes() != source.read_bytes():
+        raise KeyUnusable(f"{target} is another key than {source}: set QWED_DATA_DIR to a folder without one")
+
+
+def _copy_key(source: Path, target: Path) -> None:
     """The key goes along: the ledger's signatures are its own."""
     for suffix in ("", ".retired", ".records", ".log"):
         old, new = source.with_name(source.name + suffix), target.with_name(target.name + suffix)
         if old.exists() and not new.exists():
             shutil.copy2(old, new)
-    return target

@@ -7,6 +7,7 @@ import msgspec
 
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.canonical import encode, sha256_hex
+from qwed.domain.cells import route_tag
 from qwed.domain.scopes import OPERATOR_ROLE as OPERATOR_ROLE
 from qwed.domain.scopes import Scope as Scope
 
@@ -114,6 +115,19 @@ class Caller(msgspec.Struct, frozen=True):
         """Every credential that took part in the request, and the person behind it."""
         taking_part = (self.name, self.beside, self.person_id)
         return tuple(dict.fromkeys(name for name in taking_part if name is not None))
+
+
+def new_agent_token(principal_id: str, secret: str) -> str:
+    return f"{AGENT_TOKEN_PREFIX}r{route_tag(principal_id)}_{secret}"
+
+
+def new_api_key(principal_id: str | None, secret: str) -> str:
+    """An operator's belongs to no principal, and has no tag."""
+    return (
+        f"{API_KEY_PREFIX}{secret}"
+        if principal_id is None
+        else (f"{API_KEY_PREFIX}r{route_tag(principal_id)}_{secret}")
+    )
 
 
 def credential_hash(credential: str) -> bytes | None:

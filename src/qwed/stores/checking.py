@@ -1,7 +1,7 @@
 """At a start: every credential against the ledger, before anybody is served where that is quick enough."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from qwed.gateway.kernel.integrity import Integrity
@@ -22,18 +22,22 @@ class Checked(Protocol):
 Store = TypeVar("Store", bound=Checked)
 
 
-def check_at_start(store: Store, seconds: float = START_SECONDS) -> Store:
-    """The store, with its credentials compared, or being compared."""
+def check_at_start(
+    store: Store, seconds: float = START_SECONDS, look: Callable[[], str | None] = lambda: None
+) -> Store:
+    """The store, with its credentials compared, or being compared. `look` says first what is wrong with the
+    storage itself."""
     store.integrity.is_checking = True
-    thread = threading.Thread(target=_check, args=(store,), name="qwed-states", daemon=True)
+    thread = threading.Thread(target=_check, args=(store, look), name="qwed-states", daemon=True)
     thread.start()
     thread.join(seconds)
     return store
 
 
-def _check(store: Checked) -> None:
+def _check(store: Checked, look: Callable[[], str | None]) -> None:
     integrity = store.integrity
     try:
+        integrity.damage = look()
         for difference in run(store.differences(CREDENTIALS)):
             integrity.add(difference)
     except GatewayError as error:

@@ -1,9 +1,10 @@
 """What makes entries of the record alike, and their sums, for stores that count in Python."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from qwed.domain.agents import AgentId
 from qwed.domain.outcomes import Outcome
 from qwed.domain.times import day_of
 from qwed.gateway.kernel.records import Activity
@@ -25,15 +26,39 @@ class _Facts(msgspec.Struct):
     redacted: bool = False
 
 
+_FACTS: Final = msgspec.json.Decoder(_Facts)
+
+
 def tally_of(activity: Activity, outcome: Outcome | None) -> tuple[Row, Row]:
     """What makes entries alike, and what is added up over those that are."""
-    facts = msgspec.json.decode(activity.payload, type=_Facts)
-    alike = (
-        day_of(activity.at_ms),
+    alike = alike_of(
+        activity.at_ms,
         activity.agent_id,
         activity.decision,
         activity.error_code,
-        activity.action_type if activity.decision == "NOTED" else None,
+        activity.action_type,
+        activity.payload,
+        outcome,
+    )
+    return alike, (1, activity.cost_nano, activity.tokens, activity.at_ms, activity.at_ms)
+
+
+def alike_of(
+    at_ms: int,
+    agent_id: AgentId,
+    decision: str,
+    error_code: str | None,
+    action_type: str,
+    payload: bytes,
+    outcome: Outcome | None,
+) -> Row:
+    facts = _FACTS.decode(payload)
+    return (
+        day_of(at_ms),
+        agent_id,
+        decision,
+        error_code,
+        action_type if decision == "NOTED" else None,
         facts.verification.status,
         facts.verification.engine,
         facts.verification.risk_level,
@@ -42,7 +67,6 @@ def tally_of(activity: Activity, outcome: Outcome | None) -> tuple[Row, Row]:
         None if outcome is None else outcome.result.value,
         outcome is not None and outcome.reported_by.startswith("agent:"),
     )
-    return alike, (1, activity.cost_nano, activity.tokens, activity.at_ms, activity.at_ms)
 
 
 def added(earlier: Row | None, costs: Row) -> Row:

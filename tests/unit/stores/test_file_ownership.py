@@ -11,7 +11,7 @@ from tests.support.records import RING, an_agent, noted
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.waiting import run
-from qwed.stores import DatabaseInUse, open_sqlite
+from qwed.stores import DatabaseInUse, DatabaseUnusable, checking, open_sqlite
 from qwed.stores.sqlite import file
 
 OPEN = """
@@ -78,3 +78,49 @@ def test_a_full_disk_is_not_ready(store, monkeypatch):
 def test_a_closed_store_can_be_opened_again(store, path):
     store.close()
     open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING).close()
+
+
+#: An index that leads elsewhere than its rows, left in the log by a process that ends without closing.
+DAMAGE = """
+import os, sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("CREATE INDEX elsewhere ON activities (agent_id)")
+file.execute("PRAGMA writable_schema = ON")
+file.execute("UPDATE sqlite_schema SET sql = replace(sql, 'agent_id', 'at_ms') WHERE name = 'elsewhere'")
+os._exit(0)
+"""
+#: The same, with nothing wrong.
+CUT_OFF = """
+import os, sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("DELETE FROM days")
+os._exit(0)
+"""
+
+
+def test_a_file_that_a_crash_damaged_is_refused_at_the_start(store, path):
+    record(store)
+    store.close()
+    subprocess.run([sys.executable, "-c", DAMAGE, path], check=True)
+    assert file.was_cut_off(path)
+    with pytest.raises(DatabaseUnusable, match=r"is damaged .*restore a backup"):
+        open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
+
+
+def test_a_file_that_was_cut_off_and_is_sound_opens(store, path):
+    record(store)
+    store.close()
+    subprocess.run([sys.executable, "-c", CUT_OFF, path], check=True)
+    assert file.was_cut_off(path)
+    again = open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
+    record(again)
+    again.close()
+    assert not file.was_cut_off(path)
+
+
+def test_what_takes_longer_than_a_start_is_told_by_the_gateway(store, path):
+    store.close()
+    looked = open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
+    checking.check_at_start(looked, look=lambda: "the file is damaged")
+    looked.close()
+    assert looked.integrity.problem() == "the file is damaged"

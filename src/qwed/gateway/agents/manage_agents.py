@@ -144,11 +144,13 @@ async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId
 
 async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    token = services.ids.agent_token()
-    token_hash = credential_hash(token)
-    assert token_hash is not None
+    token = ""
 
     def renewed(agent: Agent) -> Agent:
+        nonlocal token
+        token = services.ids.agent_token(agent.principal_id)
+        token_hash = credential_hash(token)
+        assert token_hash is not None
         seen_by = dict.fromkeys((*agent.token_seen_by, *caller.names))
         return msgspec.structs.replace(agent, token_hash=token_hash, token_seen_by=tuple(seen_by))
 

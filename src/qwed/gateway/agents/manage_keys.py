@@ -37,10 +37,10 @@ class KeyBody(msgspec.Struct, forbid_unknown_fields=True):
 
 def new_key(ids: Ids, body: KeyBody, now_ms: int, owner: str | None = None) -> tuple[ApiKey, str]:
     """A key and its secret, which is shown once and stored only as a hash."""
-    secret = ids.api_key()
+    principal = None if body.principal_id is None else PrincipalId(body.principal_id)
+    secret = ids.api_key(principal)
     key_hash = credential_hash(secret)
     assert key_hash is not None
-    principal = None if body.principal_id is None else PrincipalId(body.principal_id)
     scopes = tuple(dict.fromkeys(body.scopes))
     lifetime = body.expires_in_seconds
     key = ApiKey(

@@ -75,7 +75,7 @@ async def _register(services: Services, caller: Caller, body: FlatBody) -> Answe
     principal_id = await _principal(services, caller, body)
     permissions = body.permissions or Permissions()
     check_permissions(permissions)
-    token = services.ids.agent_token()
+    token = services.ids.agent_token(principal_id)
     token_hash = credential_hash(token)
     assert token_hash is not None
     agent = Agent(

@@ -18,6 +18,8 @@ class Integrity:
         #: Whether credentials are still being looked at since the start; and why they could not be.
         self.is_checking = False
         self.failure: str | None = None
+        #: What is wrong with the storage itself.
+        self.damage: str | None = None
 
     @property
     def differences(self) -> tuple[StateDifference, ...]:
@@ -52,6 +54,6 @@ class Integrity:
     def problem(self) -> str | None:
         """Why the gateway is not to be relied on, in a sentence that names nobody: anybody may ask."""
         if not self._found:
-            return self.failure
+            return self.damage or self.failure
         are = "row is" if len(self._found) == 1 else "rows are"
         return f"{len(self._found)} {are} not as the ledger says: see the log, and run `qwed ledger verify`"

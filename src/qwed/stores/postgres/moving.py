@@ -80,6 +80,32 @@ def move(asked: Move) -> dict[str, int]:
         ) from error
 
 
+def require_target(url: str) -> None:
+    """Before anything is read: whether a store can be moved there. Raises `DatabaseUnusable`."""
+    try:
+        asyncio.run(_require_target(url))
+    except FAILED as error:
+        raise DatabaseUnusable(f"the database can't be used: {error or type(error).__name__}") from error
+
+
+async def _require_target(url: str) -> None:
+    connection = await connect_for_long(url)
+    try:
+        if await connection.fetchval("SELECT to_regclass('moving')") is None:
+            if not await connection.fetchval("SELECT has_schema_privilege(current_schema(), 'CREATE')"):
+                raise DatabaseUnusable("its user may not create tables there")
+        elif not await connection.fetchval("SELECT EXISTS (SELECT 1 FROM moving)"):
+            await _require_empty(connection)
+    finally:
+        connection.terminate()
+
+
+async def _require_empty(connection: Any) -> None:
+    for table in _EMPTY:
+        if await connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):  # noqa: S608
+            raise DatabaseUnusable("the database has a record already; move into an empty one")
+
+
 async def _move(asked: Move) -> dict[str, int]:
     source = sqlite3.connect(f"{asked.file.resolve().as_uri()}?mode=ro", uri=True)
     try:
@@ -142,7 +168,7 @@ class _Mover:
             await self._connection.execute("LOCK TABLE moving IN EXCLUSIVE MODE")
             earlier = {row["name"]: row for row in await self._connection.fetch("SELECT * FROM moving")}
             if not earlier:
-                await self._require_empty()
+                await _require_empty(self._connection)
                 await self._connection.execute("INSERT INTO moving VALUES ('', 0, $1)", mark)
                 await self._connection.execute("DELETE FROM ledger_name")
                 await self._connection.execute(SQL["name_ledger"], self._ledger)
@@ -153,11 +179,6 @@ class _Mover:
                 )
         self._done = {name: row["done"] for name, row in earlier.items() if name}
         await self._make_parts()
-
-    async def _require_empty(self) -> None:
-        for table in _EMPTY:
-            if await self._connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):  # noqa: S608
-                raise DatabaseUnusable("the database has a record already; move into an empty one")
 
     async def _make_parts(self) -> None:
         first, last = self._source.execute("SELECT min(at_ms), max(at_ms) FROM activities").fetchone()

@@ -146,6 +146,25 @@ WHERE agent_id = $1 AND ($2::bigint IS NULL OR at_ms >= $2) AND ($3::bigint IS N
   AND ($6::text IS NULL OR conversation_id = $6)
 GROUP BY decision
 
+-- name: counted_until
+SELECT seq, coalesce((SELECT max(seq) FROM ledger), 0) - seq FROM counted_until
+
+-- name: agent_totals
+-- As `activities_summary` of everything: what the leader has counted up to an entry, and what it has not.
+SELECT decision, sum(entries)::bigint, sum(cost_nano)::numeric FROM (
+    SELECT decision, entries, cost_nano FROM agent_days WHERE agent_id = $1
+    UNION ALL
+    SELECT a.decision, 1, a.cost_nano FROM (
+        SELECT subject, at_ms FROM ledger WHERE seq > $3
+        UNION ALL SELECT subject, at_ms FROM pending WHERE place = 'activities'
+    ) AS late
+    CROSS JOIN LATERAL (SELECT * FROM activities AS x
+        WHERE x.activity_id = late.subject AND x.at_ms = late.at_ms LIMIT 1) AS a
+    WHERE a.agent_id = $1
+) AS counted
+WHERE $2::text IS NULL OR decision = $2
+GROUP BY decision HAVING sum(entries) > 0
+
 -- name: activities_page
 SELECT a.id, a.payload, o.body FROM activities AS a LEFT JOIN outcomes AS o USING (activity_id)
 WHERE a.agent_id = $1 AND ($2::bigint IS NULL OR a.at_ms >= $2) AND ($3::bigint IS NULL OR a.at_ms < $3)
@@ -381,8 +400,19 @@ DELETE FROM seconds WHERE second < $1
 DELETE FROM crossings WHERE at_ms < $1
 
 -- name: forget_activities
-DELETE FROM activities WHERE (activity_id, at_ms) IN
-    (SELECT activity_id, at_ms FROM activities WHERE at_ms < $1 LIMIT 1000)
+WITH gone AS (
+    DELETE FROM activities WHERE (activity_id, at_ms) IN
+        (SELECT activity_id, at_ms FROM activities WHERE at_ms < $1 LIMIT 1000)
+    RETURNING agent_id, at_ms, decision, cost_nano
+), sums AS (
+    SELECT agent_id, (at_ms / 86400000)::integer AS day, decision, count(*) AS entries, sum(cost_nano) AS cost
+    FROM gone GROUP BY 1, 2, 3
+)
+UPDATE agent_days AS d SET entries = d.entries - s.entries, cost_nano = d.cost_nano - s.cost
+FROM sums AS s WHERE d.agent_id = s.agent_id AND d.day = s.day AND d.decision = s.decision
+
+-- name: count_entries
+SELECT count_entries($1)
 
 -- name: redact_token
 UPDATE ects SET token = NULL, salt = NULL WHERE jti = $1
@@ -420,9 +450,8 @@ FROM (SELECT count(*) AS count, max(at_ms) AS at_ms FROM ledger
 
 -- name: survey
 SELECT l.at_ms >= $3 AND l.at_ms < $4 AS is_in_period,
-       a.activity_id IS NULL AND e.jti IS NULL AS is_removed, a.activity_id,
-       a.agent_id, a.principal_id, a.at_ms, a.action_type, a.decision, a.error_code, a.conversation_id,
-       a.cost_nano, a.tokens, a.fingerprint, a.payload, a.par, a.wid, o.body
+       a.activity_id IS NULL AND e.jti IS NULL AS is_removed,
+       a.at_ms, a.agent_id, a.decision, a.error_code, a.action_type, a.payload, a.cost_nano, a.tokens, o.body
 FROM ledger AS l LEFT JOIN activities AS a ON a.activity_id = l.subject AND a.at_ms = l.at_ms
 LEFT JOIN outcomes AS o ON o.activity_id = a.activity_id
 LEFT JOIN ects AS e ON e.jti = l.subject

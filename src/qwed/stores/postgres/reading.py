@@ -32,16 +32,18 @@ from qwed.stores.bodies import decode
 from qwed.stores.postgres.rows import delivery_of, delivery_row, par_of, standing_of
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.texts import shown, shown_or_none, stored, stored_or_none
-from qwed.stores.tallies import added, tally_of
+from qwed.stores.tallies import added, alike_of
 
 T = TypeVar("T")
 Connection = Any
 Row = tuple[Any, ...]
 
 #: Whole payloads are read to count them, so a stretch is shorter than one that SQL counts.
-STRETCH: Final = 2_000
+STRETCH: Final = 5_000
 #: How many entries one search looks at before it lets others read.
-SEARCHED_AT_ONCE: Final = 20_000
+SEARCHED_AT_ONCE: Final = 5_000
+#: With more entries that the leader has not counted (after an upgrade or a move), one agent's are counted.
+UNCOUNTED: Final = 5_000
 #: Entries are recorded in the order in which they end; they carry the time at which they began.
 CLOCK_SLACK_MS: Final = 300_000
 #: Due deliveries looked at for one claim: a webhook with more than these has its share in any case.
@@ -103,14 +105,25 @@ async def activities(connection: Connection, query: ActivityQuery) -> ActivityPa
         stored_or_none(query.action_type),
         stored_or_none(query.conversation_id),
     )
-    summary = {
-        decision: (count, int(cost))
-        for decision, count, cost in await connection.fetch(SQL["activities_summary"], *filters)
-    }
+    summary = {decision: (count, int(cost)) for decision, count, cost in await _summary(connection, filters)}
     rows = await connection.fetch(SQL["activities_page"], *filters, query.before_seq, query.limit + 1)
     page = rows[: query.limit]
     entries = tuple((payload, decode(Outcome, body) if body else None) for _, payload, body in page)
     return ActivityPage(entries, summary, page[-1][0] if len(rows) > query.limit else None)
+
+
+async def _summary(connection: Connection, filters: Row) -> list[Row]:
+    """By decision: how many, and what they cost. All of an agent's entries are counted already."""
+    agent_id, from_ms, to_ms, decision, action_type, conversation_id = filters
+    is_of_everything = from_ms is to_ms is action_type is conversation_id is None
+    if is_of_everything:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            until, behind = await connection.fetchrow(SQL["counted_until"])
+            if behind <= UNCOUNTED:
+                found: list[Row] = await connection.fetch(SQL["agent_totals"], agent_id, decision, until)
+                return found
+    counted: list[Row] = await connection.fetch(SQL["activities_summary"], *filters)
+    return counted
 
 
 async def activity(connection: Connection, activity_id: str) -> tuple[Activity, Outcome | None] | None:
@@ -351,15 +364,16 @@ async def survey(connection: Connection, scope: ReportScope, after_seq: int) -> 
     tallies: dict[Row, Row] = {}
     changes: list[bytes] = []
     removed = 0
-    for is_in_period, is_removed, *row in rows:
+    for is_in_period, is_removed, at_ms, agent_id, decision, code, what, payload, cost, tokens, body in rows:
         if is_removed:
             removed += is_in_period
             continue
-        found, outcome = _activity(tuple(row))
-        if found.decision == "NOTED" and found.action_type in scope.changes:
-            changes.append(found.payload)
-        alike, costs = tally_of(found, outcome)
-        tallies[alike] = added(tallies.get(alike), costs)
+        action_type = shown(what)
+        if decision == "NOTED" and action_type in scope.changes:
+            changes.append(payload)
+        outcome = decode(Outcome, body) if body else None
+        alike = alike_of(at_ms, agent_id, decision, code, action_type, payload, outcome)
+        tallies[alike] = added(tallies.get(alike), (1, cost, tokens, at_ms, at_ms))
     last_seq = int(await connection.fetchval(SQL["ledger_size"]))
     return Survey(
         tuple(Tally(*alike, *costs) for alike, costs in tallies.items()),

@@ -15,13 +15,22 @@ import asyncpg
 
 from qwed.domain.times import DAY_MS
 from qwed.stores.errors import DatabaseUnusable
-from qwed.stores.postgres.connections import LOST, connect
+from qwed.stores.postgres.connections import FAILED, LOST, connect, connect_for_long
 
 MIGRATIONS: Final = "qwed.stores.migrations.postgres"
 MIGRATION_LOCK: Final = 7_932_001
+INDEX_LOCK: Final = 7_932_005
 _NEEDS: Final = re.compile(r"-- needs code that knows (\d{3}|this file)\n")
 _DAYS_AHEAD: Final = 3
 _WIDE_DAYS: Final = 28
+
+#: Parts of the activity whose entries are not indexed by their number yet.
+WITHOUT_INDEX: Final = (
+    "SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid"
+    " WHERE i.inhparent = 'activities'::regclass AND NOT EXISTS (SELECT 1 FROM pg_index AS x"
+    " JOIN pg_inherits AS h ON h.inhrelid = x.indexrelid"
+    " WHERE x.indrelid = c.oid AND h.inhparent = 'activities_by_number'::regclass)"
+)
 
 Connection = Any
 
@@ -58,6 +67,28 @@ async def migrate(url: str, migrations: list[Migration] | None = None) -> None:
         raise DatabaseUnusable(f"the database can't be used as a QWED store: {error}") from error
     finally:
         connection.terminate()
+    await build_indexes(url)
+
+
+async def build_indexes(url: str) -> None:
+    """Indexes of parts that were there before them, without standing in anybody's way. Where that fails,
+    pages take longer, and the next start tries again."""
+    try:
+        connection = await connect_for_long(url)
+    except FAILED:
+        return
+    try:
+        if await connection.fetchval("SELECT pg_try_advisory_lock($1)", INDEX_LOCK):
+            for (part,) in await connection.fetch(WITHOUT_INDEX):
+                await connection.execute(f"DROP INDEX IF EXISTS {part}_by_number")
+                await connection.execute(f"CREATE INDEX CONCURRENTLY {part}_by_number ON {part} (id)")
+                await connection.execute(
+                    f"ALTER INDEX activities_by_number ATTACH PARTITION {part}_by_number"
+                )
+    except FAILED:
+        return
+    finally:
+        connection.terminate()
 
 
 async def require_whole(connection: Connection) -> None:
@@ -66,6 +97,21 @@ async def require_whole(connection: Connection) -> None:
         raise DatabaseUnusable(
             "a move into this database was not finished: run the same `qwed migrate` again"
         )
+
+
+async def unfinished_indexes(url: str) -> list[str]:
+    """By name. Raises `DatabaseUnusable`."""
+    try:
+        connection = await connect(url)
+    except (*LOST, asyncpg.PostgresError) as error:
+        raise DatabaseUnusable(f"it can't be reached: {error or type(error).__name__}") from None
+    try:
+        rows = await connection.fetch(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid ORDER BY 1"
+        )
+        return [row[0] for row in rows]
+    finally:
+        await connection.close()
 
 
 async def schema_version(url: str) -> int:
@@ -138,4 +184,6 @@ async def drop_parts(connection: Connection, before_ms: int) -> None:
     for part in parts:
         end = re.search(r"TO \('?(\d+)'?\)", part["bound"])
         if end is not None and int(end.group(1)) <= before_ms:
-            await connection.execute(f"DROP TABLE {part['relname']}")
+            async with connection.transaction():
+                await connection.execute(f"DROP TABLE {part['relname']}")
+                await connection.execute("DELETE FROM agent_days WHERE day < $1", int(end.group(1)) // DAY_MS)

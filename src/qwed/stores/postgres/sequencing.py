@@ -49,6 +49,9 @@ LATE_SECONDS: Final = 10.0
 #: How often the leader looks for processes that died, and how long it waits for one to come back.
 ABSENCE_LOOK_SECONDS: Final = 1.0
 ABSENCE_SECONDS: Final = 4.0
+#: How often the leader counts what agents did, and how many entries in one transaction.
+COUNT_SECONDS: Final = 1.0
+COUNTED_AT_ONCE: Final = 2_000
 #: A leader that says nothing for so long is no leader any more.
 SILENT_MS: Final = 5_000
 KEEP_CHECKPOINT_MS: Final = 60_000
@@ -94,6 +97,8 @@ class Sequencer:
         self._looked = time.monotonic()
         #: Owners of holds whose session is gone, and since when.
         self._absent: dict[str, float] = {}
+        #: When entries were counted last, and how many there were.
+        self._counted, self._uncounted = 0.0, 0
         self._stopping = asyncio.Event()
         self._handed_over = 0.0
         self.is_leader = False
@@ -149,6 +154,7 @@ class Sequencer:
     async def _lead(self, connection: Connection) -> None:
         while True:
             count = await self._sequence(connection)
+            await self._count(connection)
             await self._free_late_holds(connection)
             await self._free_holds_of_the_dead(connection)
             await self._tell_gaps(connection)
@@ -198,6 +204,14 @@ class Sequencer:
             says = f"of the records of process {gap.source} number {which} never came; {why}"
             self._watch.report(LedgerFinding("gap", says, gap.count))
 
+    async def _count(self, connection: Connection) -> None:
+        """What agents did, by day; where that is far behind, a stretch in every round."""
+        now = time.monotonic()
+        if self._uncounted < COUNTED_AT_ONCE and now - self._counted < COUNT_SECONDS:
+            return
+        self._counted = now
+        self._uncounted = await connection.fetchval(SQL["count_entries"], COUNTED_AT_ONCE)
+
     async def _free_late_holds(self, connection: Connection) -> None:
         if time.monotonic() - self._freed > LATE_SECONDS:
             self._freed = time.monotonic()
@@ -236,7 +250,8 @@ class Sequencer:
                 await run(SQL[forget], now_ms)
             days = self.retention.activity_days
             await make_parts(connection, now_ms, has_retention=days is not None)
-            if days is not None:
+            # Retention takes away only what is counted.
+            if days is not None and self._uncounted < COUNTED_AT_ONCE:
                 await drop_parts(connection, now_ms - days * DAY_MS)
                 await self._drop(connection, "outcomes", _OLD_OUTCOMES, now_ms - days * DAY_MS)
                 await run(SQL["forget_permits"], now_ms - days * DAY_MS)

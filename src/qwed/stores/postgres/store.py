@@ -82,6 +82,7 @@ from qwed.stores.postgres.evidence import PostgresEvidence
 from qwed.stores.postgres.lanes import Lane, LaneJob
 from qwed.stores.postgres.refusal_counts import RefusalCounts
 from qwed.stores.postgres.requests import AdmissionRequest, Held, new_token
+from qwed.stores.postgres.room import Room
 from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate, require_whole
 from qwed.stores.postgres.sealing import open_sealer
@@ -180,6 +181,7 @@ class PostgresStore:
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self.integrity = Integrity()
         self.ledger_watch = LedgerWatch()
+        self._room = Room()
         self._closed = False
         self._background = BackgroundLoop("qwed-postgres")
         self._tasks: list[asyncio.Task[None]] = []
@@ -217,9 +219,13 @@ class PostgresStore:
         if self._closed:
             raise StoreUnavailable("the store is closed")
         loop = asyncio._get_running_loop()
-        if loop is not None:
-            return await work(self._home(loop))
-        return await self._background.do(lambda: work(self._home(self._background.loop)))
+        try:
+            if loop is not None:
+                return await work(self._home(loop))
+            return await self._background.do(lambda: work(self._home(self._background.loop)))
+        except StoreUnavailable as error:
+            self._room.note(error)
+            raise
 
     def _home(self, loop: asyncio.AbstractEventLoop) -> _Home:
         home = self._homes.get(loop)
@@ -704,6 +710,7 @@ class PostgresStore:
 
     async def ping(self) -> None:
         await self._read(reading.ping)
+        await self._read(self._room.require)
 
     # --- the end -------------------------------------------------------------------------------
 

@@ -156,6 +156,24 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def was_cut_off(path: Path) -> bool:
+    """Whoever closes the file leaves no log of what is not in it yet."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def find_damage(path: Path) -> str | None:
+    """What SQLite says of every page and index."""
+    try:
+        with closing(connect_reader(path.resolve())) as connection:
+            found = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
+    except sqlite3.Error as error:
+        found = [str(error)]
+    if found == ["ok"]:
+        return None
+    return f"{path} is damaged ({found[0]}): keep it as evidence, and restore a backup"
+
+
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     """Before anything is written: a file that another program made is not ours to fill."""
     have = connection.execute("PRAGMA user_version").fetchone()[0]

@@ -7,7 +7,7 @@ from qwed.domain.policy import DEFAULT_POLICY, Retention
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.records import Record
 from qwed.stores.errors import DatabaseUnusable
-from qwed.stores.sqlite.file import connect_writer, migrate, own
+from qwed.stores.sqlite.file import connect_writer, migrate, own, was_cut_off
 from qwed.stores.sqlite.ledger import SqliteLedger
 from qwed.stores.sqlite.searching import Searching
 from qwed.stores.sqlite.writing import Writing
@@ -19,6 +19,8 @@ class SqliteTables(Searching, Writing):
         path = path.resolve()
         self._owner = own(path)
         try:
+            #: Whoever had the file before did not close it.
+            self.was_cut_off = was_cut_off(path)
             writer = connect_writer(path)
             migrate(writer, path)
             Searching.__init__(self, path)
