@@ -5,7 +5,10 @@ import subprocess
 
 from tests.support.server import COMMAND, OPERATOR_KEY
 
+from qwed.coding import partial, sandbox
 from qwed.coding.drives import DRIVES
+from qwed.coding.models import find_model
+from qwed.coding.sandbox import Box
 from qwed.coding.scripted_model import ScriptedModel
 
 
@@ -59,3 +62,26 @@ def test_in_the_sandbox_it_reaches_its_model_and_what_it_does_without_its_hook_i
     assert not (claude.home / "out.txt").exists()
     assert (claude.project / "sneaked.txt").exists(), model.results
     assert told["undecided"] == ["sneaked.txt"]
+
+
+def test_in_the_partial_sandbox_it_reaches_its_model_by_a_socket(claude, monkeypatch):
+    (claude.home / "secret.txt").write_text("SECRET")
+    sneaking = f"cat {claude.home}/secret.txt; (exec 3<>/dev/tcp/127.0.0.1/1); echo x > allowed.txt"
+    (claude.project / "work.sh").write_text(sneaking)
+    drive = DRIVES["claude-code"]
+    with ScriptedModel(drive, ["echo x > denied.txt; rm -rf /nowhere-at-all", "bash work.sh"]) as model:
+        way = find_model("claude", drive.environment(model.port, claude.folder), claude.home)
+        monkeypatch.setenv("HOME", str(claude.home))
+        box = Box(claude.project, claude.gateway.base_url, environment=way.environment)
+        with sandbox.way_out(box.gateway, model=way.addresses[0]) as sockets:
+            line, environment = partial.prepare(box, sockets, drive.command(claude.program, model.port))
+            given = {way.socket: str(sockets / "model.sock")}
+            done = subprocess.run(
+                line, env={**environment, **given}, cwd=claude.project, capture_output=True, text=True,
+                timeout=180, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+    assert model.is_over, done.stderr + done.stdout
+    assert (claude.project / "allowed.txt").exists(), model.results
+    assert not (claude.project / "denied.txt").exists()
+    assert "Operation not permitted" in " ".join(model.results)
+    assert "SECRET" not in " ".join(model.results)

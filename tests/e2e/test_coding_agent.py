@@ -9,6 +9,8 @@ from importlib import resources
 import pytest
 from tests.support.server import COMMAND, OPERATOR_KEY, Server, clean_environment
 
+from qwed.coding import confined, partial
+
 SETTINGS = b'{"model":   "opus",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}'
 #: What an agent does: it asks its hook, runs what it was allowed, and reports. Then it writes without asking.
 AGENT = """
@@ -53,9 +55,10 @@ class Developer:
             HOME=str(self.home), QWED_BASE_URL=gateway.base_url, QWED_API_KEY=OPERATOR_KEY, USER="dev"
         )
 
-    def qwed(self, *words):
+    def qwed(self, *words, **variables):
+        environment = {**self.environment, **variables}
         return subprocess.run(
-            [*COMMAND, *words], cwd=self.project, env=self.environment, capture_output=True, text=True,
+            [*COMMAND, *words], cwd=self.project, env=environment, capture_output=True, text=True,
             timeout=120, check=False,
         )  # fmt: skip
 
@@ -100,3 +103,47 @@ def test_without_a_record_that_can_be_read_nothing_counts_as_decided(developer):
     assert "effect without a decision: a.txt" in done.stderr
     assert developer.qwed("run", "--rollback").returncode == 0
     assert not (developer.project / "a.txt").exists()
+
+
+@pytest.fixture
+def almost_nothing(tmp_path):
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "sh").symlink_to("/bin/sh")
+    return str(tmp_path / "programs")
+
+
+def test_without_the_full_sandbox_nothing_is_started_unless_the_lesser_one_is_asked_for(
+    developer, almost_nothing
+):
+    done = developer.qwed("run", "--", sys.executable, "-c", "open('a.txt', 'w')", PATH=almost_nothing)
+
+    assert done.returncode != 0
+    assert "bubblewrap is not installed: apt-get install bubblewrap" in done.stderr
+    assert not (developer.project / "a.txt").exists()
+
+
+@pytest.mark.skipif(
+    confined.landlock_version() < confined.FIRST_VERSION, reason="the kernel of this machine has no Landlock"
+)
+def test_the_lesser_sandbox_says_first_what_it_does_not_cover(developer, almost_nothing):
+    (developer.home / "secret.txt").write_text("SECRET")
+    developer.qwed("hook", "install", "claude-code", "--yes")
+    (developer.project / "agent.py").write_text(AGENT + "print(open(sys.argv[1]).read())")
+
+    done = developer.qwed(
+        "run",
+        "--partial",
+        "--json",
+        "--",
+        sys.executable,
+        "agent.py",
+        f"{developer.home}/secret.txt",
+        PATH=almost_nothing,
+    )
+
+    told = json.loads(done.stdout)
+    assert all(f"not covered: {way}" in done.stderr for way in partial.NOT_COVERED)
+    assert sorted(told["changed"]) == ["decided.txt", "sneaked.txt"], done.stderr
+    assert told["undecided"] == ["sneaked.txt"]
+    assert told["exit_code"] == 1
+    assert "SECRET" not in done.stdout
