@@ -5,7 +5,7 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, print_environment, rules
+from qwed.engines.code.shell.reading import BELOW, Rule, print_environment, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import after_options, option_value, run_string
 from qwed.engines.code.shell.words import HOLE
@@ -99,7 +99,8 @@ _XARGS_VALUES: Final = frozenset(
 def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     placeholder = option_value([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
     rest = after_options(argv[1:], _XARGS_VALUES)
-    given = stdin.text.split() if stdin.text is not None else [HOLE]
+    unknown = f"./{HOLE}" if run.project is not None and BELOW in stdin.marks else HOLE
+    given = stdin.text.split() if stdin.text is not None else [unknown]
     if any(re.match(r"-a|--arg-file", words.plain(arg)) for arg in argv[1 : len(argv) - len(rest)]):
         given = [HOLE]
     if not rest:
@@ -109,7 +110,7 @@ def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if "everything" in stdin.marks and words.plain(rest[0]).rpartition("/")[2] in _CHANGES_FILES:
         run.harm("destructive-command", line)
     if any(placeholder in words.plain(arg) for arg in rest):
-        lines = stdin.text.strip("\n").split("\n") if stdin.text is not None else [HOLE]
+        lines = stdin.text.strip("\n").split("\n") if stdin.text is not None else [unknown]
         for given_line in lines[: words.MAX_FIELDS]:
             run.execute([words.plain(arg).replace(placeholder, given_line) for arg in rest], EMPTY, line)
         return UNREAD
@@ -156,6 +157,8 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
                 run.harm("reads-sensitive-file", line)
     outside = any(places.leaves_working_tree(start) for start in starts)
     unbounded = outside and not (_NARROWING - {"-type"}) & frozenset(args)
+    if not outside and not run.directory and not any(HOLE in start for start in starts):
+        return Stream(None, frozenset({BELOW}))
     return Stream(None, frozenset({"everything"}) if unbounded else frozenset())
 
 
