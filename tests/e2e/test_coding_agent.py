@@ -19,9 +19,10 @@ import json, os, subprocess, sys, time
 settings = json.load(open(os.path.expanduser("~/.claude/settings.json")))
 hook = settings["hooks"]["PreToolUse"][-1]["hooks"][0]["command"]
 
-def ask(event, number, command):
+def ask(event, number, command=None, **given):
     body = {"session_id": "one", "tool_use_id": f"call-{number}", "hook_event_name": event,
-            "cwd": os.getcwd(), "tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {}}
+            "cwd": os.getcwd(), "tool_name": "Bash" if command else "Write",
+            "tool_input": given or {"command": command}, "tool_response": {}}
     done = subprocess.run(hook, shell=True, input=json.dumps(body), capture_output=True, text=True)
     return done.returncode == 0 and '"allow"' in done.stdout
 
@@ -31,7 +32,13 @@ for number, command in enumerate(("echo x > decided.txt", "rm -rf /nowhere-at-al
         ask("PostToolUse", number, command)
 time.sleep(0.2)
 open("sneaked.txt", "w").write("x")
+for number, name in ((7, "written.txt"), (8, "otherwise.txt")):
+    given = {"file_path": os.path.abspath(name), "content": "approved"}
+    assert ask("PreToolUse", number, **given)
+    open(name, "w").write("approved" if number == 7 else "approved, and more")
+    ask("PostToolUse", number, **given)
 """
+CHANGED = ["decided.txt", "otherwise.txt", "sneaked.txt", "written.txt"]
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +97,8 @@ def test_what_changed_without_a_decision_is_named_after_a_run(developer):
 
     told = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
-    assert sorted(told["changed"]) == ["decided.txt", "sneaked.txt"], done.stderr
-    assert told["undecided"] == ["sneaked.txt"], done.stderr
+    assert sorted(told["changed"]) == CHANGED, done.stderr
+    assert told["undecided"] == ["otherwise.txt", "sneaked.txt"], done.stderr
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="scripts/install-bubblewrap installs it")
@@ -143,7 +150,7 @@ def test_the_lesser_sandbox_says_first_what_it_does_not_cover(developer, almost_
 
     told = json.loads(done.stdout)
     assert all(f"not covered: {way}" in done.stderr for way in partial.NOT_COVERED)
-    assert sorted(told["changed"]) == ["decided.txt", "sneaked.txt"], done.stderr
-    assert told["undecided"] == ["sneaked.txt"]
+    assert sorted(told["changed"]) == CHANGED, done.stderr
+    assert told["undecided"] == ["otherwise.txt", "sneaked.txt"]
     assert told["exit_code"] == 1
     assert "SECRET" not in done.stdout

@@ -61,9 +61,9 @@ def test_misused_programs_are_refused_or_asked_about():
 
 @pytest.mark.parametrize("when", ["unseen", "third"])
 def test_lists_that_were_written_after_the_rules(when):
-    """As they were first seen: 2.6 % asked and 1 refused of 529, 90.8 % of 163 refused or asked; then 2.5 % asked
-    and none refused of 516, 91.0 % of 387 refused or asked. Since then what was learned from them is in the
-    rules: they hold what was reached, and measure nothing new."""
+    """As they were first seen: 2.6 % asked and 1 refused of 529, 90.8 % of 163 refused or asked; then 2.5 %
+    asked and none refused of 516, 91.0 % of 387 refused or asked. Since then what was learned from them is in
+    the rules: they hold what was reached, and measure nothing new."""
     ordinary = [judge(command) for command in read_commands(f"ordinary_{when}")]
     hostile = [judge(command) for command in read_commands(f"hostile_{when}")]
 
