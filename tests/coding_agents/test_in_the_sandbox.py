@@ -1,4 +1,4 @@
-"""What only Claude Code was driven to do: sub-agents, sessions that go on, and work in the sandbox."""
+"""The real agents in the sandbox, and Claude Code in the partial one."""
 
 import json
 import subprocess
@@ -12,55 +12,40 @@ from qwed.coding.sandbox import Box
 from qwed.coding.scripted_model import ScriptedModel
 
 
-def test_a_sub_agent_asks_too(claude):
-    task = {"description": "go", "prompt": "go", "subagent_type": "general-purpose"}
-    call = [{"name": "Bash", "input": {"command": "echo x > out.txt; rm -rf /nowhere-at-all"}}]
-
-    claude.run([{"name": "Task", "input": task}], call, more=("--allowedTools", "Task"))
-
-    assert not (claude.project / "out.txt").exists()
-    assert "DENIED" in claude.decisions()
-
-
-def test_a_session_that_goes_on_is_asked_about_too(claude):
-    claude.run("echo one > one.txt")
-    claude.run("echo two > two.txt; rm -rf /nowhere-at-all", more=("--continue",))
-
-    assert (claude.project / "one.txt").exists()
-    assert not (claude.project / "two.txt").exists()
-
-
-def test_in_the_sandbox_it_reaches_its_model_and_what_it_does_without_its_hook_is_named(claude):
-    (claude.home / "secret.txt").write_text("SECRET")
-    (claude.project / ".git").mkdir()
+def test_in_the_sandbox_it_reaches_its_model_and_what_it_does_without_its_hook_is_named(agent):
+    (agent.home / "secret.txt").write_text("SECRET")
+    (agent.project / ".git").mkdir()
 
     def silence_hook():
-        """From outside: Claude Code goes on with the hooks that it started with."""
-        claude.place.script.write_text("")
-        return f"echo x > sneaked.txt; cat {claude.home}/secret.txt; echo x > {claude.home}/out.txt"
+        """From outside: they go on with the hooks that they started with, so the script is made to allow."""
+        agent.place.script.write_text("")
+        return f"echo x > sneaked.txt; cat {agent.home}/secret.txt; echo x > {agent.home}/out.txt"
 
-    drive = DRIVES["claude-code"]
+    drive = DRIVES[agent.name]
     turns = ["echo x > allowed.txt", "echo x > denied.txt; rm -rf /nowhere-at-all", silence_hook]
     with ScriptedModel(drive, turns) as model:
-        inherited = drive.environment(model.port, claude.folder)
+        inherited = drive.environment(model.port, agent.folder)
         environment = {
             **{name: value for name, value in inherited.items() if not name.startswith("QWED_")},
-            "HOME": str(claude.home), "QWED_BASE_URL": claude.gateway.base_url, "QWED_API_KEY": OPERATOR_KEY,
+            "HOME": str(agent.home), "QWED_BASE_URL": agent.gateway.base_url, "QWED_API_KEY": OPERATOR_KEY,
         }  # fmt: skip
-        command = [*COMMAND, "run", "--json", "--", *drive.command(claude.program, model.port)]
+        # Gemini's own settings, which its drive wrote.
+        read = [word for file in agent.folder.glob("*.json") for word in ("--read", str(file))]
+        started = [*drive.command(agent.program, model.port), *agent.more.get(agent.name, ())]
+        command = [*COMMAND, "run", "--json", *read, "--", *started]
         done = subprocess.run(
-            command, env=environment, cwd=claude.project, capture_output=True, text=True, timeout=180,
+            command, env=environment, cwd=agent.project, capture_output=True, text=True, timeout=180,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     assert model.is_over, done.stderr + done.stdout
-    told = json.loads(done.stdout[done.stdout.index("{") :])
+    told = json.loads(done.stdout[done.stdout.index('{"') :])
 
     assert f"127.0.0.1:{model.port}" in done.stderr
-    assert (claude.project / "allowed.txt").exists()
-    assert not (claude.project / "denied.txt").exists()
+    assert (agent.project / "allowed.txt").exists()
+    assert not (agent.project / "denied.txt").exists()
     assert "SECRET" not in " ".join(model.results)
-    assert not (claude.home / "out.txt").exists()
-    assert (claude.project / "sneaked.txt").exists(), model.results
+    assert not (agent.home / "out.txt").exists()
+    assert (agent.project / "sneaked.txt").exists(), model.results
     assert told["undecided"] == ["sneaked.txt"]
 
 
