@@ -8,7 +8,7 @@ from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.clouds import judge_cloud
 from qwed.engines.code.shell.looking import only_looks
-from qwed.engines.code.shell.reading import SETS_ID, Rule, from_here, leaves_traces, rules
+from qwed.engines.code.shell.reading import BELOW, SETS_ID, Rule, from_here, leaves_traces, rules
 from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
@@ -181,6 +181,7 @@ def kill_by_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stre
 
 
 # These show or keep what a file holds, wherever it lies; messages and patterns of the others are no files.
+_NAMES_FILES: Final = frozenset({"ls-files", "--name-only"})
 _GIT_READS: Final = frozenset({"hash-object", "diff", "add", "apply", "blame", "show", "cat-file"})
 
 
@@ -202,7 +203,7 @@ def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         run.harm("reads-sensitive-file", line)
     if args[:1] and args[0] in ("clone", "fetch", "pull", "push"):
         run.report.effects.add("network")
-    return UNREAD
+    return Stream(None, frozenset({BELOW})) if _NAMES_FILES & set(args) else UNREAD
 
 
 _DELETING: Final = frozenset(
@@ -250,7 +251,7 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
 
 
 _INSIDE: Final = re.compile(
-    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc)$"
+    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc|psql|mysql|mariadb|mongosh?|redis-cli)$"
 )
 
 
@@ -268,7 +269,7 @@ def _run_inside(run: Runner, args: list[str], line: int) -> None:
 
 
 _EMPTIES: Final = re.compile(
-    r"(?i)\btruncate\s+[\w.\"`]+|\bdelete\s+from\s+[\w.\"`]{1,100}\s*(?:;|[\"']|$)|\bdeleteMany\(\s*(?:\{\s*\})?\s*\)",
+    r"(?i)\btruncate\s+[\w.\"`]+|\bdelete\s+from\s+[\w.\"`]{1,100}\s*(?:;|[\"']|$)|\bdeleteMany\(\s*(?:\{\s*\})?\s*\)|\.drop\(\s*\)",
     re.M,
 )
 

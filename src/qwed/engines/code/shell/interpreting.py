@@ -7,7 +7,7 @@ import msgspec
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reach import SENDS
+from qwed.engines.code.shell.reach import SENDS, holds_agent_settings
 from qwed.engines.code.shell.reading import BELOW, Rule, rules
 from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
@@ -56,6 +56,8 @@ _SERVERS: Final = frozenset({"http.server", "SimpleHTTPServer", "pyftpdlib", "up
 
 def _judge_module(run: Runner, args: list[str], line: int) -> None:
     """`python -m http.server` hands out the files of a directory."""
+    if args[:1] == ["pip"]:
+        run.execute(args, EMPTY, line)
     if args:
         run.report.effects.update(_MODULE_EFFECTS.get(args[0], ()))
     if not args or args[0] not in _SERVERS:
@@ -85,12 +87,20 @@ def inspect_text(run: Runner, language: str, text: str, line: int) -> Stream:
         # Its own modules run as its own scripts do: nobody asks about them.
         own = tuple(problem for problem in verdict.problems if problem.rule != "unknown-module")
         verdict = msgspec.structs.replace(verdict, problems=own)
+    if (
+        run.project is not None
+        and _CHANGES & set(verdict.effects)
+        and any(map(holds_agent_settings, _QUOTED.findall(text)))
+    ):
+        run.harm("disables-protection", line)
     if "network" in verdict.effects and _SECRET_VARIABLE.search(text):
         run.reach(SENDS, line)
     run.report.include(verdict, line, run.line_text(line))
     return UNREAD
 
 
+_CHANGES: Final = frozenset({"file-write", "file-delete"})
+_QUOTED: Final = re.compile(r"[\"']([^\"'\n]{1,200})[\"']")
 _SECRET_VARIABLE: Final = re.compile(
     r"(?:process\.env|os\.environ|getenv|\bENV)\W{1,6}(?:get\W{1,3})?\w{0,60}?(?i:token|secret|passw|key|credential)"
 )
@@ -119,6 +129,9 @@ _HANDED_OVER: Final = re.compile(
 )
 
 
+_LOADS_NETWORK: Final = re.compile(r"-[Mr](?:LWP\b.*|HTTP::.*|IO::Socket.*|Net::.*|net/.*|socket|open-uri)")
+
+
 def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Perl, Ruby, PHP, Lua, AWK are not parsed: what they hand to a shell is, other powers are doubts."""
     args = [words.plain(arg) for arg in argv[1:]]
@@ -135,6 +148,8 @@ def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         texts = [stdin.text]
     for text in texts:
         judge_script(run, text, line)
+    if any(_LOADS_NETWORK.fullmatch(arg) for arg in args):
+        run.doubt("runs-text", line)
     marks = stdin.marks - {BELOW}
     for path in files[1:]:
         marks |= file_marks(path)
@@ -155,6 +170,9 @@ def _script_texts(name: str, args: list[str]) -> list[str]:
     ]
 
 
+_INTERPOLATED: Final = re.compile(r"#\{[^}\n]{0,200}\}")
+
+
 def judge_script(run: Runner, text: str, line: int) -> None:
     if HOLE in text:
         run.doubt("runs-text", line)
@@ -166,7 +184,7 @@ def judge_script(run: Runner, text: str, line: int) -> None:
         next(group for group in found.groups() if group is not None) for found in _HANDED_OVER.finditer(text)
     ]
     for command in handed[:8]:
-        run.run_text(command.replace('\\"', '"'), EMPTY, line)
+        run.run_text(_INTERPOLATED.sub(HOLE, command.replace('\\"', '"')), EMPTY, line)
     if any(places.leaves_working_tree(path) for path in _DELETED.findall(text)):
         run.harm("destructive-command", line)
     elif _SOCKETS.search(text) and re.search(r"exec|system|dup|STDIN|/sh\b|getline|Command", text):

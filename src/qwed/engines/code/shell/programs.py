@@ -125,8 +125,8 @@ _TABLE: Final = {
         erl erlc espeak etcdctl evince expo f2py fab fastboot fastlane feh ffplay filebeat fio firefox
         flamegraph flameshot flask flink flit flow flower fluentd flutter flux fluxctl flyway fnm foreman
         forever g++ garden gatling gatsby gcc gdb geckodriver gedit getopts gfortran gh-ost ghc ghci gimp
-        cython cythonize gio git-cliff gmake go goenv google-chrome goose goss gradio gradle gradlew
-        grafana-cli
+        cython cythonize gio git-cliff gmake go goenv google-chrome goose goss gotestsum gradio gradle
+        gradlew grafana-cli
         great_expectations grim groovy grunt gulp gunicorn gvfs-open hadoop haproxy hash hasura hatch
         hatchling haxe hdfs helix helmfile hererocks hey hive httpd huey husky hx hypercorn hyperfine
         hypothesis iex img import-linter imv influx initdb inspec interrogate inv invoke ionic ionice iozone

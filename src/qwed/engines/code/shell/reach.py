@@ -35,7 +35,7 @@ _URL: Final = re.compile(
     r"(?:git\+|bzr\+|hg\+|svn\+)?(?:https?|ssh|git|ftp|file)[:+]|git@|github:|gitlab:|bitbucket:|gist:"
 )
 _LOOPBACK: Final = re.compile(
-    r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::|/|$)"
+    r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::|/|$)|:\d"
 )
 _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+|#.*)?")
 _SENDING: Final = re.compile(
@@ -99,6 +99,8 @@ _SESSIONS: Final = frozenset(
         *("lldb", "tclsh", "guile", "racket", "sbcl", "deno", "bun"),
     ]
 )
+# `nc -z` looks whether somebody listens.
+_ONLY_KNOCKS: Final = re.compile(r"-[a-zA-Z]*z[a-zA-Z]*")
 _DEBUGGERS: Final = frozenset({"gdb", "rust-gdb", "lldb", "rust-lldb", "strace", "ltrace", "py-spy", "gcore"})
 _ATTACHES: Final = re.compile(r"-p\d*|--pid(?:=.*)?|--attach-pid(?:=.*)?")
 _SESSION_OPTIONS: Final = frozenset({"-i", "-q", "-a", "-u", "-B", "-E", "-s", "--interactive", "repl", "-"})
@@ -202,14 +204,15 @@ def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
     if verbs.publishes & said and not looks:
         run.reach(PUBLISHES, line)
     carries = not verbs.carries or any(arg.partition("=")[0] in verbs.carries for arg in args)
-    if verbs.sends & said and carries and not looks and "-z" not in args:
+    if verbs.sends & said and carries and not looks and not any(map(_ONLY_KNOCKS.fullmatch, args)):
         run.reach(SENDS, line)
     if verbs.installs & said:
         is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
             _URL.match(operand)
+            or _URL.match(operand.partition("@")[2])
             or operand.startswith(("/", "~"))
             or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
-            for operand in operands[1:]
+            for operand in (operands[:1] if "*" in verbs.installs else operands[1:])
         )
         run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
 

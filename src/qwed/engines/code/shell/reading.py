@@ -267,7 +267,7 @@ def move(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
     for path in paths[:-1]:
         where = from_here(run, path)
-        if places.is_sensitive(f"{where.rstrip('/')}/credentials"):
+        if any(places.is_sensitive(f"{where.rstrip('/')}/{name}") for name in ("credentials", "config")):
             run.harm("reads-sensitive-file", line)
         if argv[0] == "mv" and (places.is_system(where) or paths[-1] == "/dev/null" or where == "~"):
             run.harm("destructive-command", line)

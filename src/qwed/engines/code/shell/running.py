@@ -1,5 +1,6 @@
 """Commands that run other commands: wrappers, `find -exec`, `xargs`."""
 
+import itertools
 import re
 from typing import Final
 
@@ -147,7 +148,7 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
             case "-delete":
                 _delete_found(run, starts, _NARROWING & frozenset(args), line)
             case "-exec" | "-execdir" | "-ok" | "-okdir":
-                _execute_found(run, args[index + 1 :], starts, line)
+                _execute_found(run, args[index + 1 :], starts, _name_found(args), line)
             case "-fprint" | "-fprintf" | "-fls":
                 for path in args[index + 1 : index + 2]:
                     run.judge.write(run, path, line, UNREAD)
@@ -174,13 +175,19 @@ def _delete_found(run: Runner, starts: list[str], narrowed: frozenset[str], line
         run.harm("destructive-command", line)
 
 
-def _execute_found(run: Runner, rest: list[str], starts: list[str], line: int) -> None:
+def _name_found(args: list[str]) -> str:
+    """A name that `find` may find: of `*.pem`, that is one."""
+    named = next((after for option, after in itertools.pairwise(args) if option in ("-name", "-iname")), "x")
+    return re.sub(r"[*?\[\]/]", "x", named) or "x"
+
+
+def _execute_found(run: Runner, rest: list[str], starts: list[str], name: str, line: int) -> None:
     command = []
     for arg in rest:
         if arg in (";", "+"):
             break
         command.append(arg)
-    found = (starts[0].rstrip("/") if starts else ".") + "/" + "x"
+    found = (starts[0].rstrip("/") if starts else ".") + "/" + name
     run.execute([arg.replace("{}", found) for arg in command], EMPTY, line)
 
 
