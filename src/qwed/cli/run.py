@@ -93,7 +93,10 @@ def run(
         raise click.ClickException(str(problem)) from None
     changed = [change.path for change in _guarded(lambda: guard.diff(before))]
     undecided = find_undecided(
-        project, changed, _allowed_calls(started), lambda path: _guarded(lambda: guard.saved(before, path))
+        project,
+        changed,
+        _allowed_calls(started),
+        lambda path: _guarded(lambda: guard.read_saved(before, path)),
     )
     if as_json:
         print_json({"exit_code": code, "snapshot": before, "changed": changed, "undecided": undecided})

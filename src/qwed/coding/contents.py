@@ -82,13 +82,13 @@ def _after(text: str, calls: Iterable[Mapping[str, Any]]) -> set[str]:
             texts |= {str(given.get("content", ""))}
             continue
         for old, new in _pairs(given):
-            texts = {made for each in texts for made in _made(each, old, new)}
+            texts = {made for each in texts for made in _edit_text(each, old, new)}
             if len(texts) > _MAX_TEXTS:
                 texts = set(sorted(texts)[:_MAX_TEXTS])
     return texts
 
 
-def _made(text: str, old: str, new: str) -> set[str]:
+def _edit_text(text: str, old: str, new: str) -> set[str]:
     if old == "":
         return {new, text + new} if text else {new}
     return {text.replace(old, new), text.replace(old, new, 1)} if old in text else {text}

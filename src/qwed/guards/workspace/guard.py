@@ -97,7 +97,7 @@ class WorkspaceGuard:
             with Beneath(self._root) as beneath:
                 return describe(compare(saved, self._now(record, saved, beneath, session)))
 
-    def saved(self, snapshot_id: str, path: str) -> bytes | None:
+    def read_saved(self, snapshot_id: str, path: str) -> bytes | None:
         """What a file held in the snapshot; None where it held no such file."""
         with self._session() as session:
             _, saved = snapshots.load(session.store, self._directory, snapshot_id)
