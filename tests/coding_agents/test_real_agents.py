@@ -188,12 +188,14 @@ class BrokenSession:
         "the hook crashes",
         "the hook is killed",
         "the hook's script is gone",
-        "the hook says nothing that it understands",
+        "the hook ends with another code",
+        "the hook ends without a word",
     )
     _SCRIPTS = {  # noqa: RUF012
         "the hook crashes": "raise RuntimeError",
         "the hook is killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
-        "the hook says nothing that it understands": "raise SystemExit(3)",
+        "the hook ends with another code": "raise SystemExit(3)",
+        "the hook ends without a word": "",
     }
 
     def __init__(self, agent, silent_port):

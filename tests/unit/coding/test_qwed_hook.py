@@ -8,7 +8,7 @@ import pytest
 from tests.support.receivers import Receiver, certificate, free_port
 from tests.support.server import clean_environment
 
-from qwed.coding import hook_install
+from qwed.coding import hook_install, hook_settings
 
 SCRIPT = Path(hook_install.__file__).with_name("qwed_hook.py")
 
@@ -53,3 +53,26 @@ def test_where_nobody_answers_the_tool_is_blocked_with_a_reason(ask, host):
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"the gateway could not be asked" in done.stderr
+
+
+@pytest.mark.parametrize("script", ["", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_script_that_gives_no_answer_blocks_with_a_reason(script, tmp_path):
+    path = tmp_path / "qwed_hook.py"
+    path.write_text(script)
+    command = hook_settings.command_for(sys.executable, path, "codex", tmp_path / "codex.settings")
+
+    done = subprocess.run(command, shell=True, input=b"{}", capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"QWED: the hook could not answer" in done.stderr
+
+
+def test_an_answer_is_passed_on_as_it_is(tmp_path):
+    path = tmp_path / "qwed_hook.py"
+    path.write_text("import sys; sys.stdout.write(sys.stdin.read())")
+    command = hook_settings.command_for(sys.executable, path, "codex", tmp_path / "codex.settings")
+    said = b'{"reason": "100%s of $HOME `id` \\n"}'
+
+    done = subprocess.run(command, shell=True, input=said, capture_output=True, check=True)
+
+    assert done.stdout == said + b"\n"
