@@ -20,11 +20,18 @@ RESULTS = Path(os.environ.get("QWED_CODING_RESULTS", os.devnull))
 AGENT_SECONDS = 120
 #: Two workers, about as much work for each.
 GROUPS = {"claude-code": "one", "codex": "one", "gemini": "two", "copilot": "two"}
+#: What each calls the tool `query` of an MCP server `shop`.
+QUERY_TOOLS = {
+    "claude-code": "mcp__shop__query",
+    "codex": "mcp__shop__query",
+    "gemini": "mcp_shop_query",
+    "copilot": "shop-query",
+}
 REGISTRATION = {
     "name": "claude",
     "type": "autonomous",
     "principal_id": "dev",
-    "permissions": {"allowed_engines": ["workspace"], "allowed_tools": ["file_edit"]},
+    "permissions": {"allowed_engines": ["workspace", "sql"], "allowed_tools": ["file_edit"]},
 }
 
 
@@ -43,6 +50,8 @@ def pytest_collection_modifyitems(items):
 def gateway(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gateway")
     policy = resources.files("qwed.policy.starters").joinpath("coding.yaml").read_text(encoding="utf-8")
+    queries = "".join(f"  {name}: {{engine: sql}}\n" for name in sorted({*QUERY_TOOLS.values()}))
+    policy = policy.replace("actions:\n", f"actions:\n{queries}") + "\nsql: {correct_missing_limit: 100}\n"
     (folder / "coding.yaml").write_text(policy)
     with Server(folder, environment={"QWED_CONFIG": str(folder / "coding.yaml")}) as server:
         yield server
@@ -77,12 +86,16 @@ class RealAgent:
         kept = [line for line in lines if not line.startswith(f"{name}=")]
         self.place.settings.write_text("\n".join([*kept, f"{name}={value}", ""]))
 
-    def run(self, *turns, more=None):
-        """Raises where the agent did not come for every turn: what was not tried proves nothing."""
+    def run(self, *turns, more=None, instead=None):
+        """Raises where the agent did not come for every turn: what was not tried proves nothing.
+
+        `more` are words of the command line; `instead` are words that take the place of others.
+        """
         drive = DRIVES[self.name]
         with ScriptedModel(drive, turns) as model:
             environment = {**drive.environment(model.port, self.folder), "HOME": str(self.home)}
             command = [*drive.command(self.program, model.port), *self.more.get(self.name, ())]
+            command = [word for each in command for word in (instead or {}).get(each, (each,))]
             done = subprocess.run(
                 [*command, *(more or ())], env=environment, cwd=self.project, capture_output=True, text=True,
                 stdin=subprocess.DEVNULL, timeout=AGENT_SECONDS, check=False,

@@ -4,11 +4,14 @@ An agent takes seconds to start. One session of each does everything that can be
 scripted model breaks and mends the hook between two of its turns.
 """
 
+import json
 import re
 import socket
+import sys
+from pathlib import Path
 
 import pytest
-from tests.coding_agents.conftest import RealAgent
+from tests.coding_agents.conftest import QUERY_TOOLS, RealAgent
 
 from qwed.coding.hook_doctor import SeenCall, examine
 from qwed.coding.hook_settings import AGENTS
@@ -92,6 +95,89 @@ def test_codex_does_not_leave_the_project_by_naming_a_folder(tmp_path, gateway):
     assert agent.decisions() == ["PENDING", "PENDING"]
 
 
+def _with_server(agent, script, ran):
+    """The MCP server `shop` in the agent's own settings; what it is started with besides."""
+    server = {"command": sys.executable, "args": [str(script), str(ran)]}
+    if agent.name == "claude-code":
+        config = json.dumps({"mcpServers": {"shop": server}})
+        return ("--mcp-config", config, "--strict-mcp-config", "--allowedTools", "mcp__shop__query")
+    if agent.name == "codex":
+        words = json.dumps(server["args"])
+        return (
+            *("-c", f'mcp_servers.shop.command="{sys.executable}"'),
+            *("-c", f"mcp_servers.shop.args={words}"),
+        )
+    if agent.name == "copilot":
+        whole = {"shop": {"type": "local", "tools": ["*"], **server}}
+        return ("--additional-mcp-config", json.dumps({"mcpServers": whole}))
+    settings = json.loads(agent.place.file.read_text())
+    agent.place.file.write_text(json.dumps({**settings, "mcpServers": {"shop": {**server, "trust": True}}}))
+    return ()
+
+
+def test_what_is_corrected_runs_corrected(agent):
+    ran = agent.folder / "ran.txt"
+    more = _with_server(agent, Path(__file__).with_name("query_server.py"), ran)
+    call = {"name": QUERY_TOOLS[agent.name], "input": {"query": "SELECT name FROM users"}}
+    if agent.name == "codex":
+        call |= {"name": "query", "namespace": "mcp__shop"}
+
+    said = agent.run([call], more=more)
+
+    assert ran.exists(), said
+    assert ran.read_text() == "SELECT name FROM users LIMIT 100\n"
+    assert agent.decisions() == ["CORRECTED"]
+
+
+RESUMES = {
+    "claude-code": {"more": ("--continue",)},
+    "codex": {"instead": {"exec": ("exec", "resume", "--last")}},
+    "gemini": {"more": ("--resume", "latest")},
+    "copilot": {"more": ("--continue",)},
+}
+
+
+def test_a_session_that_goes_on_is_asked_about_too(agent):
+    agent.run("echo one > one.txt")
+    agent.run("echo two > two.txt; rm -rf /nowhere-at-all", "echo three > three.txt", **RESUMES[agent.name])
+
+    assert sorted(path.name for path in agent.project.glob("*.txt")) == ["one.txt", "three.txt"]
+    assert agent.decisions().count("DENIED") == 1
+
+
+#: How each starts a sub-agent, and what says that it did.
+SUB_AGENTS = {
+    "claude-code": (
+        {"name": "Task", "input": {"description": "go", "prompt": "go", "subagent_type": "general-purpose"}},
+        "agentId",
+    ),
+    "codex": (
+        {"name": "spawn_agent", "namespace": "multi_agent_v1", "input": {"message": "go"}},
+        "nickname",
+    ),
+    "gemini": (
+        {"name": "invoke_agent", "input": {"agent_name": "generalist", "prompt": "go"}},
+        "Subagent 'generalist' finished",
+    ),
+    "copilot": (
+        {"name": "task", "input": {"description": "go", "prompt": "go", "agent_type": "task", "name": "go"}},
+        '"done"',
+    ),
+}
+
+
+def test_a_sub_agent_asks_too(agent):
+    """Which of the two comes for a call first, the agent or its sub-agent, is not said: both are refused."""
+    denied = [[agent.shell(f"echo x > {name}.txt; rm -rf /nowhere-at-all")] for name in ("one", "two")]
+    call, sign = SUB_AGENTS[agent.name]
+
+    said = agent.run([call], *denied)
+
+    assert sign in said
+    assert not list(agent.project.glob("*.txt"))
+    assert agent.decisions() == ["DENIED", "DENIED"], said
+
+
 class BrokenSession:
     """A session in which the hook breaks in one way after the other, and is whole at the end."""
 
@@ -102,12 +188,14 @@ class BrokenSession:
         "the hook crashes",
         "the hook is killed",
         "the hook's script is gone",
-        "the hook says nothing that it understands",
+        "the hook ends with another code",
+        "the hook ends without a word",
     )
     _SCRIPTS = {  # noqa: RUF012
         "the hook crashes": "raise RuntimeError",
         "the hook is killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
-        "the hook says nothing that it understands": "raise SystemExit(3)",
+        "the hook ends with another code": "raise SystemExit(3)",
+        "the hook ends without a word": "",
     }
 
     def __init__(self, agent, silent_port):

@@ -52,7 +52,7 @@ NOT_RUN = {
     "docs/evidence.md": 1,
     "docs/how-to/sign-in-with-your-organisation.md": 1,
     "docs/assurance.md": 2,
-    "docs/how-to/protect-a-coding-agent.md": 4,
+    "docs/how-to/protect-a-coding-agent.md": 5,
     "docs/how-to/protect-claude-code.md": 3,
     "docs/how-to/protect-codex.md": 3,
     "docs/how-to/protect-copilot.md": 3,

@@ -15,7 +15,7 @@ _ADAPTERS = {"qwed.stores", "qwed.settings", "qwed.policy", "qwed.notify"}
 _EDGES = {"qwed.http", "qwed.reports", "qwed.coding", "qwed.broker", "qwed.guards", "qwed.installation"}
 MAY_IMPORT: dict[str, set[str]] = {
     "qwed.domain": set(),
-    "qwed.coding": set(),
+    "qwed.coding": {"qwed.domain"},
     "qwed.installation": set(),
     "qwed.engines": {"qwed.domain"},
     "qwed.guards": {"qwed.domain"},

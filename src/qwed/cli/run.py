@@ -11,8 +11,10 @@ from typing import Final, TypeVar
 
 import click
 import httpx2
+import msgspec
 
 from qwed.cli.shared import print_json, printable
+from qwed.coding import partial as partial_sandbox
 from qwed.coding import sandbox
 from qwed.coding.hook_install import read_hooks
 from qwed.coding.models import ModelWay, find_model
@@ -41,6 +43,11 @@ _MAX_SHOWN: Final = 20
     help="That of `qwed broker serve --folder FOLDER --socket FOLDER/broker.sock`, the way to everything else"
     " [one of its own, to the agent's model alone].",
 )
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Where there can be no full sandbox: a lesser one, which says what it does not cover.",
+)
 @click.option("--rollback", is_flag=True, help="Bring the project back as it was before the last run.")
 @click.option(
     "--gateway", metavar="URL", help="The gateway that can be reached [QWED_BASE_URL, else this machine's]."
@@ -50,11 +57,12 @@ def run(
     command: tuple[str, ...],
     read: tuple[str, ...],
     broker: str | None,
+    partial: bool,
     rollback: bool,
     gateway: str | None,
     as_json: bool,
 ) -> int:
-    """Start COMMAND in a sandbox: the project can be written, the gateway reached, and nothing else.
+    """Start COMMAND in a sandbox: the project can be written, the gateway and the agent's model reached.
 
     A snapshot of the project is taken first; --rollback brings it back. Afterwards every file that changed
     without a decision is named.
@@ -72,26 +80,54 @@ def run(
     scheme = "https" if settings.tls_cert else "http"
     address = gateway or settings.base_url or f"{scheme}://{settings.host}:{settings.port}"
     model = find_model(command[0], inherit_without(), Path.home())
-    reached = [address, *model.hosts, *(f"127.0.0.1:{port}" for port in model.ports)]
+    reached = [address, *model.addresses]
     click.echo(f"sandbox: {project} can be written, snapshot {before[:12]}", err=True)
     click.echo(
         f"sandbox: reached are {', '.join(reached if broker is None else [address, broker])}", err=True
     )
     started = time.time()
+    box = Box(project, address, (*map(Path, read), *model.logins), environment=model.environment)
     try:
-        with _proxied(broker, model, address) as (socket, ways):
-            readable = (*map(Path, read), *model.logins, *([socket.parent] if socket else []))
-            environment = {**model.environment, **ways}
-            code = sandbox.run(Box(project, address, readable, socket, environment, model.ports), command)
+        code = _start(box, command, model, broker, partial=partial)
     except CannotSandbox as problem:
         raise click.ClickException(str(problem)) from None
     changed = [change.path for change in _guarded(lambda: guard.diff(before))]
-    undecided = find_undecided(project, changed, _allowed_calls(started))
+    undecided = find_undecided(
+        project,
+        changed,
+        _allowed_calls(started),
+        lambda path: _guarded(lambda: guard.read_saved(before, path)),
+    )
     if as_json:
         print_json({"exit_code": code, "snapshot": before, "changed": changed, "undecided": undecided})
     else:
         _tell(changed, undecided)
     return code
+
+
+def _start(box: Box, command: Sequence[str], model: ModelWay, broker: str | None, *, partial: bool) -> int:
+    """In the full sandbox wherever there can be one; a lesser one is asked for by name."""
+    try:
+        with _proxied(broker, model, box.gateway) as (socket, ways):
+            readable = (*box.read, *([socket.parent] if socket else []))
+            environment = {**box.environment, **ways}
+            whole = msgspec.structs.replace(
+                box, read=readable, broker=socket, environment=environment, ports=model.ports
+            )
+            return sandbox.run(whole, command)
+    except CannotSandbox as problem:
+        if not partial:
+            raise
+        click.echo(f"sandbox: partial, because {problem}", err=True)
+    return _start_partial(box, command, model, broker)
+
+
+def _start_partial(box: Box, command: Sequence[str], model: ModelWay, broker: str | None) -> int:
+    if broker is not None:
+        raise CannotSandbox("the partial sandbox has no way to a broker: leave --broker out")
+    for way in partial_sandbox.list_open_ways():
+        click.echo(f"sandbox: not covered: {printable(way)}", err=True)
+    return partial_sandbox.run(box, command, model)
 
 
 @contextmanager

@@ -110,6 +110,7 @@ def _function_call(call: Mapping[str, Any]) -> dict[str, Any]:
         "call_id": f"call_{next(_numbers)}",
         "name": call["name"],
         "arguments": arguments,
+        **({"namespace": call["namespace"]} if "namespace" in call else {}),
     }
 
 
@@ -120,7 +121,7 @@ def _results_of_responses(asked: Any) -> list[str]:
 
 def _codex_command(program: str, port: int) -> list[str]:
     """Nothing of its own stands in the way: only the hook does."""
-    provider = f'{{name="scripted",base_url="http://127.0.0.1:{port}/v1",wire_api="responses",env_key="SCRIPTED_KEY"}}'
+    provider = f'{{name="scripted",base_url="http://127.0.0.1:{port}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}}'
     options = ["-c", f"model_providers.scripted={provider}", "-c", "model_provider=scripted"]
     free = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return [program, "exec", *free, *options, "-m", "scripted", _PROMPT]
@@ -174,7 +175,11 @@ DRIVES: Final[Mapping[str, Drive]] = {
     ),
     "codex": Drive(
         _codex_command,
-        lambda port, folder: {**inherit_without("OPENAI_"), "SCRIPTED_KEY": "scripted"},
+        lambda port, folder: {
+            **inherit_without("OPENAI_"),
+            "OPENAI_API_KEY": "scripted",
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{port}",
+        },
         _stream_responses,
         _results_of_responses,
         lambda command: {"name": "exec_command", "input": {"cmd": command}},

@@ -32,9 +32,11 @@ class Unreadable(Exception):
 
 
 def command_for(python: str, script: Path, agent: str, settings: Path) -> str:
-    """Whatever the script's end is but a clean one: 2, and a reason, without which Codex does not block."""
+    """Whatever the script's end is but a clean one with an answer: 2, and a reason, without which Codex does
+    not block."""
     inner = " ".join(map(shlex.quote, (python, "-I", "-S", str(script), agent, str(settings))))
-    return f"sh -c {shlex.quote(f'{inner} || {_BLOCKS}')}"
+    answer = f'said=$({inner}) && [ -n "$said" ] && printf "%s\\n" "$said"'
+    return f"sh -c {shlex.quote(f'{answer} || {_BLOCKS}')}"
 
 
 def read(path: Path) -> Settings:

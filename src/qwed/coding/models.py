@@ -16,12 +16,14 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 class AgentModel(msgspec.Struct, frozen=True):
     """`urls` are variables that name another model; `variables` is what else of the environment it is given;
-    `logins` are files below the home, to be read."""
+    `logins` are files below the home, to be read; `socket` is the variable that names the Unix socket of its
+    model, where it knows one."""
 
     urls: tuple[str, ...]
     hosts: tuple[str, ...]
     variables: str
     logins: tuple[str, ...]
+    socket: str | None = None
 
 
 class ModelWay(msgspec.Struct, frozen=True):
@@ -31,6 +33,11 @@ class ModelWay(msgspec.Struct, frozen=True):
     ports: tuple[int, ...] = ()
     environment: Mapping[str, str] = {}
     logins: tuple[Path, ...] = ()
+    socket: str | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return (*self.hosts, *(f"127.0.0.1:{port}" for port in self.ports))
 
 
 _MODELS: Final[Mapping[str, AgentModel]] = {
@@ -39,6 +46,7 @@ _MODELS: Final[Mapping[str, AgentModel]] = {
         ("api.anthropic.com:443",),
         r"ANTHROPIC_\w+|CLAUDE_CODE_\w+|DISABLE_AUTOUPDATER",
         (".claude/.credentials.json", ".claude.json"),
+        "ANTHROPIC_UNIX_SOCKET",
     ),
     "codex": AgentModel(
         ("OPENAI_BASE_URL",),
@@ -86,4 +94,4 @@ def find_model(program: str, environment: Mapping[str, str], home: Path) -> Mode
             hosts.append(f"{parts.hostname}:{port}")
     kept = {name: value for name, value in environment.items() if re.fullmatch(known.variables, name)}
     logins = tuple(home / name for name in known.logins)
-    return ModelWay(tuple(hosts) if named else known.hosts, tuple(ports), kept, logins)
+    return ModelWay(tuple(hosts) if named else known.hosts, tuple(ports), kept, logins, known.socket)

@@ -2,14 +2,14 @@
 
     python -I -S qwed_hook.py AGENT SETTINGS
 
-One file on the standard library, and little of that: `json` and `http.client` cost more than everything
-below. It reads nothing of what the agent says and nothing of what the gateway answers. SETTINGS has one
-`name=value` a line: host, port, tls, token, agent_id, seconds. Whatever goes wrong ends with exit code 2,
-which blocks.
+One file on the standard library, and little of that: `json`, `http.client` and even `socket` cost more than
+everything below, so that the plain socket of `_socket` has to do. It reads nothing of what the agent says and
+nothing of what the gateway answers. SETTINGS has one `name=value` a line: host, port, tls, token, agent_id,
+seconds. Whatever goes wrong ends with exit code 2, which blocks.
 """
 
+import _socket
 import os
-import socket
 import sys
 
 MAX_INPUT = 4 * 1024 * 1024
@@ -62,19 +62,38 @@ def state_of(root: str) -> str:
     return digest.hexdigest()
 
 
-def connect(settings: dict[str, str], seconds: float) -> socket.socket:
+def connect(settings: dict[str, str], seconds: float) -> _socket.socket:
     if "QWED_HOOK_SOCKET" in os.environ:
         # The sandbox has no other way to the gateway.
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(seconds)
-        connection.connect(os.environ["QWED_HOOK_SOCKET"])
+        connection = _reach(_socket.AF_UNIX, os.environ["QWED_HOOK_SOCKET"], seconds)
     else:
-        connection = socket.create_connection((settings["host"], int(settings["port"])), timeout=seconds)
+        connection = _reach_first(settings["host"], int(settings["port"]), seconds)
     if settings.get("tls") == "yes":
+        import socket
         import ssl
 
-        return ssl.create_default_context().wrap_socket(connection, server_hostname=settings["host"])
+        whole = socket.socket(fileno=connection.detach())
+        whole.settimeout(seconds)
+        return ssl.create_default_context().wrap_socket(whole, server_hostname=settings["host"])
     return connection
+
+
+def _reach(family: int, address: str | tuple[object, ...], seconds: float) -> _socket.socket:
+    connection = _socket.socket(family, _socket.SOCK_STREAM)
+    connection.settimeout(seconds)
+    connection.connect(address)
+    return connection
+
+
+def _reach_first(host: str, port: int, seconds: float) -> _socket.socket:
+    """A host may have several addresses, of which the first that answers will do."""
+    problem = OSError("the gateway's host has no address")
+    for family, _, _, _, address in _socket.getaddrinfo(host, port, type=_socket.SOCK_STREAM):
+        try:
+            return _reach(family, address, seconds)
+        except OSError as error:
+            problem = error
+    raise problem
 
 
 def ask(settings: dict[str, str], agent: str, body: bytes, root: str) -> tuple[int, bytes]:

@@ -1,18 +1,20 @@
 """What changed on disk, compared with what was decided: an effect without a decision is named by its file.
 
 A change counts as decided where an allowed call was under way when the file was changed for the last time: a
-call that edits files, for the files that it names; a command, for all. When is the kernel's word (`ctime`),
-which a program can't set. A call is under way until it is reported; where nobody reports it, until the next
-decision of its conversation.
+call that edits files, for the files that it names, if they hold what it was allowed to put there
+(`contents.py`); a command, for all. When is the kernel's word (`ctime`), which a program can't set. A call is
+under way until it is reported; where nobody reports it, until the next decision of its conversation.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+
+from qwed.coding.contents import MAX_BYTES, was_left
 
 #: The kernel's time of a change is that of its last tick.
 _TICK_SECONDS: Final = 0.02
@@ -24,11 +26,13 @@ _EDITS: Final = frozenset({"file_write", "file_edit"})
 
 
 class AllowedCall(msgspec.Struct, frozen=True):
-    """`paths` is None for a command: whatever it runs may write any file of the project."""
+    """`paths` is None for a command: whatever it runs may write any file of the project. `entry` is what the
+    record says of it."""
 
     start: float
     end: float
     paths: frozenset[str] | None = None
+    entry: Mapping[str, Any] = {}
 
     def explains(self, path: str, changed: float) -> bool:
         if not self.start - _TICK_SECONDS <= changed <= self.end:
@@ -38,14 +42,41 @@ class AllowedCall(msgspec.Struct, frozen=True):
         )
 
 
-def find_undecided(project: Path, changed: Iterable[str], calls: Iterable[AllowedCall]) -> list[str]:
-    """The changed files that no allowed call explains."""
-    known = list(calls)
-    return [
-        path
-        for path in changed
-        if not any(call.explains(str(project / path), _changed_at(project / path)) for call in known)
-    ]
+def find_undecided(
+    project: Path,
+    changed: Iterable[str],
+    calls: Iterable[AllowedCall],
+    saved: Callable[[str], bytes | None] = lambda path: None,
+) -> list[str]:
+    """The changed files that no allowed call explains. `saved` is what a file held before the first."""
+    known = sorted(calls, key=lambda call: call.start)
+    return [path for path in changed if not _is_decided(project, path, known, saved)]
+
+
+def _is_decided(
+    project: Path, path: str, calls: Sequence[AllowedCall], saved: Callable[[str], bytes | None]
+) -> bool:
+    full, when = str(project / path), _changed_at(project / path)
+    under_way = [call for call in calls if call.explains(full, when)]
+    if any(call.paths is None for call in under_way):
+        return True
+    now = _read(project / path)
+    if now is None:
+        return bool(under_way)
+    is_alone = not any(call.paths is None and call.start <= when for call in calls)
+    edits = [call.entry for call in calls if call.paths and full in call.paths and call.start <= when]
+    before = saved(path) if is_alone and under_way else None
+    return any(was_left(call.entry, path, now, before, edits if is_alone else None) for call in under_way)
+
+
+def _read(path: Path) -> bytes | None:
+    """None for what is no file any more, or too large to be compared."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _changed_at(path: Path) -> float:
@@ -71,7 +102,10 @@ def read_calls(entries: Iterable[Mapping[str, Any]], until: float) -> list[Allow
     decided = [entry for entry in found if entry.get("decision") != "NOTED"]
     return [
         AllowedCall(
-            _seconds(entry), reported.get(entry["activity_id"], _next_of(entry, decided, until)), paths
+            _seconds(entry),
+            reported.get(entry["activity_id"], _next_of(entry, decided, until)),
+            paths,
+            entry,
         )
         for entry in decided
         if entry["decision"] in _ALLOWED

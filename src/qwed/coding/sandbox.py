@@ -22,12 +22,13 @@ import msgspec
 from qwed.coding.inside import pass_on
 from qwed.coding.surroundings import inherit
 
-_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/opt")
-_SETTINGS: Final = (
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/opt")
+SETTINGS: Final = (
     *("hosts", "passwd", "group", "nsswitch.conf", "localtime", "timezone", "ld.so.cache", "ld.so.conf"),
     *(
         "ld.so.conf.d",
         "ssl/certs",
+        "ssl/openssl.cnf",
         "ca-certificates",
         "alternatives",
         "mime.types",
@@ -37,7 +38,7 @@ _SETTINGS: Final = (
     *("services", "terminfo"),
 )
 #: Of the home: which hooks an agent has, and what the hook needs. To be read, never to be written.
-_HOOKS: Final = (
+HOOKS: Final = (
     *(".config/qwed/hooks", ".claude/settings.json", ".codex/hooks.json", ".codex/config.toml"),
     *(".gemini/settings.json", ".cursor/hooks.json", ".copilot/hooks", ".gitconfig"),
 )
@@ -113,12 +114,12 @@ def arguments(program: str, box: Box, sockets: Path, command: Sequence[str]) -> 
     line = [program, "--unshare-all", "--die-with-parent", "--clearenv", "--hostname", "sandbox"]
     if not _is_terminal_safe():
         line.append("--new-session")
-    for place in _SYSTEM:
+    for place in SYSTEM:
         line += _bind_read(Path(place))
     line += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", str(home)]  # noqa: S108
-    for name in _SETTINGS:
+    for name in SETTINGS:
         line += _bind_read(Path("/etc") / name)
-    for readable in (*_interpreter(), *_program_of(command[0]), *box.read, *(home / name for name in _HOOKS)):
+    for readable in find_readable(box, command[0]):
         line += _bind_read(readable)
     line += ["--bind", str(box.project), str(box.project), *_protect_hooks(box.project)]
     line += ["--ro-bind", str(sockets / "gateway.sock"), GATEWAY_SOCKET]
@@ -130,7 +131,8 @@ def arguments(program: str, box: Box, sockets: Path, command: Sequence[str]) -> 
     if box.broker is not None:
         line += ["--ro-bind", str(box.broker), BROKER_SOCKET]
         forwards.append(f"{PROXY_PORT}={BROKER_SOCKET}")
-    for name, value in _environment(box).items():
+    own = {"QWED_SANDBOX": "full", "QWED_HOOK_SOCKET": GATEWAY_SOCKET}
+    for name, value in {**inherit_environment(box), **own}.items():
         line += ["--setenv", name, value]
     inside = [sys.executable, "-I", "-S", _INSIDE, *forwards, "--", *command]
     return [*line, "--chdir", str(box.project), "--", *inside]
@@ -163,9 +165,10 @@ def _protect_hooks(project: Path) -> list[str]:
     return line
 
 
-def _interpreter() -> list[Path]:
-    """What Python needs to start, which may lie in a home."""
-    return [Path(sys.base_prefix), Path(sys.prefix)]
+def find_readable(box: Box, program: str) -> list[Path]:
+    """Besides the machine's own: Python (which may lie in a home), the agent, its hooks, what was named."""
+    hooks = [Path.home() / name for name in HOOKS]
+    return [Path(sys.base_prefix), Path(sys.prefix), *_program_of(program), *box.read, *hooks]
 
 
 def _program_of(name: str) -> list[Path]:
@@ -182,9 +185,9 @@ def _program_of(name: str) -> list[Path]:
     return [folder for folder in wanted if folder not in (home, Path("/")) and folder not in home.parents]
 
 
-def _environment(box: Box) -> dict[str, str]:
-    own = {"HOME": str(Path.home()), "QWED_SANDBOX": "full", "QWED_HOOK_SOCKET": GATEWAY_SOCKET}
-    return {**inherit(_VARIABLES), **box.environment, **own}
+def inherit_environment(box: Box) -> dict[str, str]:
+    """Nothing that holds a secret, but what the agent was given for its own model."""
+    return {**inherit(_VARIABLES), **box.environment, "HOME": str(Path.home())}
 
 
 def _is_terminal_safe() -> bool:
@@ -196,12 +199,16 @@ def _is_terminal_safe() -> bool:
 
 
 @contextmanager
-def way_out(gateway: str, ports: Sequence[int] = ()) -> Iterator[Path]:
-    """A folder with a socket to the gateway, and one to each of these ports, as long as the block lasts."""
+def way_out(gateway: str, ports: Sequence[int] = (), model: str | None = None) -> Iterator[Path]:
+    """A folder with a socket to the gateway, one to each of these ports, and one to a model, as long as the
+    block lasts."""
     parts = urlsplit(gateway)
     default = 443 if parts.scheme == "https" else 80
     targets = {"gateway": (parts.hostname or "127.0.0.1", parts.port or default)}
     targets |= {str(port): ("127.0.0.1", port) for port in ports}
+    if model is not None:
+        host, _, port_of_model = model.rpartition(":")
+        targets["model"] = (host, int(port_of_model))
     with tempfile.TemporaryDirectory(prefix="qwed-run-") as folder, ExitStack() as open_sockets:
         path = Path(folder)
         (path / "inside.py").write_bytes(resources.files("qwed.coding").joinpath("inside.py").read_bytes())

@@ -4,9 +4,12 @@ import os
 import time
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
+from qwed.coding.contents import was_left
 from qwed.coding.reconcile import find_undecided, read_calls
+from qwed.domain.actions import Action, action_hash
 
 CONVERSATION = {"conversation_id": "claude-code:one"}
 
@@ -99,3 +102,80 @@ def test_a_time_that_a_program_sets_does_not_help(project):
     os.utime(project / "a.txt", (long_ago, long_ago))
 
     assert undecided(project, [entry(1, long_ago - 1), report(1, long_ago + 1)]) == ["a.txt"]
+
+
+def recorded(number, when, kind, **parameters):
+    """As the gateway records an edit: with the hash of the whole action."""
+    given = {"path": "a.txt", "cwd": "/p", "root": "/p", **parameters}
+    made = entry(number, when, kind, parameters=given)
+    return {**made, "action_hash": action_hash(Action(kind, parameters=given))}
+
+
+def edit(number, when, *pairs, **more):
+    edits = [{"old": old, "new": new} for old, new in pairs]
+    return recorded(number, when, "file_edit", edits=edits, **more)
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """What became of a file, and whether the calls of the last seconds explain it."""
+
+    def judge(content, *entries, before=b"one two one\n"):
+        (tmp_path / "a.txt").write_bytes(content)
+        now, names = time.time(), frozenset({str(tmp_path / "a.txt")})
+        placed = [{**each, "timestamp": say_when(now - 5 + number)} for number, each in enumerate(entries)]
+        calls = [
+            msgspec.structs.replace(call, end=now + 60, paths=names) if call.paths else call
+            for call in read_calls(placed, now + 60)
+        ]
+        return find_undecided(tmp_path, ["a.txt"], calls, lambda path: before) == []
+
+    return judge
+
+
+@pytest.mark.parametrize("content", [b"as written", b"as written\n"])
+def test_a_written_file_is_compared_with_the_hash_of_what_was_approved(edited, content):
+    write = recorded(1, 0, "file_write", content="as written")
+
+    assert edited(content, write)
+    assert not edited(content + b" and more", write)
+    assert not edited(b"", write)
+
+
+def test_a_secret_that_the_record_masks_is_compared_by_its_hash(edited):
+    write = recorded(1, 0, "file_write", content="key = AKIAABCDEFGHIJKLMNOP")
+    write["action"]["parameters"]["content"] = "key = [masked]"
+
+    assert edited(b"key = AKIAABCDEFGHIJKLMNOP", write)
+    assert not edited(b"key = [masked]", write)
+
+
+@pytest.mark.parametrize("left", [b"1 two one\n", b"1 two 1\n"])
+def test_an_edit_is_made_again_on_what_the_file_held(edited, left):
+    change = edit(1, 0, ("one", "1"))
+
+    assert edited(left, change)
+    assert not edited(left + b"sneaked\n", change)
+
+
+def test_edits_follow_one_another(edited):
+    changes = (edit(1, 0, ("one", "1")), edit(2, 0, ("two", "2"), ("one", "x")))
+
+    assert edited(b"1 2 x\n", *changes)
+    assert not edited(b"1 2 x y\n", *changes)
+
+
+def test_a_command_in_between_may_have_changed_the_rest_but_not_what_was_put_in(edited):
+    calls = (entry(1, 0), edit(2, 0, ("one", "uno")))
+
+    assert edited(b"uno and what the command wrote\n", *calls)
+    assert not edited(b"something else\n", *calls)
+
+
+def test_a_patch_and_a_notebook_are_compared_by_time_alone(edited):
+    patch = recorded(1, 0, "file_edit", paths=["a.txt"], edits=[{"old": "", "new": "x"}])
+    del patch["action"]["parameters"]["path"]
+
+    assert edited(b"whatever", patch)
+    assert was_left(edit(1, 0, ("one", "1")), "a.ipynb", b"{}", None, None)
+    assert was_left(edit(1, 0, ("one", "1")), "a.bin", b"\xff\xfe", None, None)

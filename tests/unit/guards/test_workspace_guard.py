@@ -867,3 +867,15 @@ def test_an_owner_locked_out_by_modes_is_let_in_again(open_to_all):
 
     assert answer.stderr == ""
     assert answer.stdout.splitlines() == ["refused", "1 1", "0o40555 ['file']", "()"]
+
+
+def test_what_a_file_held_in_a_snapshot_is_read_without_a_rollback(guard, workspace):
+    (workspace / "a.txt").write_bytes(b"before\xff")
+    (workspace / "folder").mkdir()
+    before = guard.snapshot()
+    (workspace / "a.txt").write_bytes(b"after")
+
+    assert guard.read_saved(before, "a.txt") == b"before\xff"
+    assert guard.read_saved(before, "folder") is None
+    assert guard.read_saved(before, "no-such-file") is None
+    assert (workspace / "a.txt").read_bytes() == b"after"

@@ -37,6 +37,8 @@ from qwed.gateway.kernel.services import Services
 _MAX_NAME: Final = 200
 _MAX_GRANTS: Final = 50
 _MAX_LOOKED_AT: Final = 20
+#: How tools name a statement that they are given.
+_QUERIES: Final = ("query", "sql", "statement")
 _LETS_ACT: Final = (Decision.APPROVED.value, Decision.CORRECTED.value)
 
 
@@ -207,9 +209,12 @@ def _words(
 
 
 def _correct(call: HookCall, given: Mapping[str, Any], decided: Mapping[str, Any]) -> dict[str, Any]:
+    """The corrected text takes the place of the one that the tool was given."""
     corrected = decided.get("corrected_action") or {}
-    if "command" in given and isinstance(corrected.get("code"), str):
-        return say(call.agent, ALLOW, "QWED: corrected", {**given, "command": corrected["code"]})
+    for member, names in (("code", ("command", "cmd")), ("query", _QUERIES)):
+        found = [name for name in names if isinstance(given.get(name), str)]
+        if len(found) == 1 and isinstance(corrected.get(member), str):
+            return say(call.agent, ALLOW, "QWED: corrected", {**given, found[0]: corrected[member]})
     return say(call.agent, DENY, "QWED: allowed only in a corrected form, which this tool can't be given")
 
 

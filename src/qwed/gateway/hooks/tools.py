@@ -66,7 +66,12 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "local_shell": "shell",
             "view_image": "read",
         },
-        frozenset({"update_plan", "get_goal", "create_goal", "update_goal", "request_user_input"}),
+        frozenset(
+            [
+                *("update_plan", "get_goal", "create_goal", "update_goal", "request_user_input"),
+                *("spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent"),
+            ]
+        ),
         can_ask=False,
     ),
     "gemini": Dialect(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,6 +96,15 @@ class WorkspaceGuard:
             record, saved = snapshots.load(session.store, self._directory, snapshot_id)
             with Beneath(self._root) as beneath:
                 return describe(compare(saved, self._now(record, saved, beneath, session)))
+
+    def read_saved(self, snapshot_id: str, path: str) -> bytes | None:
+        """What a file held in the snapshot; None where it held no such file."""
+        with self._session() as session:
+            _, saved = snapshots.load(session.store, self._directory, snapshot_id)
+            entry = saved.entries.get(os.fsencode(path))
+            if entry is None or not stat.S_ISREG(entry.mode):
+                return None
+            return session.store.read_blob(entry.id)
 
     def rollback(self, snapshot_id: str) -> Rollback:
         """Brings the workspace back to the snapshot, and checks that it is there."""

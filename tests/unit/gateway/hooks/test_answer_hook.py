@@ -15,9 +15,8 @@ from qwed.gateway.hooks.wording import ALLOW, ASK, say
 from qwed.policy import load_policy
 
 ROOT = "/home/dev/shop"
-CODING = load_policy(
-    resources.files("qwed.policy.starters").joinpath("coding.yaml").read_text(encoding="utf-8"), "coding.yaml"
-)
+CODING_TEXT = resources.files("qwed.policy.starters").joinpath("coding.yaml").read_text(encoding="utf-8")
+CODING = load_policy(CODING_TEXT, "coding.yaml")
 
 
 class Hooks:
@@ -27,7 +26,10 @@ class Hooks:
         self.built = bootstrap.build(None, policy=policy)
         self.world = World(policy=policy, prover=self.built.prover)
         self.agent = self.world.register(
-            permissions={"allowed_engines": ["workspace"], "allowed_tools": ["file_edit", "file_search"]}
+            permissions={
+                "allowed_engines": ["workspace", "sql"],
+                "allowed_tools": ["file_edit", "file_search"],
+            }
         )
         self.calls = 0
 
@@ -343,3 +345,20 @@ def test_where_people_sign_in_they_answer_in_the_inbox(hooks):
 
 def test_cursor_is_never_told_to_ask(hooks):
     assert hooks.ask("cursor", "Shell", {"command": "git push"})["permission"] == "deny"
+
+
+def test_a_statement_is_corrected_in_the_member_that_held_it():
+    text = CODING_TEXT.replace("actions:\n", "actions:\n  mcp__shop__ask: {engine: sql}\n")
+    policy = load_policy(f"{text}\nsql: {{correct_missing_limit: 100}}\n", "coding.yaml")
+    hooks = Hooks(policy)
+    try:
+        given = {"statement": "SELECT name FROM users", "database": "shop"}
+        told = hooks.ask("claude-code", "mcp__shop__ask", given)["hookSpecificOutput"]
+        both = hooks.ask("claude-code", "mcp__shop__ask", {**given, "query": "SELECT 1"})[
+            "hookSpecificOutput"
+        ]
+    finally:
+        hooks.close()
+
+    assert told["updatedInput"] == {**given, "statement": "SELECT name FROM users LIMIT 100"}
+    assert both["permissionDecision"] == "deny"

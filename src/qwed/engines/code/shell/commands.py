@@ -19,7 +19,7 @@ from qwed.engines.code.shell import (
 from qwed.engines.code.shell.capabilities import is_listed
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reach import judge_place, judge_places, judge_reach, shorten_path
-from qwed.engines.code.shell.reading import Rule
+from qwed.engines.code.shell.reading import Rule, from_here
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.showing import is_word, shows_itself, stops_machine
 from qwed.engines.code.shell.telling import judge_told, judge_variable, mentions_shell
@@ -284,7 +284,7 @@ _A_SHELL: Final = re.compile(rf"/(?:\w+/)*(?:{'|'.join(sorted(scripts.SHELLS))})
 def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None:
     for arg in args:
         text = words.plain(arg)
-        if base not in _ONLY_NAME_FILES and _names_secret(arg, text):
+        if base not in _ONLY_NAME_FILES and _names_secret(run, arg, text):
             run.harm("reads-sensitive-file", line)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             run.harm("reverse-shell", line)
@@ -297,12 +297,13 @@ _WITHIN: Final = re.compile(r"[\"'(:](~?/[\w./~-]{2,200})")
 _MAX_LOOKED_AT: Final = 4_096
 
 
-def _names_secret(arg: str, text: str) -> bool:
+def _names_secret(run: Runner, arg: str, text: str) -> bool:
     if words.has_glob(arg):
         pattern = words.glob_pattern(arg)
         return any(map(pattern.fullmatch, _SENSITIVE_SAMPLES)) or places.is_sensitive(text)
     candidates = (
         text,
+        from_here(run, text) if run.directory or run.links else "",
         text.partition("=")[2],
         text.partition("@")[2],
         *_WITHIN.findall(text[:_MAX_LOOKED_AT]),

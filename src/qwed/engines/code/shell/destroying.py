@@ -1,5 +1,6 @@
 """Commands that delete, overwrite, take over, stay behind or switch protection off."""
 
+import itertools
 import re
 from typing import Final
 
@@ -7,7 +8,8 @@ from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.clouds import judge_cloud
 from qwed.engines.code.shell.looking import only_looks
-from qwed.engines.code.shell.reading import SETS_ID, Rule, file_marks, from_here, leaves_traces, rules
+from qwed.engines.code.shell.reading import BELOW, SETS_ID, Rule, from_here, leaves_traces, rules
+from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
 
@@ -141,13 +143,15 @@ def kill(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     targets = args[1:] if args and args[0].startswith("-") and args[0] != "--" else args
     if any(target in ("-1", "1") for target in targets):
         run.harm("destructive-command", line)
+    if "watchman" in run.word_marks:
+        run.harm("disables-protection", line)
     return EMPTY
 
 
 # They record what happens, and keep others out.
 _WATCHES: Final = re.compile(
     r"(?:auditd|r?syslogd?|rsyslogd?|systemd-journald|journald|firewalld|fail2ban\S*|clam\w*|ossec\S*|falco|wazuh\S*"
-    r"|apparmor|ufw|osqueryd|crowdstrike\S*|falcon-sensor|sysmon|auditbeat|filebeat)(?:\.service)?$"
+    r"|(?:\S*/)?qwed\b.*|apparmor|ufw|osqueryd|crowdstrike\S*|falcon-sensor|sysmon|auditbeat|filebeat)(?:\.service)?$"
 )
 _KEEPS_RUNNING: Final = re.compile(
     r"(?:init|systemd\w*|sshd?|dbus\S*|auditd|r?syslogd?|rsyslogd|cron(?:d)?|docker(?:d)?|containerd"
@@ -161,12 +165,30 @@ def kill_by_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stre
     run.report.effects.add("process")
     args = [words.plain(arg) for arg in argv[1:]]
     names = [arg for arg in args if not arg.startswith("-")]
+    if len(names) == 1 and any(
+        pair == (option, names[0])
+        for pair in itertools.pairwise(args)
+        for option in ("-u", "-U", "--user", "--euid")
+    ):
+        # Everything that somebody runs.
+        run.harm("destructive-command", line)
     of_root = any(arg in ("-u", "-U", "--user", "--euid") for arg in args) and "root" in names
     if any(_WATCHES.match(name) for name in names):
         run.harm("disables-protection", line)
     if of_root or "." in names or any(_KEEPS_RUNNING.match(name) for name in names):
         run.harm("destructive-command", line)
     return EMPTY
+
+
+# These show or keep what a file holds, wherever it lies; messages and patterns of the others are no files.
+_NAMES_FILES: Final = frozenset({"ls-files", "--name-only"})
+_GIT_READS: Final = frozenset({"hash-object", "diff", "add", "apply", "blame", "show", "cat-file"})
+
+
+def find_running(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """What `kill` is given: a watchman of the machine has a mark."""
+    is_watchman = any(_WATCHES.match(words.plain(arg)) for arg in argv[1:])
+    return Stream(None, frozenset({"watchman"}) if is_watchman else frozenset())
 
 
 _GIT_REWRITES: Final = frozenset({"--force", "-f", "--mirror", "--delete", "-d", "--force-with-lease"})
@@ -177,9 +199,11 @@ def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     if "push" in args and (_GIT_REWRITES & set(args) or any(arg.startswith("+") for arg in args)):
         run.doubt("rewrites-shared-history", line)
+    if _GIT_READS & set(args[:3]) and any(map(places.is_sensitive, args)):
+        run.harm("reads-sensitive-file", line)
     if args[:1] and args[0] in ("clone", "fetch", "pull", "push"):
         run.report.effects.add("network")
-    return UNREAD
+    return Stream(None, frozenset({BELOW})) if _NAMES_FILES & set(args) else UNREAD
 
 
 _DELETING: Final = frozenset(
@@ -208,6 +232,11 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     judge_cloud(run, args, line)
     if _DELETING & set(args) and not (local and "prune" not in args):
         run.doubt("deletes-shared-resources", line)
+    if local and (
+        ("down" in args and {"-v", "--volumes"} & set(args))
+        or ("rm" in args and any(HOLE in arg for arg in args))
+    ):
+        run.doubt("deletes-shared-resources", line)
     if "exec" in args or (local and "run" in args):
         _run_inside(run, args, line)
     if local:
@@ -222,7 +251,7 @@ def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
 
 
 _INSIDE: Final = re.compile(
-    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc)$"
+    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc|psql|mysql|mariadb|mongosh?|redis-cli)$"
 )
 
 
@@ -239,11 +268,19 @@ def _run_inside(run: Runner, args: list[str], line: int) -> None:
             return
 
 
+_EMPTIES: Final = re.compile(
+    r"(?i)\btruncate\s+[\w.\"`]+|\bdelete\s+from\s+[\w.\"`]{1,100}\s*(?:;|[\"']|$)|\bdeleteMany\(\s*(?:\{\s*\})?\s*\)|\.drop\(\s*\)",
+    re.M,
+)
+
+
 def database(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("database")
     text = " ".join(map(words.plain, argv[1:])) + "\n" + (stdin.text or "")
     if places.destroys_tables(text):
         run.harm("destructive-command", line)
+    elif _EMPTIES.search(text):
+        run.doubt("destructive-command", line)
     return Stream(None, stdin.marks)
 
 
@@ -333,6 +370,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("chown chgrp", change_owner),
     "kill": kill,
     **rules("killall pkill skill", kill_by_name),
+    **rules("pgrep pidof", find_running),
     "git": git,
     **rules(
         "kubectl terraform aws gcloud az docker podman nerdctl crictl ctr lxc helm heroku doctl pulumi",

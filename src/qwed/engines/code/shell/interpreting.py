@@ -3,9 +3,13 @@
 import re
 from typing import Final
 
+import msgspec
+
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, file_marks, rules
+from qwed.engines.code.shell.reach import SENDS, holds_agent_settings
+from qwed.engines.code.shell.reading import BELOW, Rule, rules
+from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import option_value, run_file, unknown_text
 from qwed.engines.code.shell.words import HOLE
@@ -52,6 +56,8 @@ _SERVERS: Final = frozenset({"http.server", "SimpleHTTPServer", "pyftpdlib", "up
 
 def _judge_module(run: Runner, args: list[str], line: int) -> None:
     """`python -m http.server` hands out the files of a directory."""
+    if args[:1] == ["pip"]:
+        run.execute(args, EMPTY, line)
     if args:
         run.report.effects.update(_MODULE_EFFECTS.get(args[0], ()))
     if not args or args[0] not in _SERVERS:
@@ -77,19 +83,40 @@ def inspect_text(run: Runner, language: str, text: str, line: int) -> Stream:
     if HOLE in text:
         unknown_text(run, run.word_marks, line)
     verdict = run.nested(language, text.replace(HOLE, "0"), run.depth + 1)
+    if run.project is not None:
+        # Its own modules run as its own scripts do: nobody asks about them.
+        own = tuple(problem for problem in verdict.problems if problem.rule != "unknown-module")
+        verdict = msgspec.structs.replace(verdict, problems=own)
+    if (
+        run.project is not None
+        and _CHANGES & set(verdict.effects)
+        and any(map(holds_agent_settings, _QUOTED.findall(text)))
+    ):
+        run.harm("disables-protection", line)
+    if "network" in verdict.effects and _SECRET_VARIABLE.search(text):
+        run.reach(SENDS, line)
     run.report.include(verdict, line, run.line_text(line))
     return UNREAD
 
 
+_CHANGES: Final = frozenset({"file-write", "file-delete"})
+_QUOTED: Final = re.compile(r"[\"']([^\"'\n]{1,200})[\"']")
+_SECRET_VARIABLE: Final = re.compile(
+    r"(?:process\.env|os\.environ|getenv|\bENV)\W{1,6}(?:get\W{1,3})?\w{0,60}?(?i:token|secret|passw|key|credential)"
+)
 _POWERS: Final = re.compile(
     r"\b(?:system|exec|qx|popen|spawn|passthru|shell_exec|pcntl_exec|proc_open|syscall|fork|unlink|rmtree|rmdir|eval"
     r"|[sS]ocket|"
     r"TCPSocket|fsockopen|FileUtils|execute|open3|File\.delete)\b|`[^`]+`|%x|\|\s*getline|\|\s*&?\s*[\"']|"
     r"open\s*\(?\s*\w*\s*,?\s*[\"'][|>]|/inet/(?:tcp|udp)/|net\.Dial|remove_tree|os\.remove"
     r"|shell/sh\b|run-program|run-shell-command|callCommand|os:cmd|System\.(?:cmd|shell)|\.process\.|ProcessBuilder"
+    r"|Net::HTTP|open-uri|URI\.open|LWP\b|HTTP::Tiny|curl_exec|file_get_contents\s*\(\s*[\"']\w+://|do\s+shell\s+script"
     r"|getRuntime|call-process|start-process|shell-command|\brun\s*\(\s*[`\"]|posix_spawn|esyscmd|\$EXEC"
 )
 _SOCKETS: Final = re.compile(r"[sS]ocket|TCP|fsockopen|net\.Dial|/inet/(?:tcp|udp)/")
+_REQUESTS: Final = re.compile(
+    r"Net::HTTP|open-uri|URI\.open|LWP\b|HTTP::Tiny|curl_exec|file_get_contents\s*\(\s*[\"']\w"
+)
 _DELETED: Final = re.compile(
     r"\b(?:unlink|rmtree|remove_tree|rm_rf?|rmdir|FileUtils\.\w+|File\.delete"
     r"|os\.remove)\b[^;\n]{0,80}?[\"'](/[^\"']*)[\"']"
@@ -98,8 +125,11 @@ _PRINTED_TO: Final = re.compile(r">{1,2}\s*[\"'](/[^\"']{1,200})[\"']")
 _HANDED_OVER: Final = re.compile(
     r"(?:system|exec|qx|popen|passthru|shell_exec|execute|pcntl_exec)\s*[({\[]?\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')"
     r"|`([^`]+)`|\|\s*&?\s*\"([^\"]+)\"|\"([^\"]+)\"\s*\|\s*&?\s*getline|%x[\[{(]([^\])}]+)"
-    r"|qx[\[{(/]([^\])}/]+)"
+    r"|qx[\[{(/]([^\])}/]+)|do\s+shell\s+script\s+\"((?:[^\"\\]|\\.)*)\""
 )
+
+
+_LOADS_NETWORK: Final = re.compile(r"-[Mr](?:LWP\b.*|HTTP::.*|IO::Socket.*|Net::.*|net/.*|socket|open-uri)")
 
 
 def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -118,7 +148,9 @@ def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         texts = [stdin.text]
     for text in texts:
         judge_script(run, text, line)
-    marks = stdin.marks
+    if any(_LOADS_NETWORK.fullmatch(arg) for arg in args):
+        run.doubt("runs-text", line)
+    marks = stdin.marks - {BELOW}
     for path in files[1:]:
         marks |= file_marks(path)
     return Stream(None, marks)
@@ -138,6 +170,9 @@ def _script_texts(name: str, args: list[str]) -> list[str]:
     ]
 
 
+_INTERPOLATED: Final = re.compile(r"#\{[^}\n]{0,200}\}")
+
+
 def judge_script(run: Runner, text: str, line: int) -> None:
     if HOLE in text:
         run.doubt("runs-text", line)
@@ -149,12 +184,12 @@ def judge_script(run: Runner, text: str, line: int) -> None:
         next(group for group in found.groups() if group is not None) for found in _HANDED_OVER.finditer(text)
     ]
     for command in handed[:8]:
-        run.run_text(command.replace('\\"', '"'), EMPTY, line)
+        run.run_text(_INTERPOLATED.sub(HOLE, command.replace('\\"', '"')), EMPTY, line)
     if any(places.leaves_working_tree(path) for path in _DELETED.findall(text)):
         run.harm("destructive-command", line)
     elif _SOCKETS.search(text) and re.search(r"exec|system|dup|STDIN|/sh\b|getline|Command", text):
         run.harm("reverse-shell", line)
-    elif not handed:
+    elif not handed or _SOCKETS.search(text) or _REQUESTS.search(text):
         run.doubt("runs-text", line)
 
 

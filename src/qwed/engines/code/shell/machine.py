@@ -98,6 +98,8 @@ class ShellMachine:
         # Effects of the commands that are done; the report's are those of the one that runs.
         self.settled: set[str] = set()
         self.directory = ""
+        # Symbolic links that the script makes, and where they lead.
+        self.links: dict[str, str] = {}
         # Where the commands run, if that is known.
         self.project: Project | None = None
         self.has_moved = False

@@ -125,7 +125,8 @@ _TABLE: Final = {
         erl erlc espeak etcdctl evince expo f2py fab fastboot fastlane feh ffplay filebeat fio firefox
         flamegraph flameshot flask flink flit flow flower fluentd flutter flux fluxctl flyway fnm foreman
         forever g++ garden gatling gatsby gcc gdb geckodriver gedit getopts gfortran gh-ost ghc ghci gimp
-        gio git-cliff gmake go goenv google-chrome goose goss gradio gradle gradlew grafana-cli
+        cython cythonize gio git-cliff gmake go goenv google-chrome goose goss gotestsum gradio gradle
+        gradlew grafana-cli
         great_expectations grim groovy grunt gulp gunicorn gvfs-open hadoop haproxy hash hasura hatch
         hatchling haxe hdfs helix helmfile hererocks hey hive httpd huey husky hx hypercorn hyperfine
         hypothesis iex img import-linter imv influx initdb inspec interrogate inv invoke ionic ionice iozone
@@ -170,7 +171,7 @@ _TABLE: Final = {
         crictl ctr curl curlie cvs darcs datadog-ci datasette dig docker doctl dog doggo doh dredd drill
         drone duckdb duplicity eb elinks ethtool evans exo fast fastly finger firebase fly flyctl fossil
         fping ftp gallery-dl gcloud gerrit gh ghz git git-review gitlab-runner glab gopass gpg gpg2 grpc_cli
-        grpcurl gsutil hcloud helm heroku hg honeycomb host http httpie httping https hub hurl ibmcloud
+        grpcurl gsutil scrapy hcloud helm heroku hg honeycomb host http httpie httping https hub hurl ibmcloud
         iftop incus influx inso insomnia iperf iperf3 ipfs iredis irssi iw iwconfig jenkins-cli jira jj
         kafkacat kcat keyring kopia kubectl lego lftp links links2 linode-cli litecli lpass lxc lxd lynx mc
         minio-client mkcert mongodump mongoexport mongoimport mongorestore mongosh mosh mosquitto_pub

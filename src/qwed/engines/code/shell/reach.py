@@ -35,9 +35,9 @@ _URL: Final = re.compile(
     r"(?:git\+|bzr\+|hg\+|svn\+)?(?:https?|ssh|git|ftp|file)[:+]|git@|github:|gitlab:|bitbucket:|gist:"
 )
 _LOOPBACK: Final = re.compile(
-    r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::|/|$)"
+    r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::|/|$)|:\d"
 )
-_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+(?:#.*)?")
+_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+|#.*)?")
 _SENDING: Final = re.compile(
     r"-(?:d|F|T)|-[sSfLkvgi]+[dFT]|--(?:data(?:-\w+)?|form(?:-\w+)?|upload-file|json|post-(?:data|file)|body-(?:data|file))(?:=.*)?"
     r"|-[dFT].+"
@@ -99,8 +99,17 @@ _SESSIONS: Final = frozenset(
         *("lldb", "tclsh", "guile", "racket", "sbcl", "deno", "bun"),
     ]
 )
+# `nc -z` looks whether somebody listens.
+_ONLY_KNOCKS: Final = re.compile(r"-[a-zA-Z]*z[a-zA-Z]*")
+_DEBUGGERS: Final = frozenset({"gdb", "rust-gdb", "lldb", "rust-lldb", "strace", "ltrace", "py-spy", "gcore"})
+_ATTACHES: Final = re.compile(r"-p\d*|--pid(?:=.*)?|--attach-pid(?:=.*)?")
 _SESSION_OPTIONS: Final = frozenset({"-i", "-q", "-a", "-u", "-B", "-E", "-s", "--interactive", "repl", "-"})
-_LOOKS: Final = frozenset({"--help", "-h", "--dry-run", "help", "--version"})
+_LOOKS: Final = frozenset({"--help", "-h", "help", "--version"})
+_DRY: Final = re.compile(r"--dry-run(?:=(?!none$|false$).+)?|--syntax-check|--list-(?:tasks|hosts|tags)")
+# `tar` then puts a file where the archive says, also `/etc/passwd`.
+_KEEPS_ROOT: Final = re.compile(
+    r"-?[a-zA-Z]*x[a-zA-Z]*P[a-zA-Z]*|-?[a-zA-Z]*P[a-zA-Z]*x[a-zA-Z]*|-P|--absolute-names"
+)
 _WRITES: Final = frozenset({"file-write", "file-delete"})
 _AGENT_SETTINGS: Final = re.compile(
     r"(?:^|/)(?:\.claude/(?:settings[\w.]*\.json|hooks(?:/.*)?)|\.claude\.json"
@@ -128,8 +137,10 @@ class Verbs(msgspec.Struct, frozen=True):
     #: Options whose value is the folder to work in, and the sub-commands that only look there.
     folders: frozenset[str] = frozenset()
     looks: frozenset[str] = frozenset()
-    #: A word that begins so makes the whole command a look.
+    #: A word that is one of these, or begins with one and a dash, makes the whole command a look.
     reads: frozenset[str] = frozenset()
+    #: Only with one of these options does anything leave.
+    carries: frozenset[str] = frozenset()
 
 
 def holds_agent_settings(path: str) -> bool:
@@ -164,6 +175,8 @@ def judge_reach(run: Runner, name: str, args: list[str], line: int, *, is_fed: b
     plain = [words.plain(arg) for arg in args]
     if name in _SESSIONS and not is_fed and set(plain) <= _SESSION_OPTIONS:
         run.reach(OPENS_SESSION, line)
+    if name in _DEBUGGERS and any(map(_ATTACHES.fullmatch, plain)):
+        run.doubt("injects-into-programs", line)
     verbs = _table().get(name)
     if verbs is not None:
         _judge_verb(run, verbs, plain, line)
@@ -186,19 +199,27 @@ def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
     }:
         run.reach(SHOWS_SECRET, line)
     said = {"*", *(" ".join(operands[:count]) for count in (1, 2, 3))}
-    looks = any(operand.startswith(tuple(verbs.reads)) for operand in operands[:3]) if verbs.reads else False
-    if verbs.publishes & said and not looks and not _LOOKS & set(args):
+    looks = any(operand.partition("-")[0] in verbs.reads for operand in operands[:3])
+    looks |= _only_looks(args)
+    if verbs.publishes & said and not looks:
         run.reach(PUBLISHES, line)
-    if verbs.sends & said and not looks and "-z" not in args:
+    carries = not verbs.carries or any(arg.partition("=")[0] in verbs.carries for arg in args)
+    if verbs.sends & said and carries and not looks and not any(map(_ONLY_KNOCKS.fullmatch, args)):
         run.reach(SENDS, line)
     if verbs.installs & said:
         is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
             _URL.match(operand)
+            or _URL.match(operand.partition("@")[2])
             or operand.startswith(("/", "~"))
             or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
-            for operand in operands[1:]
+            for operand in (operands[:1] if "*" in verbs.installs else operands[1:])
         )
         run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
+
+
+def _only_looks(args: list[str]) -> bool:
+    """`--version` in the middle names a version; at an end it asks for one."""
+    return bool(_LOOKS & {*args[:1], *args[-1:]}) or any(map(_DRY.fullmatch, args))
 
 
 def _judge_folder(run: Runner, verbs: Verbs, args: list[str], operands: list[str], line: int) -> None:
@@ -247,9 +268,11 @@ def _operands(args: list[str], values: frozenset[str] = frozenset()) -> list[str
 
 def judge_places(run: Runner, name: str, args: list[str], line: int) -> None:
     """By where the files lie that it makes, changes or removes, if its effects say that it does."""
+    plain = [words.plain(arg) for arg in args]
     if run.project is None or not run.report.effects & _WRITES:
         return
-    plain = [words.plain(arg) for arg in args]
+    if name in ("tar", "bsdtar") and any(map(_KEEPS_ROOT.fullmatch, plain[:3])):
+        run.reach(OUTSIDE, line)
     for path in _written(name, plain):
         judge_place(run, path, line)
 

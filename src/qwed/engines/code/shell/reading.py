@@ -7,24 +7,23 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.filters import FILTERS, NEEDS_NO_INPUT
+from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
 
 Rule = Callable[[Runner, list[str], Stream, int], Stream]
 
-_ENDLESS: Final = frozenset({"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"})
+#: Of what a command reads: what must not leave.
+PRIVATE: Final = frozenset({"secret", "environment", "archive"})
 _OUTPUTS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _FIRST_IS_TEXT: Final = frozenset({"sed"})
+# What comes out is what went in, some lines fewer or in another order.
+_PASSES_LINES: Final = frozenset(
+    {"head", "tail", "cat", "tac", "tee", "sort", "uniq", "grep", "egrep", "fgrep", "rg"}
+)
 _NO_FILES: Final = NEEDS_NO_INPUT | {"tr", "openssl"}
 _SED_RUNS: Final = re.compile(r"^s(.).*\1.*\1[gpiI0-9]*e|(?:^|;)\s*\d*e\s+\S")
-
-
-def file_marks(path: str) -> frozenset[str]:
-    if path in _ENDLESS:
-        return frozenset({"endless"})
-    if places.is_sensitive(path) or places.is_local_secret(path):
-        return frozenset({"file", "secret"})
-    return frozenset({"file"})
+_SED_WRITES: Final = re.compile(r"(?:^|[;{}/$\d|,])\s*[wW]\s+([^\s;}]{1,300})")
 
 
 def read_file(run: Runner, path: str, line: int) -> None:
@@ -65,7 +64,10 @@ def leaves_traces(path: str) -> bool:
 
 
 def from_here(run: Runner, path: str) -> str:
-    """A relative path, after the script has left the working tree."""
+    """A relative path, after the script has left the working tree; through a link, where that leads."""
+    first, slash, rest = path.removeprefix("./").partition("/")
+    if first in run.links:
+        path = f"{run.links[first]}{slash}{rest}"
     if run.directory and not path.startswith(("/", "~", HOLE)):
         return f"{run.directory.rstrip('/')}/{path}"
     return path
@@ -77,7 +79,7 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
     args = [words.plain(arg) for arg in argv[1:]]
     files = [arg for arg in args if not arg.startswith("-")]
     files = [] if name in _NO_FILES else files[1:] if name in _FIRST_IS_TEXT else files
-    marks = stdin.marks | run.word_marks
+    marks = (stdin.marks if name in _PASSES_LINES else stdin.marks - {BELOW}) | run.word_marks
     for path in files:
         marks |= run.written[path].marks if path in run.written else file_marks(path)
     if files and name != "tee":
@@ -95,6 +97,10 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
         run.report.effects.add("network")
         if "shell" in stdin.marks:
             run.harm("reverse-shell", line)
+        elif stdin.marks & PRIVATE:
+            run.harm("exfiltration", line)
+        elif "file" in stdin.marks:
+            run.doubt("sends-a-file", line)
         return Stream(None, frozenset({"network"}))
     options = [arg for arg in args if arg not in files] if name != "tee" else []
     if name in ("head", "sed"):
@@ -115,11 +121,16 @@ def _judge_sed(run: Runner, args: list[str], line: int) -> None:
         run.doubt("runs-text", line)
         if found := re.match(r"\d*e\s+(.+)", arg, re.S):
             run.run_text(found.group(1), EMPTY, line)
+    for text in args[:2]:
+        for path in _SED_WRITES.findall(text):
+            run.judge.write(run, path, line, UNREAD)
     if any(arg.startswith(("-i", "--in-place")) for arg in args):
         for path in [arg for arg in args if not arg.startswith("-")][1:]:
             run.judge.write(run, path, line, UNREAD)
 
 
+#: Names of files below the working tree: what `find` and its like print.
+BELOW: Final = "names-below"
 USES_UP: Final = "uses-up-the-machine"
 _TOO_WIDE: Final = re.compile(r"%[-+ #0']*(?:\d{6,}|\d*\.\d{6,})")
 _TOO_FAR: Final = re.compile(r"-?\d{9,}|inf.*", re.I)
@@ -152,7 +163,10 @@ def print_variable(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
 def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Prints something of the files it is given."""
     run.report.effects.add("file-read")
-    marks = stdin.marks
+    marks = stdin.marks if argv[0] in _PASSES_LINES else stdin.marks - {BELOW}
+    given = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
+    if argv[0] == "uniq" and len(given) > 1:
+        run.judge.write(run, given[1], line, UNREAD)
     if argv[0] not in ("ls", "dir", "vdir", "stat", "file", "du", "df", "which"):
         for arg in argv[1:]:
             if not arg.startswith("-"):
@@ -173,7 +187,19 @@ def search(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     elsewhere = any(places.leaves_working_tree(from_here(run, path)) for path in rest[1:])
     if through_all and elsewhere and _SECRET_WORDS.search(rest[0]):
         run.harm("reads-sensitive-file", line)
-    return read_files(run, argv, stdin, line)
+    elif through_all and any(_is_whole_home(from_here(run, path)) for path in rest[1:]):
+        run.doubt("reads-sensitive-file", line)
+    made = read_files(run, argv, stdin, line)
+    if any(re.fullmatch(r"-\w*o\w*|--only-matching", arg) for arg in args):
+        made = Stream(made.text, made.marks - {BELOW})
+    lists = any(re.fullmatch(r"-\w*l\w*|--files(?:-with-matches|-without-match)?", arg) for arg in args)
+    if lists and through_all and not elsewhere:
+        return Stream(made.text, frozenset({BELOW}))
+    return made
+
+
+def _is_whole_home(path: str) -> bool:
+    return path.rstrip("/*") in ("", "~", "$HOME", "/home", "/root", "/Users")
 
 
 def print_environment(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -196,7 +222,7 @@ def archive(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 def change_directory(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Relative paths after this are relative to there."""
-    target = words.plain(argv[1]) if len(argv) > 1 else "~"
+    target = from_here(run, words.plain(argv[1])) if len(argv) > 1 else "~"
     if places.leaves_working_tree(target):
         run.directory = target
     run.has_moved = True
@@ -241,6 +267,8 @@ def move(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
     for path in paths[:-1]:
         where = from_here(run, path)
+        if any(places.is_sensitive(f"{where.rstrip('/')}/{name}") for name in ("credentials", "config")):
+            run.harm("reads-sensitive-file", line)
         if argv[0] == "mv" and (places.is_system(where) or paths[-1] == "/dev/null" or where == "~"):
             run.harm("destructive-command", line)
     if len(paths) > 1:
@@ -272,6 +300,8 @@ def link(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     paths = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
     if paths:
         run.judge.write(run, paths[-1], line, UNREAD)
+    if len(paths) == 2 and any(re.match(r"-\w*s|--symbolic", words.plain(arg)) for arg in argv[1:]):
+        run.links[paths[1].removeprefix("./")] = paths[0]
     return EMPTY
 
 
@@ -301,9 +331,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("basename dirname sleep date umask ulimit", do_nothing),
     **rules("ls dir vdir wc cut sort uniq diff cmp file stat du df nl od hexdump", read_files),
     **rules("strings paste column which jq yq comm join fold iconv md5sum sha256sum bat", read_files),
-    **rules(
-        "ldd objdump nm readelf dpkg dpkg-query rpm whereis locate getcap getfacl lsof pgrep", read_files
-    ),
+    **rules("ldd objdump nm readelf dpkg dpkg-query rpm whereis locate getcap getfacl lsof", read_files),
     **rules("grep egrep fgrep rg ag ack", search),
     "printenv": print_environment,
     **rules("tar zip gzip bzip2 xz 7z unzip cpio", archive),

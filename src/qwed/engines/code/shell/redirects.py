@@ -2,13 +2,23 @@
 
 from typing import Any, Final
 
+from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.expansions import Expansions
 from qwed.engines.code.shell.machine import EMPTY, UNREAD, Stream
 from qwed.engines.code.shell.words import HOLE
 
-_ENDLESS_FILES: Final = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})
-_ENDLESS: Final = Stream(None, frozenset({"endless"}))
+_ENDLESS: Final = frozenset({"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"})
+
+
+def file_marks(path: str) -> frozenset[str]:
+    if path in _ENDLESS:
+        return frozenset({"endless"})
+    if path == "/dev/null":
+        return frozenset()
+    if places.is_sensitive(path) or places.is_local_secret(path):
+        return frozenset({"file", "secret"})
+    return frozenset({"file"})
 
 
 class Redirects(Expansions):
@@ -59,9 +69,7 @@ class Redirects(Expansions):
         return [words.plain(field) for child in found for field in self.fields(child)]
 
     def contents(self, path: str) -> Stream:
-        return self.written.get(
-            path, _ENDLESS if path in _ENDLESS_FILES else Stream(None, frozenset({"file"}))
-        )
+        return self.written.get(path, Stream(None, file_marks(path)))
 
     def _check_device(self, target: str, redirect: Any) -> None:
         if target.startswith(("/dev/tcp/", "/dev/udp/")):

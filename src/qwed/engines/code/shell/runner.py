@@ -98,7 +98,7 @@ class Runner(ShellStatements):
                 return self.run_text(f"{self.aliases[name]} {rest}", stdin, line)
             finally:
                 self.calling.pop()
-        if name in self.functions:
+        if name in self.functions and name not in self.calling:
             return self.call_function(name, argv[1:], stdin)
         return self._start(argv, stdin, line)
 

@@ -1,11 +1,12 @@
 """Commands that run other commands: wrappers, `find -exec`, `xargs`."""
 
+import itertools
 import re
 from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, print_environment, rules
+from qwed.engines.code.shell.reading import BELOW, Rule, print_environment, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import after_options, option_value, run_string
 from qwed.engines.code.shell.words import HOLE
@@ -99,7 +100,8 @@ _XARGS_VALUES: Final = frozenset(
 def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     placeholder = option_value([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
     rest = after_options(argv[1:], _XARGS_VALUES)
-    given = stdin.text.split() if stdin.text is not None else [HOLE]
+    unknown = f"./{HOLE}" if run.project is not None and BELOW in stdin.marks else HOLE
+    given = stdin.text.split() if stdin.text is not None else [unknown]
     if any(re.match(r"-a|--arg-file", words.plain(arg)) for arg in argv[1 : len(argv) - len(rest)]):
         given = [HOLE]
     if not rest:
@@ -109,7 +111,7 @@ def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     if "everything" in stdin.marks and words.plain(rest[0]).rpartition("/")[2] in _CHANGES_FILES:
         run.harm("destructive-command", line)
     if any(placeholder in words.plain(arg) for arg in rest):
-        lines = stdin.text.strip("\n").split("\n") if stdin.text is not None else [HOLE]
+        lines = stdin.text.strip("\n").split("\n") if stdin.text is not None else [unknown]
         for given_line in lines[: words.MAX_FIELDS]:
             run.execute([words.plain(arg).replace(placeholder, given_line) for arg in rest], EMPTY, line)
         return UNREAD
@@ -146,7 +148,7 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
             case "-delete":
                 _delete_found(run, starts, _NARROWING & frozenset(args), line)
             case "-exec" | "-execdir" | "-ok" | "-okdir":
-                _execute_found(run, args[index + 1 :], starts, line)
+                _execute_found(run, args[index + 1 :], starts, _name_found(args), line)
             case "-fprint" | "-fprintf" | "-fls":
                 for path in args[index + 1 : index + 2]:
                     run.judge.write(run, path, line, UNREAD)
@@ -156,6 +158,8 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
                 run.harm("reads-sensitive-file", line)
     outside = any(places.leaves_working_tree(start) for start in starts)
     unbounded = outside and not (_NARROWING - {"-type"}) & frozenset(args)
+    if not outside and not run.directory and not any(HOLE in start for start in starts):
+        return Stream(None, frozenset({BELOW}))
     return Stream(None, frozenset({"everything"}) if unbounded else frozenset())
 
 
@@ -171,13 +175,19 @@ def _delete_found(run: Runner, starts: list[str], narrowed: frozenset[str], line
         run.harm("destructive-command", line)
 
 
-def _execute_found(run: Runner, rest: list[str], starts: list[str], line: int) -> None:
+def _name_found(args: list[str]) -> str:
+    """A name that `find` may find: of `*.pem`, that is one."""
+    named = next((after for option, after in itertools.pairwise(args) if option in ("-name", "-iname")), "x")
+    return re.sub(r"[*?\[\]/]", "x", named) or "x"
+
+
+def _execute_found(run: Runner, rest: list[str], starts: list[str], name: str, line: int) -> None:
     command = []
     for arg in rest:
         if arg in (";", "+"):
             break
         command.append(arg)
-    found = (starts[0].rstrip("/") if starts else ".") + "/" + "x"
+    found = (starts[0].rstrip("/") if starts else ".") + "/" + name
     run.execute([arg.replace("{}", found) for arg in command], EMPTY, line)
 
 

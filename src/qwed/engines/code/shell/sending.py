@@ -5,13 +5,16 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, rules
+from qwed.engines.code.shell.reading import PRIVATE, Rule, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import after_options, run_string
 from qwed.engines.code.shell.words import HOLE
 
 _FETCHED: Final = Stream(None, frozenset({"network"}))
-_PRIVATE: Final = frozenset({"secret", "environment", "archive"})
+# Spelled into an address, a secret is in every log on the way.
+_SECRET_IN_ADDRESS: Final = re.compile(
+    r"(?i)://[^\s\"']{0,300}\$\{?\w{0,60}(?:secret|token|passw|api_?key|access_?key|credential)"
+)
 _UPLOADS: Final = frozenset(
     [
         "-d",
@@ -86,8 +89,10 @@ def _judge_address(run: Runner, args: list[str], line: int) -> None:
     for index, arg in enumerate(args[:-1]):
         if arg == "--unix-socket" and places.is_sensitive(args[index + 1]):
             run.harm("privilege", line)
+    if _SECRET_IN_ADDRESS.search(run.line_text(line)):
+        run.doubt("exfiltration", line)
     marks = run.word_marks
-    if marks & _PRIVATE or ("file" in marks and any(HOLE in arg for arg in args)):
+    if marks & PRIVATE or ("file" in marks and any(HOLE in arg for arg in args)):
         run.harm("exfiltration", line)
 
 
@@ -120,7 +125,7 @@ def _judge_payload(run: Runner, option: str, value: str, stdin: Stream, line: in
 
 
 def _judge_stream(run: Runner, stream: Stream, line: int) -> None:
-    if stream.marks & _PRIVATE:
+    if stream.marks & PRIVATE:
         run.harm("exfiltration", line)
     elif "file" in stream.marks:
         run.doubt("sends-a-file", line)
@@ -137,7 +142,7 @@ def netcat(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     executes = argv[0] != "socat" and any(re.fullmatch(r"-\w*[ec]\w*|--(?:sh-)?exec.*", arg) for arg in args)
     if executes or "shell" in stdin.marks or re.search(r"\b(?:exec|system|shell):", text, re.I):
         run.harm("reverse-shell", line)
-    elif opens_private or (stdin.marks | run.word_marks) & (_PRIVATE | {"file", "process"}):
+    elif opens_private or (stdin.marks | run.word_marks) & (PRIVATE | {"file", "process"}):
         run.harm("exfiltration", line)
     elif any(re.fullmatch(r"-\w*l\w*", arg) for arg in args):
         run.doubt("listens", line)
@@ -156,7 +161,8 @@ def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     paths = [arg for arg in args if not arg.startswith("-")]
     if argv[0] == "rclone" and paths[:1] and paths[0] not in _RCLONE_COPIES:
         return UNREAD
-    if "--delete" in args and paths and places.leaves_working_tree(paths[-1]):
+    is_tried = "--dry-run" in args or any(re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", arg) for arg in args)
+    if "--delete" in args and not is_tried and paths and places.leaves_working_tree(paths[-1]):
         run.harm("destructive-command", line)
     if len(paths) < 2:
         return EMPTY
@@ -206,8 +212,7 @@ def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     if any(re.match(r"^-[RD]", arg) for arg in args):
         run.doubt("opens-a-tunnel", line)
-    if stdin.marks & (_PRIVATE | {"file"}):
-        run.harm("exfiltration", line)
+    _judge_sent(run, stdin, line)
     rest = after_options(argv[1:], _SSH_VALUES)
     if len(rest) > 1:
         run_string(run, " ".join(words.plain(arg) for arg in rest[1:]), EMPTY, line)
@@ -216,7 +221,7 @@ def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
-    if run.word_marks & (_PRIVATE | {"file"}):
+    if run.word_marks & (PRIVATE | {"file"}):
         run.harm("exfiltration", line)
     elif any(HOLE + "." in words.plain(arg) for arg in argv[1:]):
         run.doubt("exfiltration", line)
@@ -236,9 +241,19 @@ def install(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 def mail(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
-    if stdin.marks & (_PRIVATE | {"file"}) or any(arg in ("-a", "-A") for arg in argv):
+    _judge_sent(run, stdin, line)
+    if any(arg in ("-a", "-A") for arg in argv):
         run.harm("exfiltration", line)
     return EMPTY
+
+
+def _judge_sent(run: Runner, stdin: Stream, line: int) -> None:
+    """Of a project, work may leave where a person says so; its secrets may not."""
+    private = PRIVATE | {"file"} if run.project is None else PRIVATE - {"archive"}
+    if stdin.marks & private:
+        run.harm("exfiltration", line)
+    elif stdin.marks & {"file", "archive"}:
+        run.doubt("sends-a-file", line)
 
 
 COMMANDS: Final[dict[str, Rule]] = {

@@ -132,7 +132,8 @@ class ShellStatements(Variables):
         return EMPTY
 
     def call_function(self, name: str, args: list[str], stdin: Stream) -> Stream:
-        if name in self.calling or len(self.calling) >= MAX_CALL_DEPTH:
+        if len(self.calling) >= MAX_CALL_DEPTH:
+            self.doubt("nested-too-deeply", 1, name)
             return UNREAD
         body, source = self.functions[name]
         positional, caller = self.positional, self.source

@@ -67,6 +67,9 @@ _LOADS_CODE: Final = re.compile(
 def judge_variable(run: Runner, name: str, value: str, line: int) -> None:
     """Variables of the environment that other programs run, or load code by."""
     kind = variable_kind(name)
+    if name.startswith("QWED_"):
+        # Where the hook asks, and as whom.
+        run.harm("disables-protection", line)
     if kind == "injects" or (name == "NODE_OPTIONS" and _LOADS_CODE.search(value)):
         run.harm("injects-into-programs", line)
     elif kind == "shell" and HOLE not in value:
