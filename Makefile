@@ -52,6 +52,7 @@ serve: $(READY)
 test: $(READY)
 	@scripts/install-browser
 	@scripts/install-bubblewrap
+	@scripts/install-softhsm
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Three cached environments: see scripts/test-frameworks.

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from qwed.bootstrap import signing_key_path
+from qwed.bootstrap import signing_key_path, source_of
 from qwed.cli.ect import read_jwks, token_text
 from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
@@ -277,7 +277,7 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
     given = settings.database if isinstance(settings.database, PostgresUrl) else database
     path = signing_key_path(given, settings.data_dir)
     try:
-        return read_ring(path, node_issuer(settings.node_name)).known()
+        return read_ring(path, node_issuer(settings.node_name), source_of(settings.signing_key)).known()
     except KeyUnusable as error:
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 

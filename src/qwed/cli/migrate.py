@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from qwed.bootstrap import record_keys, signing_key_path
+from qwed.bootstrap import record_keys, signing_key_path, source_of
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ledger.audit import Tampering
 from qwed.settings import PostgresUrl, Settings, parse_database, read_settings
 from qwed.stores import DatabaseInUse, DatabaseUnusable
+from qwed.stores.backups import KEY_SUFFIXES
 from qwed.stores.sqlite import own_file
 from qwed.stores.sqlite.ledger import verify_ledger
 
@@ -64,7 +65,7 @@ def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int
     from qwed.stores.postgres.moving import Move, move  # noqa: PLC0415
 
     key = _copied_key(signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir))
-    ring = read_ring(key, node_issuer(settings.node_name))
+    ring = read_ring(key, node_issuer(settings.node_name), source_of(settings.signing_key))
     keys = record_keys(settings.record_key, key, ring)
     # What is committed anew there has to be right here: nobody's edit becomes the gateway's own.
     if isinstance(found := verify_ledger(file, ring.known()), Tampering):
@@ -94,7 +95,7 @@ class _Told:
 
 def _copied_key(source: Path, target: Path) -> Path:
     """The key goes along: the ledger's signatures are its own."""
-    for suffix in ("", ".retired", ".records", ".log"):
+    for suffix in KEY_SUFFIXES:
         old, new = source.with_name(source.name + suffix), target.with_name(target.name + suffix)
         if old.exists() and not new.exists():
             shutil.copy2(old, new)
