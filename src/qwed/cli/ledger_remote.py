@@ -76,8 +76,10 @@ class RemoteLedger:
         except ValueError:
             raise CannotReach(f"what answers at {self.base_url} is not a QWED gateway") from None
         if response.status_code != 200:
-            error = body.get("error", {})
-            raise CannotRun(f"{error.get('message', response.status_code)} ({error.get('code', 'no code')})")
+            refused = body.get("error", {})
+            raise CannotRun(
+                f"{refused.get('message', response.status_code)} ({refused.get('code', 'no code')})"
+            )
         return body
 
 
