@@ -67,7 +67,12 @@ def test_what_is_exported_there_verifies_with_keys_that_were_kept(running, tmp_p
 def test_a_key_that_sees_one_principal_and_a_wrong_one_are_told_so(running, tmp_path: Path):
     own = running[0].principal_key("acme", scopes=["read"])
 
-    assert "operator" in ask(running, tmp_path, "verify", key=own).stderr
+    assert "scope audit" in ask(running, tmp_path, "verify", key=own).stderr
+    auditor = running[0].principal_key("auditors", scopes=["audit"])
+    assert ask(running, tmp_path, "verify", key=auditor).returncode == 0
+    # Who audits the ledger reads nobody's actions for that.
+    assert running[0].call("GET", f"/activity/{running[1]}", key=auditor).status_code in (403, 404)
+    assert running[0].call("GET", "/agents", key=auditor).status_code == 403
     assert ask(running, tmp_path, "verify", key="qwed_live_nobody-has-this-key-0").returncode == 2
 
 

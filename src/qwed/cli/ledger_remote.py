@@ -85,7 +85,7 @@ class RemoteLedger:
 
 def _line(entry: Mapping[str, Any]) -> exports.ExportLine:
     if "subject" not in entry:
-        raise CannotRun("this key sees its principal's entries alone: all of them take an operator's key")
+        raise CannotRun("this key sees its principal's entries alone: all of them take the scope audit")
     hashes = (base64url.decode(entry[name]) for name in ("commitment", "previous", "hash"))
     return exports.ExportLine(entry["seq"], entry["at_ms"], entry["subject"], *hashes)
 

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.credentials import Caller
+from qwed.domain.credentials import Caller, Scope
 from qwed.domain.policy import Policy
 from qwed.domain.times import parse_iso
 from qwed.gateway.kernel.answers import Answer, malformed
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_operator
+from qwed.gateway.kernel.visibility import require_scope
 from qwed.gateway.policy.backtest import Backtest, backtest_store
 from qwed.gateway.policy.change_policy import read_text
 
@@ -33,7 +33,7 @@ class BacktestBody(msgspec.Struct, forbid_unknown_fields=True):
 async def backtest_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     """One stretch more of the record under another policy; nothing is recorded, and nothing changes. The
     report is about everything up to `next`."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert_body(raw)
     policy = read_text(services, body.text)
     runs, place = services.live.runs, (policy.version, body.since, body.agent_id)

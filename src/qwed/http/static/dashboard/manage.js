@@ -51,7 +51,7 @@ export const budgetsPage = async ({ main, signal }) => {
 
 // --- keys -------------------------------------------------------------------------------------------
 
-const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"], ["permits", "use permits and report what was run"], ["metrics", "read metrics"]];
+const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"], ["permits", "use permits and report what was run"], ["metrics", "read metrics"], ["policy", "change the policy, stop and resume"], ["audit", "verify the whole ledger"]];
 
 const createKey = async () => {
   const principal = el("input", { type: "text", name: "principal_id", required: true, maxlength: "128", value: session.principal_id ?? "", "data-first": true });
