@@ -1,12 +1,13 @@
-// What belongs to the deployment: budgets, keys and webhooks.
+// What belongs to the deployment: budgets, keys, teams and webhooks.
 import { get, post, remove, segment, session } from "./api.js";
 import { gauge } from "./charts.js";
 import { el, link, show } from "./dom.js";
 import { clock, count, usd } from "./format.js";
 import { make, sign } from "./passkeys.js";
+import { fillTeams } from "./teams.js";
 import { agentLink, ask, card, empty, field, fillFrom, statusPill, toast, when } from "./parts.js";
 
-const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
+const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/teams", "Teams"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
 
 const frame = (main, title, ...actions) => {
   const place = el("div", { class: "stack" });
@@ -170,6 +171,10 @@ export const webhooksPage = async ({ main, signal }) => {
   });
   await draw();
 };
+
+// --- teams -------------------------------------------------------------------------------------------
+
+export const teamsPage = ({ main, signal }) => fillTeams(frame(main, "Teams"), signal);
 
 // --- passkeys ---------------------------------------------------------------------------------------
 
