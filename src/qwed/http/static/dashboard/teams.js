@@ -1,6 +1,6 @@
 // Teams of the policy: whose agents they are, what they may do beside everybody's rules, what they spent, and a switch that stops them.
 import { get, post, segment, session } from "./api.js";
-import { el, link } from "./dom.js";
+import { el } from "./dom.js";
 import { count, usd } from "./format.js";
 import { agentLink, ask, card, empty, field, fillFrom, toast, when } from "./parts.js";
 
@@ -61,9 +61,8 @@ const teamCard = ([name, team], { agents, spent, stops, people }, draw) => {
       row("People", groups.length ? groups.map(([group, { roles, scopes }]) => el("div", el("code", group), el("span", { class: "dim" }, ` ${[...roles, ...scopes].join(", ") || "read"}`))) : "no group of the policy"),
       row("Agents", own.length ? [count(own.length), ": ", own.slice(0, SHOWN).map((agent, at) => [at ? ", " : null, agentLink(agent.agent_id, agent.name)]), own.length > SHOWN ? " …" : null] : "none yet"),
       row("Spent today", usd(total), known.length < own.length ? el("span", { class: "dim" }, ` by the first ${count(known.length)}`) : null)),
-    team.rules.length ? el("details", el("summary", `${count(team.rules.length)} ${team.rules.length === 1 ? "rule" : "rules"} of its own`), el("ul", { class: "found" }, team.rules.map(ruleOf))) : el("p", { class: "dim" }, "No rules of its own: everybody's hold."),
+    team.rules.length ? el("details", { class: "spaced" }, el("summary", `${count(team.rules.length)} ${team.rules.length === 1 ? "rule" : "rules"} of its own`), el("ul", { class: "found" }, team.rules.map(ruleOf))) : el("p", { class: "dim spaced" }, "No rules of its own: everybody's hold."),
     el("div", { class: "actions" },
-      own.length ? link(`/dashboard/search?agent_id=${segment(own[0].agent_id)}`, { class: "button small" }, "Decisions of its first agent") : null,
       el("button", { type: "button", class: `button small ${stop ? "" : "bad"}`, on: { click: async () => { if (await confirmStop(name, Boolean(stop))) draw(); } } }, stop ? `Resume ${name}` : `Stop ${name}`)));
 };
 
