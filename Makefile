@@ -54,6 +54,7 @@ test: $(READY)
 	@scripts/install-browser
 	@scripts/install-bubblewrap
 	@scripts/install-proxies
+	@scripts/install-softhsm
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Three cached environments: see scripts/test-frameworks.

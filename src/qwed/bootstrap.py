@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -28,7 +28,7 @@ from qwed.domain.policy import DEFAULT_POLICY, Policy, Profile
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.domain.times import LAST_MS
 from qwed.domain.webhooks import Channel
-from qwed.ect.key_files import open_ring, read_older_records
+from qwed.ect.key_files import KeySource, open_ring, read_older_records
 from qwed.ect.keys import KeyRing, KeyUnusable, generate, node_issuer
 from qwed.engines.facade import Engines
 from qwed.engines.fair_queue import Client
@@ -140,6 +140,7 @@ def build(
     *,
     redis: Secret | None = None,
     signing_key: Path | None = None,
+    key_uri: str | None = None,
     record_key: str | None = None,
     policy: Policy = DEFAULT_POLICY,
     node_name: str = "local",
@@ -154,7 +155,8 @@ def build(
     issuer = node_issuer(node_name)
     issuers = issuers or Issuers()
     assurance = _assurance(policy, issuer, issuers, database)
-    base = _open_base(database, signing_key, record_key, policy, issuer, clock)
+    keys = _KeyPlaces(signing_key, source_of(key_uri), record_key)
+    base = _open_base(database, keys, policy, issuer, clock)
     try:
         commons = _open_commons(redis, base.clock)
     except BaseException:
@@ -319,37 +321,43 @@ class _Base(msgspec.Struct):
     turns: Turns
 
 
+class _KeyPlaces(NamedTuple):
+    """`signing_key` is a file, or where the file would be; `source`, where the key is instead."""
+
+    signing_key: Path | None
+    source: KeySource | None
+    record_key: str | None
+
+
 def _open_base(
     database: Path | PostgresUrl | None,
-    signing_key: Path | None,
-    record_key: str | None,
+    keys: _KeyPlaces,
     policy: Policy,
     issuer: str,
     clock: Clock | None,
 ) -> _Base:
     if isinstance(database, PostgresUrl):
-        return _open_shared(database, signing_key or Path(SHARED_KEY_FILE), record_key, policy, issuer)
+        return _open_shared(database, keys, policy, issuer)
     clock = clock or SystemClock()
     if database is None:
         ring = KeyRing(issuer, generate())
         return _Base(open_memory(policy, clock, ring), clock, ring, Turns())
     if not (folder := database.absolute().parent).is_dir():
         raise DatabaseUnusable(f"the folder {folder} is not there: make it, or use another --database")
-    ring = open_ring(signing_key or signing_key_path(database), issuer)
+    ring = open_ring(keys.signing_key or signing_key_path(database), issuer, keys.source)
     return _Base(open_sqlite(database, policy, clock, ring), clock, ring, Turns())
 
 
-def _open_shared(
-    database: PostgresUrl, signing_key: Path, record_key: str | None, policy: Policy, issuer: str
-) -> _Base:
+def _open_shared(database: PostgresUrl, keys: _KeyPlaces, policy: Policy, issuer: str) -> _Base:
     try:
         from qwed.stores.postgres import DatabaseClock, PostgresTurns, open_postgres  # noqa: PLC0415
     except ImportError:
         raise CannotStart("PostgreSQL needs an extra: pip install 'qwed-gateway[postgres]'") from None
     clock = DatabaseClock()
-    ring = open_ring(signing_key, issuer)
-    keys = record_keys(record_key, signing_key, ring)
-    store = open_postgres(database.reveal(), policy, clock, ring, keys)
+    place = keys.signing_key or Path(SHARED_KEY_FILE)
+    ring = open_ring(place, issuer, keys.source)
+    sealing = record_keys(keys.record_key, place, ring)
+    store = open_postgres(database.reveal(), policy, clock, ring, sealing)
     return _Base(store, clock, ring, PostgresTurns(store))
 
 
@@ -386,6 +394,7 @@ def build_from_settings(settings: Settings, policy_file: Path | None, *, is_work
             database,
             redis=settings.redis,
             signing_key=signing_key_path(database, settings.data_dir) if database else None,
+            key_uri=settings.signing_key,
             record_key=settings.record_key,
             policy=policy,
             node_name=settings.node_name,
@@ -544,6 +553,11 @@ def signing_key_path(database: Path | PostgresUrl, directory: Path | None = None
     if isinstance(database, PostgresUrl):
         return (directory or Path()) / SHARED_KEY_FILE
     return (directory or database.parent) / f"{database.name}.key"
+
+
+def source_of(uri: str | None) -> KeySource | None:
+    """Where a URI says that the signing key is; None where it is in the file of its place."""
+    return None if uri is None else KeySource(uri, environment())
 
 
 def record_keys(given: str | None, signing_key: Path, ring: KeyRing) -> RecordKeys:

@@ -88,7 +88,8 @@ class Settings(Bounds, frozen=True):
     observe: bool = False
     until: int | None = None
     operator_key: Secret | None = None
-    #: Where it is, not what it is.
+    #: Where they are, not what they are.
+    signing_key: str | None = None
     record_key: str | None = None
     public_log: bool = False
     base_url: str | None = None
@@ -319,6 +320,16 @@ def _read_key_place(text: str) -> str:
     return text
 
 
+def _read_signing_key(text: str) -> str:
+    """What follows the scheme is read by what opens the key."""
+    if text.partition(":")[0] in ("pkcs11", "awskms", "gcpkms") and len(text) <= 1024 and text.isprintable():
+        return text
+    try:
+        return _read_key_place(text)
+    except ValueError as mistake:
+        raise ValueError(f"{mistake}, pkcs11:…, awskms:… or gcpkms:…") from None
+
+
 def _read_sender(text: str) -> str:
     if not _SENDER.fullmatch(text):
         raise ValueError("expected a plain address such as qwed@example.com")
@@ -382,6 +393,14 @@ SETTINGS: Final = (
         _read_operator_key,
         "first operator key",
         "made at first start",
+        True,
+    ),
+    Setting(
+        "QWED_SIGNING_KEY",
+        "signing_key",
+        _read_signing_key,
+        "signing key: file:PATH, env:NAME, pkcs11:…, awskms:…, gcpkms:…",
+        "a file beside the store",
         True,
     ),
     Setting(

@@ -331,6 +331,7 @@ def test_axe_finds_nothing_on_any_page_or_dialog(operator, visit, server):
         "/search",
         "/budgets",
         "/keys",
+        "/teams",
         "/webhooks",
     )
     wrong = {}
@@ -354,3 +355,58 @@ def test_axe_finds_nothing_on_any_page_or_dialog(operator, visit, server):
     wrong["docs"] = faults(operator)
 
     assert {place: found for place, found in wrong.items() if found} == {}
+
+
+# --- teams -------------------------------------------------------------------------------------------
+
+TEAMS = """
+teams:
+  payments:
+    principals: [acme]
+    rules:
+      - {id: few-transfers, when: action.type == 'transfer', then: ask, limit: {at_most: 3, within: 1h}}
+  research:
+    principals: [lab]
+people:
+  groups:
+    finance-leads: {principal: acme, roles: [finance], scopes: [read, approve]}
+"""
+
+
+def test_a_team_shows_its_people_agents_and_rules_and_is_stopped_and_resumed(browser, tmp_path):
+    (tmp_path / "qwed.yaml").write_text(TEAMS)
+    with Server(tmp_path, "--config", "qwed.yaml") as server, visiting(browser, server.base_url) as visit:
+        agent = an_agent(server, name="payer")
+        page = visit.signed_in(OPERATOR_KEY)
+        page.goto(visit.url("/dashboard/teams"))
+        card = page.locator(".card").filter(has_text="payments")
+        expect(card).to_contain_text("finance-leads")
+        expect(card.get_by_role("link", name="payer")).to_be_visible()
+        expect(page.locator(".card").filter(has_text="research")).to_contain_text("none yet")
+        card.get_by_text("1 rule of its own").click()
+        expect(card).to_contain_text("few-transfers")
+
+        card.get_by_role("button", name="Stop payments").click()
+        wrong = {"dialog": faults(page)}
+        page.get_by_label("Reason").fill("an incident")
+        page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
+        expect(card).to_contain_text("an incident")
+        refused = ask(server, agent, {"type": "calculate", "query": "1+1"}, 1)
+        assert refused["decision"] == "DENIED", refused
+        wrong["page"] = faults(page)
+        card.get_by_role("button", name="Resume payments").click()
+        page.get_by_label("Reason").fill("over")
+        page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
+        expect(card.get_by_role("button", name="Stop payments")).to_be_visible()
+        assert ask(server, agent, {"type": "calculate", "query": "1+1"}, 2)["decision"] == "APPROVED"
+        assert not any(wrong.values()), wrong
+
+
+def test_without_teams_the_page_says_what_one_is(operator, visit):
+    operator.goto(visit.url("/dashboard/teams"))
+    expect(operator.get_by_text("No teams yet")).to_be_visible()
+
+
+def test_teams_are_for_operators(page, visit):
+    page.goto(visit.url("/dashboard/teams"))
+    expect(page.get_by_text("Teams are for operators")).to_be_visible()

@@ -6,7 +6,10 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from tests.support.cluster import verify_request
+from tests.support.receivers import Receiver
 from tests.support.server import Server, json_lines, qwed
+
+from qwed.cli.ocsf_post import batches_of
 
 SCHEMA = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[1] / "vectors" / "ocsf-subset.json").read_text("utf-8"))
@@ -80,3 +83,67 @@ def test_a_cursor_of_another_ledger_and_one_beyond_the_end_are_refused(home):
     assert foreign.returncode == nonsense.returncode == beyond.returncode == 2
     assert "another ledger" in foreign.stderr and "no cursor" in nonsense.stderr
     assert "put back" in beyond.stderr
+
+
+def posted(receiver):
+    return [event for received in receiver.received for event in json_lines(received.body.decode())]
+
+
+def test_events_are_posted_once_under_the_header_that_a_variable_holds(home):
+    everything = events(qwed("ledger", "ocsf", cwd=home))
+    with Receiver() as siem:
+        post = ("ledger", "ocsf", "--post", siem.url(), "--cursor", "posted", "--authorization", "env:HEC")
+        first = qwed(*post, cwd=home, HEC="Splunk 4711")
+        again = qwed(*post, cwd=home, HEC="Splunk 4711")
+
+    assert first.returncode == again.returncode == 0, first.stderr
+    assert posted(siem) == everything and "events: 0" in again.stderr
+    assert {received.headers["authorization"] for received in siem.received} == {"Splunk 4711"}
+    assert {received.headers["content-type"] for received in siem.received} == {"application/x-ndjson"}
+
+
+def test_what_a_receiver_refuses_is_sent_again_by_the_next_run(home):
+    with Receiver(lambda number, _: 403 if number == 1 else 200) as siem:
+        post = ("ledger", "ocsf", "--post", siem.url(), "--cursor", "refused")
+        refused = qwed(*post, cwd=home)
+        assert refused.returncode == 2 and "it answered 403" in refused.stderr
+        assert not (home / "refused").exists()
+        taken = qwed(*post, cwd=home)
+
+    assert taken.returncode == 0
+    first, second = (received.body for received in siem.received)
+    assert first == second
+    assert json_lines(second.decode()) == events(qwed("ledger", "ocsf", cwd=home))
+
+
+def test_a_receiver_that_is_busy_is_asked_again_in_the_same_run(home):
+    with Receiver(lambda number, _: 503 if number == 1 else 200) as siem:
+        done = qwed("ledger", "ocsf", "--post", siem.url(), "--cursor", "busy", cwd=home)
+
+    assert done.returncode == 0, done.stderr
+    first, second = (received.body for received in siem.received)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--post", "http://siem.example.com/x", "--cursor", "c"), "takes an https address"),
+        (("--post", "http://localhost.example.com/x", "--cursor", "c"), "takes an https address"),
+        (("--post", "https://siem.example.com/x"), "needs --cursor"),
+        (("--post", "https://s.example.com", "--cursor", "c", "--authorization", "Bearer abc"), "env:NAME"),
+        (("--follow", "5"), "needs --cursor"),
+    ],
+)
+def test_events_go_nowhere_in_the_clear_and_a_secret_is_no_option(home, options, says):
+    refused = qwed("ledger", "ocsf", *options, cwd=home)
+
+    assert refused.returncode == 2 and says in refused.stderr and "abc" not in refused.stderr
+
+
+def test_batches_are_whole_entries_of_about_a_megabyte():
+    line = b"x" * 400_000
+    made = list(batches_of(((seq, line) for seq in (1, 1, 2, 2, 3)), 5))
+
+    assert [(batch.last, len(batch.lines)) for batch in made] == [(1, 2), (2, 2), (5, 1)]
+    assert [(batch.last, len(batch.lines)) for batch in batches_of(iter(()), 4)] == [(4, 0)]

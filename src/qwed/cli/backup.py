@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from qwed import __version__
-from qwed.bootstrap import record_keys, signing_key_path
+from qwed.bootstrap import record_keys, signing_key_path, source_of
 from qwed.cli.errors import CannotRun
 from qwed.cli.shared import print_json
 from qwed.domain.json_types import Json
@@ -106,7 +106,7 @@ def restore(folder: str, database: str | None, replace: bool, check: bool, as_js
 def _keep(settings: Settings, folder: Path, with_keys: bool) -> BackupManifest:
     database = _store_of(settings)
     key = signing_key_path(database, settings.data_dir)
-    ring = read_ring(key, node_issuer(settings.node_name))
+    ring = read_ring(key, node_issuer(settings.node_name), source_of(settings.signing_key))
     if with_keys:
         _keep_keys(key, folder)
     if isinstance(database, PostgresUrl):
@@ -195,12 +195,14 @@ def _restored(settings: Settings, folder: Path, *, replace: bool, check: bool) -
     database = _store_of(settings)
     place = signing_key_path(database, settings.data_dir)
     kept = folder / KEY_FILE
-    if not place.exists() and not kept.exists():
+    is_elsewhere = settings.signing_key is not None
+    if not (is_elsewhere or place.exists() or kept.exists()):
         raise CannotRun(f"{_KEY} is neither at {place} nor in the backup: put it there first")
-    key = place if place.exists() else kept
-    ring = read_ring(key, node_issuer(settings.node_name))
+    key = kept if _has_key(kept) and not _has_key(place) else place
+    ring = read_ring(key, node_issuer(settings.node_name), source_of(settings.signing_key))
     manifest = read_manifest(folder, ring)
-    answer = _Restored(manifest, str(place) if key is place else "the backup")
+    given = "QWED_SIGNING_KEY" if is_elsewhere else str(place)
+    answer = _Restored(manifest, given if is_elsewhere or key is place else "the backup")
     if check:
         if manifest.kind == "sqlite":
             verify_copy(folder / _COPY, ring.known())
@@ -215,6 +217,11 @@ def _restored(settings: Settings, folder: Path, *, replace: bool, check: bool) -
         _fill_database(settings, database, folder, manifest, ring, key)
         return answer
     return _replaced_file(database, folder, answer, ring, place, replace)
+
+
+def _has_key(path: Path) -> bool:
+    """The key, or what belongs to one that is in an HSM or a cloud."""
+    return path.exists() or path.with_name(f"{path.name}.root").exists()
 
 
 def _fill_database(
@@ -252,7 +259,7 @@ def _replaced_file(
 
 def _put_keys(folder: Path, place: Path) -> None:
     """Those that the backup holds and that are not in their place; the one that signs comes last."""
-    if place.exists() or not (folder / KEY_FILE).exists():
+    if place.exists():
         return
     for suffix in reversed(KEY_SUFFIXES):
         source, target = folder / f"{KEY_FILE}{suffix}", place.with_name(place.name + suffix)

@@ -9,14 +9,12 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-import httpx2
-import msgspec
 
 import qwed
 from qwed import __version__
+from qwed.cli.doctor_gateway import OK, WARNING, WRONG, DoctorFinding, compare_gateway
 from qwed.cli.serve import policy_path
 from qwed.cli.shared import print_json
 from qwed.guards.startup import StartupHookGuard, accept, load_accepted
@@ -24,16 +22,8 @@ from qwed.installation import DISTRIBUTION, PACKAGES, REMEDY, describe_intrusion
 from qwed.settings import MEMORY, PostgresUrl, Settings, SettingsError, read_settings
 from qwed.stores.errors import DatabaseUnusable
 
-OK, WARNING, WRONG = "ok", "warning", "wrong"
 _MARKS = {OK: ("✓", "green"), WARNING: ("!", "yellow"), WRONG: ("✗", "red")}
 _LIBRARIES = ("sqlglot", "z3-solver", "sympy", "google-re2", "tree-sitter", "jsonschema-rs", "cryptography")
-
-
-class DoctorFinding(msgspec.Struct, frozen=True):
-    check: str
-    state: str
-    says: str
-    fix: str = ""
 
 
 @click.command()
@@ -282,16 +272,13 @@ def _indexes(url: PostgresUrl) -> Iterator[DoctorFinding]:
 
 
 def _gateway(settings: Settings) -> Iterator[DoctorFinding]:
-    address = settings.base_url or f"http://{settings.host}:{settings.port}"
+    from qwed.bootstrap import read_policy  # noqa: PLC0415 - loads the engines' rules
+
     try:
-        answer: Any = httpx2.get(f"{address}/ready", timeout=3).json()
-    except (httpx2.HTTPError, ValueError):
-        yield DoctorFinding("gateway", WARNING, f"none answers at {address}", "start one: qwed serve")
-        return
-    if isinstance(answer, dict) and answer.get("ready"):
-        yield DoctorFinding("gateway", OK, f"ready at {address}")
-    else:
-        yield DoctorFinding("gateway", WRONG, f"not ready at {address}: {answer}", "see its log")
+        version = read_policy(policy_path(settings)).version
+    except (OSError, ValueError):
+        version = None
+    yield from compare_gateway(settings, version)
 
 
 _CHECKS: tuple[Callable[[Settings], Iterator[DoctorFinding]], ...] = (

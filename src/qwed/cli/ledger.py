@@ -9,11 +9,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from qwed.bootstrap import signing_key_path
+from qwed.bootstrap import signing_key_path, source_of
 from qwed.cli.ect import read_jwks, token_text
 from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
+from qwed.cli.ledger_remote import URL_OPTION, RemoteLedger, find_remote
 from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
+from qwed.cli.ledger_texts import tell_broken, tell_export
 from qwed.cli.ocsf import write_ocsf
 from qwed.cli.replay import replay_ledger
 from qwed.cli.shared import print_json
@@ -45,6 +47,7 @@ def ledger() -> None:
 
 @ledger.command()
 @DATABASE_OPTION
+@URL_OPTION
 @click.option(
     "--export", "exported", metavar="FILE", help="An export instead of a store (- is standard input)."
 )
@@ -57,6 +60,7 @@ def ledger() -> None:
 @JSON_OPTION
 def verify(
     database: str | None,
+    base_url: str | None,
     exported: str | None,
     jwks: str | None,
     witness_jwks: str | None,
@@ -65,7 +69,11 @@ def verify(
     as_json: bool,
 ) -> int:
     """Follow every entry, signature and payload; compare rows that decide (agents, keys, approvals, trust …)
-    with their last entries; recompute counters. Exit codes: 0 valid, 1 broken, 2 could not look."""
+    with their last entries; recompute counters. Over HTTP: every entry and the last signature, with the keys
+    that the gateway publishes, or --jwks. Exit codes: 0 valid, 1 broken, 2 could not look."""
+    remote = None if exported is not None else find_remote(database, base_url)
+    if remote is not None:
+        return _verify_remote(remote, jwks, witness_jwks, witness_vkey, known, as_json)
     if exported is not None:
         keys = _keys(jwks or _required("--jwks", "an export is verified with the public keys alone"))
         witnesses = _keys(witness_jwks) if witness_jwks else None
@@ -73,7 +81,7 @@ def verify(
         noting = [_vkey(text) for text in witness_vkey]
         with _opened(exported) as lines:
             try:
-                return _told_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
+                return tell_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
             except PasskeyLibraryMissing as error:
                 raise CannotRun(str(error)) from None
     store = find_store(database)
@@ -82,14 +90,14 @@ def verify(
     try:
         found = verify_ledger(path, keys, _known(known, keys), store.waiting)
         if isinstance(found, Tampering):
-            return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
+            return tell_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
         counted = verify_counters(path, time.time_ns() // 1_000_000, is_copy=store.is_copy)
     except sqlite3.Error as error:
         raise CannotRun(f"{path} can't be read: {error}") from None
     except PasskeyLibraryMissing as error:
         raise CannotRun(str(error)) from None
     if counted.differences:
-        return _told_broken("; ".join(counted.differences), as_json, kind=AuditKind.EDITED)
+        return tell_broken("; ".join(counted.differences), as_json, kind=AuditKind.EDITED)
     head = found.audited.head
     if as_json:
         print_json(
@@ -117,6 +125,21 @@ def verify(
     return 0
 
 
+def _verify_remote(
+    remote: RemoteLedger,
+    jwks: str | None,
+    witness_jwks: str | None,
+    witness_vkey: tuple[str, ...],
+    known: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """What can be seen from outside: payloads, rows and counters are verified where the store is."""
+    keys = _keys(jwks) if jwks else remote.keys()
+    witnesses = _keys(witness_jwks) if witness_jwks else None
+    noting = [_vkey(text) for text in witness_vkey]
+    return tell_export(exports.verify(remote.lines(), keys, witnesses, _known(known, keys), noting), as_json)
+
+
 def _rows(found: Followed) -> dict[str, Any]:
     adopted_at = None if found.adopted_ms is None else iso(found.adopted_ms)
     return {"compared": found.rows, "taken_over": found.adopted, "taken_over_at": adopted_at}
@@ -138,12 +161,19 @@ def _told_rows(found: Followed) -> Iterator[str]:
 
 @ledger.command()
 @DATABASE_OPTION
+@URL_OPTION
 @click.option("--out", metavar="FILE", help="Where to write it [standard output].")
 @click.option("--without-payloads", is_flag=True, help="The entries and signatures alone.")
-def export(database: str | None, out: str | None, without_payloads: bool) -> int:
+def export(database: str | None, base_url: str | None, out: str | None, without_payloads: bool) -> int:
     """Write the whole ledger as lines that anyone verifies with the public keys alone."""
-    path = find_store(database).path
-    lines = export_ledger(path, payloads=not without_payloads)
+    remote = find_remote(database, base_url)
+    if remote is not None and not without_payloads:
+        raise CannotRun(
+            "over HTTP there are no payloads: say --without-payloads, or export where the store is"
+        )
+    lines = (
+        remote.lines() if remote else export_ledger(find_store(database).path, payloads=not without_payloads)
+    )
     try:
         if out is None:
             count = _write(sys.stdout.buffer, lines)
@@ -175,9 +205,14 @@ def page(out: str) -> int:
 
 @ledger.command()
 @DATABASE_OPTION
+@URL_OPTION
 @JSON_OPTION
-def checkpoint(database: str | None, as_json: bool) -> int:
+def checkpoint(database: str | None, base_url: str | None, as_json: bool) -> int:
     """The newest signed checkpoint: keep it elsewhere, and a shortened ledger is noticed."""
+    if (remote := find_remote(database, base_url)) is not None:
+        told = remote.checkpoint()
+        print_json(told) if as_json else click.echo(told["checkpoint"])
+        return 0
     path = find_store(database).path
     with _Reading(path) as stored:
         signed = stored.checkpoint()
@@ -193,9 +228,25 @@ def checkpoint(database: str | None, as_json: bool) -> int:
 @ledger.command()
 @click.argument("subject")
 @DATABASE_OPTION
+@URL_OPTION
 @JSON_OPTION
-def prove(subject: str, database: str | None, as_json: bool) -> int:
+def prove(subject: str, database: str | None, base_url: str | None, as_json: bool) -> int:
     """Prove that the entry about SUBJECT (an activity's id, a token's jti, or a number) is in the ledger."""
+    remote = find_remote(database, base_url)
+    answer = _proven(subject, database) if remote is None else remote.prove(subject)
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(
+            f"entry {answer['seq']} ({answer['entry']['subject']}) is among the first {answer['size']}:"
+        )
+        for item in answer["proof"]:
+            click.echo(f"  {item}")
+        click.echo(f"checkpoint {answer['checkpoint']}")
+    return 0
+
+
+def _proven(subject: str, database: str | None) -> dict[str, Any]:
     path = find_store(database).path
     with _Reading(path) as stored:
         seq = int(subject) if subject.isdecimal() else stored.position(subject)
@@ -207,7 +258,7 @@ def prove(subject: str, database: str | None, as_json: bool) -> int:
         except NoSuchProof:
             raise CannotRun(f"there is no entry {seq}: the signed ledger has 1 to {signed.size}") from None
         (entry,) = stored.entries(seq - 1, 1)
-    answer: dict[str, Any] = {
+    return {
         "seq": seq,
         "entry": {
             "at_ms": entry.at_ms,
@@ -220,14 +271,6 @@ def prove(subject: str, database: str | None, as_json: bool) -> int:
         "proof": [item.hex() for item in proof],
         "checkpoint": signed.token,
     }
-    if as_json:
-        print_json(answer)
-    else:
-        click.echo(f"entry {seq} ({entry.subject}) is among the first {signed.size}:")
-        for item in answer["proof"]:
-            click.echo(f"  {item}")
-        click.echo(f"checkpoint {signed.token}")
-    return 0
 
 
 @ledger.command()
@@ -261,7 +304,7 @@ def witness(
     except (KeyUnusable, InvalidToken, ValueError, OSError) as error:
         raise CannotRun(f"the witness can't sign: {error}") from None
     if not isinstance(answer, Cosigned):
-        return _told_broken(f"not signed: {answer.value.replace('_', ' ')}", as_json)
+        return tell_broken(f"not signed: {answer.value.replace('_', ' ')}", as_json)
     fresh = memory.with_name(f"{memory.name}.new")
     fresh.write_text(given, "ascii")
     fresh.replace(memory)
@@ -277,7 +320,7 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
     given = settings.database if isinstance(settings.database, PostgresUrl) else database
     path = signing_key_path(given, settings.data_dir)
     try:
-        return read_ring(path, node_issuer(settings.node_name)).known()
+        return read_ring(path, node_issuer(settings.node_name), source_of(settings.signing_key)).known()
     except KeyUnusable as error:
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 
@@ -326,39 +369,6 @@ def _write(file: BinaryIO, lines: Iterator[bytes]) -> int:
         file.write(line)
     file.flush()
     return count
-
-
-def _told_export(found: exports.Exported | Tampering | exports.NotAnExport, as_json: bool) -> int:
-    if isinstance(found, Tampering):
-        return _told_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
-    if isinstance(found, exports.NotAnExport):
-        return _told_broken(f"line {found.line}: {found.says}", as_json)
-    head = found.audited.head
-    if as_json:
-        print_json(
-            {
-                "valid": True,
-                "ledger": found.ledger,
-                "entries": head.seq,
-                "head": head.hash.hex(),
-                "witnessed": found.is_witnessed,
-                "compared": found.payloads,
-            }
-        )
-    else:
-        click.echo(
-            f"{click.style('VALID', fg='green', bold=True)}  {head.seq} entries of {found.ledger},"
-            f" head {head.hash.hex()}"
-        )
-    return 0
-
-
-def _told_broken(says: str, as_json: bool, **more: Any) -> int:
-    if as_json:
-        print_json({"valid": False, "reason": says, **more})
-    else:
-        click.secho(f"BROKEN  {says}", fg="red", bold=True)
-    return 1
 
 
 class _Reading:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from qwed.bootstrap import record_keys, signing_key_path
+from qwed.bootstrap import record_keys, signing_key_path, source_of
 from qwed.cli.errors import CannotRun
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
@@ -57,6 +57,7 @@ def _record_keys(settings: Settings, database: PostgresUrl) -> RecordKeys | None
     """None on a machine that has no key: then what waits is taken as it is."""
     path = signing_key_path(database, settings.data_dir)
     try:
-        return record_keys(settings.record_key, path, read_ring(path, node_issuer(settings.node_name)))
+        ring = read_ring(path, node_issuer(settings.node_name), source_of(settings.signing_key))
+        return record_keys(settings.record_key, path, ring)
     except KeyUnusable:
         return None

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from qwed.bootstrap import record_keys, signing_key_path
+from qwed.bootstrap import record_keys, signing_key_path, source_of
 from qwed.cli.shared import print_json
 from qwed.ect.key_files import read_ring
 from qwed.ect.keys import KeyUnusable, node_issuer
 from qwed.ledger.audit import Tampering
 from qwed.settings import PostgresUrl, Settings, parse_database, read_settings
 from qwed.stores import DatabaseInUse, DatabaseUnusable
+from qwed.stores.backups import KEY_SUFFIXES
 from qwed.stores.sqlite import own_file
 from qwed.stores.sqlite.ledger import verify_ledger
 
@@ -65,7 +66,7 @@ def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int
     from qwed.stores.postgres.moving import Move, move, require_target  # noqa: PLC0415
 
     here, there = signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir)
-    ring = read_ring(here, node_issuer(settings.node_name))
+    ring = read_ring(here, node_issuer(settings.node_name), source_of(settings.signing_key))
     _require_same_key(here, there)
     keys = record_keys(settings.record_key, here, ring)
     require_target(target.reveal())
@@ -99,13 +100,14 @@ class _Told:
 
 
 def _require_same_key(source: Path, target: Path) -> None:
-    if target.exists() and target.read_bytes() != source.read_bytes():
+    is_same = source.exists() and target.exists() and target.read_bytes() == source.read_bytes()
+    if target.exists() and not is_same:
         raise KeyUnusable(f"{target} is another key than {source}: set QWED_DATA_DIR to a folder without one")
 
 
 def _copy_key(source: Path, target: Path) -> None:
     """The key goes along: the ledger's signatures are its own."""
-    for suffix in ("", ".retired", ".records", ".log"):
+    for suffix in KEY_SUFFIXES:
         old, new = source.with_name(source.name + suffix), target.with_name(target.name + suffix)
         if old.exists() and not new.exists():
             shutil.copy2(old, new)

@@ -33,6 +33,7 @@ class Code(enum.StrEnum):
     RULE_DENIED = "QWED-AGENT-RULE-001"
     RULE_ASKS = "QWED-AGENT-RULE-002"
     RULE_LIMIT = "QWED-AGENT-RULE-003"
+    CEDAR_DENIED = "QWED-AGENT-RULE-004"
     ORIGIN_REFUSED = "QWED-AGENT-ORIGIN-001"
     TRUST_NOT_MET = "QWED-TRUST-001"
     REQUEST_MALFORMED = "QWED-REQUEST-001"
@@ -155,6 +156,9 @@ CODES: Final[Mapping[Code, CodeRow]] = MappingProxyType(
             200,
             "A limit of the policy's rules is reached, or what must come before is missing",
             "Wait until the window has moved on, or do first what the rule names",
+        ),
+        Code.CEDAR_DENIED: _row(
+            200, "A Cedar policy denies the action", "Read the message: it names the policy"
         ),
         Code.ORIGIN_REFUSED: _row(
             200,

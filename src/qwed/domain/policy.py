@@ -23,7 +23,9 @@ from qwed.domain.rules import PolicyRule, Team
 from qwed.domain.skeleton import compact_skeleton
 
 ZERO_USD: Final = Decimal(0)
-_ADDED_LATER: Final = frozenset({"broker", "change_approvers", "people", "provenance", "rules", "teams"})
+_ADDED_LATER: Final = frozenset(
+    {"broker", "cedar", "change_approvers", "people", "provenance", "rules", "teams"}
+)
 
 
 class ToolGroup(enum.StrEnum):
@@ -261,6 +263,8 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     payments: Mapping[str, Json] = msgspec.field(default_factory=dict)
     guards: Mapping[str, Json] | Sequence[Any] = msgspec.field(default_factory=dict)
     rules: tuple[PolicyRule, ...] = ()
+    #: Policies in Cedar that deny beside the rules.
+    cedar: str = ""
     provenance: ProvenanceRules | None = None
     broker: BrokerRules | None = None
     teams: Mapping[str, Team] = msgspec.field(default_factory=dict)

@@ -16,3 +16,7 @@ class Scope(enum.StrEnum):
     PERMITS = "permits"
     #: For whoever collects metrics: nothing else.
     METRICS = "metrics"
+    #: Read, try and change the policy, stop and resume: everything that it says holds for everybody.
+    POLICY = "policy"
+    #: Follow the whole ledger, of all principals, by its hashes and signatures.
+    AUDIT = "audit"

@@ -4,10 +4,14 @@ qwed.db.key           the key that signs, PEM, mode 0600
 qwed.db.key.retired   the public halves of its predecessors, JSON
 qwed.db.key.records   the record keys that followed from them, mode 0600: they still verify
 qwed.db.key.log       the ledger's Ed25519 key, mode 0600, once it no longer follows from the key that signs
+qwed.db.key.root      for a signing key in an HSM or a cloud: what the other keys follow from, mode 0600
 """
 
+import os
+import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,24 +22,84 @@ from qwed.ect.keys import (
     KeyUnusable,
     RetiredKey,
     generate,
+    is_private,
+    load,
     load_file,
     load_or_create,
     sync_directory,
     write_new,
 )
+from qwed.ect.remote_keys import is_remote
+from qwed.ect.signing import SigningKey
 
 SEED_BYTES: Final = 32
 _RETIRED: Final = msgspec.json.Decoder(tuple[RetiredKey, ...])
 
 
-def open_ring(path: Path, issuer: str) -> KeyRing:
+class KeySource(NamedTuple):
+    """Where the signing key is, if not in the file of its place: a URI, and the variables it may name."""
+
+    uri: str
+    environ: Mapping[str, str]
+
+
+def open_ring(path: Path, issuer: str, source: KeySource | None = None) -> KeyRing:
     """The ring that begins with the key in `path`, made where there is none. Raises `KeyUnusable`."""
-    return KeyRing(issuer, load_or_create(path), _retired(path), _log_seed(path))
+    if source is None:
+        return _ring(path, issuer, load_or_create(path))
+    return _ring(path, issuer, load(*source), _root(path, is_made=True) if is_remote(source.uri) else None)
 
 
-def read_ring(path: Path, issuer: str) -> KeyRing:
+def read_ring(path: Path, issuer: str, source: KeySource | None = None) -> KeyRing:
     """As `open_ring`, and makes nothing. Raises `KeyUnusable`."""
-    return KeyRing(issuer, load_file(path), _retired(path), _log_seed(path))
+    if source is None:
+        return _ring(path, issuer, load_file(path))
+    return _ring(path, issuer, load(*source), _root(path) if is_remote(source.uri) else None)
+
+
+def _ring(path: Path, issuer: str, key: SigningKey, root: bytes | None = None) -> KeyRing:
+    return KeyRing(issuer, key, _retired(path), _log_seed(path), root)
+
+
+def _root(path: Path, *, is_made: bool = False) -> bytes:
+    """Keys for records and witnesses follow from it: a key in an HSM or a cloud shows itself to nobody."""
+    file = path.with_name(f"{path.name}.root")
+    try:
+        if is_made and not file.exists():
+            write_new(file, f"{os.urandom(SEED_BYTES).hex()}\n".encode())
+    except FileExistsError:
+        # Of two processes that start together, one made it.
+        pass
+    except OSError as error:
+        raise KeyUnusable(f"{file} can't be written: {error.strerror}") from None
+    try:
+        found = file.stat()
+        if not is_private(stat.S_IMODE(found.st_mode), found.st_uid, os.geteuid()):
+            raise KeyUnusable(f"others can read {file}: chmod 600 it")
+        root = bytes.fromhex(file.read_text("ascii").strip())
+    except OSError as error:
+        raise KeyUnusable(f"{file} can't be read: {error.strerror}") from None
+    except ValueError:
+        root = b""
+    if len(root) != SEED_BYTES:
+        raise KeyUnusable(f"{file} does not hold {SEED_BYTES} bytes: restore it from a backup")
+    return root
+
+
+def retire_for(path: Path, issuer: str, at: int, source: KeySource | None, new: KeySource) -> KeyRing:
+    """The key that signs is retired for the one that `new` names, which signs from the next start on.
+
+    The old private key stays where it is until somebody removes it. Raises `KeyUnusable`.
+    """
+    before = open_ring(path, issuer, source)
+    ring = before.rotated(load(*new), at)
+    try:
+        _keep_record_key(path, before)
+        _write_log_seed(path, before.log_seed())
+        _write_retired(path, ring)
+    except OSError as error:
+        raise KeyUnusable(f"{path} can't be rotated: {error.strerror}") from None
+    return open_ring(path, issuer, new)
 
 
 def rotate(
@@ -63,9 +127,9 @@ def rotate(
     return open_ring(path, issuer)
 
 
-def revoke(path: Path, issuer: str, kid: str, at: int) -> KeyRing:
+def revoke(path: Path, issuer: str, kid: str, at: int, source: KeySource | None = None) -> KeyRing:
     """Raises `KeyUnusable`."""
-    ring = open_ring(path, issuer).revoked(kid, at)
+    ring = open_ring(path, issuer, source).revoked(kid, at)
     try:
         _write_retired(path, ring)
     except OSError as error:

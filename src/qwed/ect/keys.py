@@ -1,4 +1,4 @@
-"""Where signing keys come from (`file:`, `env:`), and the ring of a node's keys over time.
+"""Where signing keys come from (`file:`, `env:`, an HSM, a cloud), and the ring of a node's keys over time.
 
 A private key file is read by its owner alone; nothing here writes, logs or quotes what is in it.
 """
@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from qwed.ect import jwk, jws
 from qwed.ect.jwk import PublicKey
+from qwed.ect.remote_keys import KeyUnusable as KeyUnusable
+from qwed.ect.remote_keys import is_remote, open_remote
 from qwed.ect.signing import SigningKey
 
 _MAKERS: Final[Mapping[str, Callable[[], SigningKey]]] = {
@@ -32,10 +34,6 @@ RECORD_PURPOSE: Final = b"qwed-record-key"
 LOG_PURPOSE: Final = b"qwed-log-key"
 
 
-class KeyUnusable(Exception):
-    """The key can't be used; the message says why and what to do, and quotes nothing of it."""
-
-
 def generate(algorithm: str = "ES256") -> SigningKey:
     maker = _MAKERS.get(jwk.canonical_name(algorithm))
     if maker is None:
@@ -44,7 +42,10 @@ def generate(algorithm: str = "ES256") -> SigningKey:
 
 
 def load(uri: str, environ: Mapping[str, str]) -> SigningKey:
-    """The key that `file:PATH` or `env:NAME` leads to: an unencrypted PEM. Raises `KeyUnusable`."""
+    """The key that a URI leads to: `file:PATH` or `env:NAME` of an unencrypted PEM, `pkcs11:` in an HSM,
+    `awskms:` or `gcpkms:` in a cloud. Raises `KeyUnusable`."""
+    if is_remote(uri):
+        return try_key(SigningKey(open_remote(uri, environ)))
     scheme, _, rest = uri.partition(":")
     if scheme == "file" and rest:
         return load_file(Path(rest.removeprefix("//")))
@@ -53,7 +54,14 @@ def load(uri: str, environ: Mapping[str, str]) -> SigningKey:
             raise KeyUnusable(f"the environment has no {rest}")
         return _from_pem(environ[rest].encode(), f"the variable {rest}")
     # The URI itself may be a key, put there by mistake: it is not quoted.
-    raise KeyUnusable("a signing key is given as file:PATH or env:NAME")
+    raise KeyUnusable("a signing key is given as file:PATH, env:NAME, pkcs11:…, awskms:… or gcpkms:…")
+
+
+def try_key(key: SigningKey) -> SigningKey:
+    """At the start, not at the first decision: may it sign, and is the public key the right one?"""
+    if not key.public.verifies(key.algorithm, key.sign(LOG_PURPOSE), LOG_PURPOSE):
+        raise KeyUnusable("what the key signs does not verify with the public key that was given for it")
+    return key
 
 
 def load_file(path: Path) -> SigningKey:
@@ -158,10 +166,13 @@ class KeyRing:
         active: SigningKey,
         retired: tuple[RetiredKey, ...] = (),
         log_seed: bytes | None = None,
+        root: bytes | None = None,
     ) -> None:
         self.issuer = issuer
         self.active = active
         self._log_seed = log_seed
+        #: What other keys follow from where the signing key itself is not here.
+        self._root = root
         self.kid = f"{issuer}#{active.public.thumbprint()}"
         if any(old.kid == self.kid and old.revoked_at is not None for old in retired):
             raise KeyUnusable(f"{self.kid} was revoked: move its file away, and a new key is made")
@@ -178,7 +189,8 @@ class KeyRing:
 
     def derive(self, purpose: bytes) -> bytes:
         """A secret of 32 bytes for one purpose, which ends with the key it follows from."""
-        return HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(self.active.unsafe_pem())
+        root = self._root or self.active.unsafe_pem()
+        return HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(root)
 
     def log_seed(self) -> bytes:
         """Of the Ed25519 key that signs the ledger for witnesses: it stays when the signing key changes."""
@@ -241,7 +253,7 @@ class KeyRing:
             msgspec.structs.replace(old, revoked_at=at) if old.kid == kid and old.revoked_at is None else old
             for old in self.retired
         )
-        return KeyRing(self.issuer, self.active, tuple(retired), self._log_seed)
+        return KeyRing(self.issuer, self.active, tuple(retired), self._log_seed, self._root)
 
 
 def node_issuer(node_name: str) -> str:

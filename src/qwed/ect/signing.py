@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import msgspec
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from qwed.ect import base64url, jwk, jws
-from qwed.ect.jwk import PublicKey
+from qwed.ect.jwk import Curve, PublicKey
+from qwed.ect.remote_keys import RemoteKey
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
@@ -21,14 +22,15 @@ class SigningKey:
 
     __slots__ = ("_headers", "_private", "_sign", "algorithm", "public")
 
-    def __init__(self, private: PrivateKey) -> None:
+    def __init__(self, private: PrivateKey | RemoteKey) -> None:
         self._private = private
-        if isinstance(private, ec.EllipticCurvePrivateKey):
-            self.public = PublicKey(*jwk.ec_public(private.public_key()))
-            self._sign = _ecdsa(private)
-        else:
+        self._sign: Callable[[bytes], bytes]
+        if isinstance(private, ed25519.Ed25519PrivateKey):
             self.public = PublicKey(*jwk.ed25519_public(private.public_key()))
             self._sign = private.sign
+        else:
+            self.public = PublicKey(*jwk.ec_public(private.public_key()))
+            self._sign = _ecdsa(private)
         (self.algorithm,) = self.public.algorithms
         self._headers: dict[tuple[str, str], bytes] = {}
 
@@ -60,19 +62,38 @@ class SigningKey:
         return self._private.private_bytes_raw()
 
     def unsafe_pem(self) -> bytes:
-        """The private key itself, for the file it is kept in."""
+        """The private key itself, for the file it is kept in. Raises `TypeError` where it is not here."""
+        if not isinstance(self._private, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
+            raise TypeError("the private key stays where it is")
         return self._private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
 
-def _ecdsa(private: ec.EllipticCurvePrivateKey) -> Callable[[bytes], bytes]:
-    _, curve = jwk.curve_of(private)
-    scheme, size, order, half = ec.ECDSA(curve.hash), curve.size, curve.order, curve.order // 2
+def _ecdsa(private: ec.EllipticCurvePrivateKey | RemoteKey) -> Callable[[bytes], bytes]:
+    _, curve = jwk.curve_of(private.public_key())
+    size, order, half = curve.size, curve.order, curve.order // 2
+    pair = (
+        _here(private, curve) if isinstance(private, ec.EllipticCurvePrivateKey) else _there(private, curve)
+    )
 
     def sign(data: bytes) -> bytes:
-        r, s = decode_dss_signature(private.sign(data, scheme))
+        r, s = pair(data)
         # Of the two signatures that fit, always the lower: then the other can be refused.
         return r.to_bytes(size) + (s if s <= half else order - s).to_bytes(size)
+
+    return sign
+
+
+def _here(private: ec.EllipticCurvePrivateKey, curve: Curve) -> Callable[[bytes], tuple[int, int]]:
+    scheme = ec.ECDSA(curve.hash)
+    return lambda data: decode_dss_signature(private.sign(data, scheme))
+
+
+def _there(remote: RemoteKey, curve: Curve) -> Callable[[bytes], tuple[int, int]]:
+    def sign(data: bytes) -> tuple[int, int]:
+        digest = hashes.Hash(curve.hash)
+        digest.update(data)
+        return remote.sign_digest(digest.finalize())
 
     return sign

@@ -40,7 +40,8 @@ _STRUCT_SECTIONS: Final = (
     "permits",
 )
 _PLAIN_SECTIONS: Final = (
-    *("profile", "prices", "default_price_usd", "guards", "rules", "provenance", "teams", "broker"),
+    *("profile", "prices", "default_price_usd", "guards", "rules", "cedar"),
+    *("provenance", "teams", "broker"),
     *RULES,
 )
 _GROUP_RISKS: Final = {ToolGroup.SAFE: Risk.LOW, ToolGroup.DANGEROUS: Risk.CRITICAL, None: Risk.MEDIUM}

@@ -10,6 +10,7 @@ from qwed.domain.policy import DeniedCells, ParameterCheck, Profile, Separate, T
 from qwed.domain.registry import ENGINE_NAMES
 from qwed.policy import readers
 from qwed.policy.broker import broker
+from qwed.policy.cedar import cedar
 from qwed.policy.engines import CHECK_KINDS, RULES_READERS, URL_PATTERNS
 from qwed.policy.people import PEOPLE
 from qwed.policy.provenance import provenance
@@ -210,6 +211,7 @@ FILE: Final[Mapping[str, Reader]] = {
     **RULES_READERS,
     "guards": guards,
     "rules": rules,
+    "cedar": cedar,
     "provenance": provenance,
     "teams": teams,
     "broker": broker,

@@ -31,7 +31,7 @@ from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
 FORMAT: Final = 1
 KEY_FILE: Final = "keys/signing.key"
-KEY_SUFFIXES: Final = ("", ".retired", ".records", ".log")
+KEY_SUFFIXES: Final = ("", ".retired", ".records", ".log", ".root")
 PART_SUFFIX: Final = ".part"
 MAX_MANIFEST_BYTES: Final = 4 * 1024 * 1024
 _MANIFEST: Final = "manifest.json"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from qwed.ect import dag
-from qwed.ect.keys import KeyRing
+from qwed.ect.keys import KeyRing, KeyUnusable
 from qwed.ect.tokens import Level, hash_bytes, parse
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, LedgerItem
@@ -58,9 +58,14 @@ class Growth:
 
 
 def sealed(ring: KeyRing, ledger: str, growth: Growth, at_ms: int) -> str:
-    """The group's signature: a checkpoint over everything up to its last entry."""
+    """The group's signature: a checkpoint over everything up to its last entry. Raises `StoreUnavailable`."""
     head = growth.head
-    return sign_checkpoint(ring, Checkpoint(ledger, head.seq, growth.edge.root(), head.hash, at_ms // 1000))
+    checkpoint = Checkpoint(ledger, head.seq, growth.edge.root(), head.hash, at_ms // 1000)
+    try:
+        return sign_checkpoint(ring, checkpoint)
+    except KeyUnusable as error:
+        # The HSM or the cloud is away: what is not signed is not recorded.
+        raise StoreUnavailable(f"the signing key can't sign: {error}") from None
 
 
 class TiledNodes:

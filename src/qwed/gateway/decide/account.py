@@ -11,7 +11,7 @@ from qwed.domain.codes import Code
 from qwed.domain.decisions import Decision
 from qwed.gateway.decide.answer import Show, show_as_is
 from qwed.gateway.decide.case import Case, Door
-from qwed.gateway.decide.table import RECORDED, RULES, SIGNED, TABLE, Row
+from qwed.gateway.decide.table import CEDAR, RECORDED, RULES, SIGNED, TABLE, Row
 from qwed.gateway.kernel.masking import is_long
 
 Json = Mapping[str, Any]
@@ -30,6 +30,7 @@ _FACTS: Final = (
     "is_limited",
     "is_advisory",
     "has_rules",
+    "has_cedar",
     "takes_next_step",
 )
 _facts_of: Final = operator.attrgetter(*_FACTS)
@@ -90,8 +91,8 @@ def tell_account(entry: Json) -> list[dict[str, Any]]:
     told = [_tell_check(1, RowState.PASSED), _tell_check(2, RowState.PASSED)]
     is_over = False
     for row in rows:
-        # A policy without rules has no such row, as none had before there were rules.
-        if row is RULES and "has_rules" not in facts:
+        # A policy without rules has no such row, as none had before there were rules; nor one without Cedar.
+        if row in (RULES, CEDAR) and not facts.issuperset(row.needs):
             continue
         told.extend(_tell_row(row, said.get(row.name), entry, facts, is_over=is_over))
         is_over = is_over or _ends(row, said.get(row.name))

@@ -129,6 +129,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     is_limited: bool = False
     #: The policy has rules.
     has_rules: bool = False
+    has_cedar: bool = False
     #: The gateway numbers its step: it is the one after the decision before it.
     takes_next_step: bool = False
     #: The grant that this action wants to use, or the approval whose action it shall replace.
@@ -258,6 +259,7 @@ def open_case(
         is_scored=bool(policy.assurance.level_scores),
         is_limited=rest.get("threshold") is not None,
         has_rules=bool(policy.rules or policy.teams),
+        has_cedar=bool(policy.cedar),
     )
     # What most requests leave out need not be said.
     # By identity: the lowest risk is a threshold, and equal to False.

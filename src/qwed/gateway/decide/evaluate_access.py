@@ -44,7 +44,9 @@ class EvaluationBody(msgspec.Struct, forbid_unknown_fields=True):
     context: dict[str, Any] | None = None
 
 
-class EvaluationOptionsBody(msgspec.Struct, forbid_unknown_fields=True):
+class EvaluationOptionsBody(msgspec.Struct):
+    """Options that are not known here are for others (section 7.1.2)."""
+
     evaluations_semantic: str = "execute_all"
 
 
@@ -56,9 +58,12 @@ class EvaluationsBody(EvaluationBody, forbid_unknown_fields=True):
 
 
 class AccessQuestion(msgspec.Struct, frozen=True):
+    """`problem`: it can't be asked, and is answered with no (section 7.2.1)."""
+
     agent_id: AgentId
     tool: str
     parameters: dict[str, Any]
+    problem: RequestError | None = None
 
 
 #: After which answer the rest is not asked.
@@ -93,7 +98,7 @@ class AccessQuestions(msgspec.Struct, frozen=True):
             if len(body.evaluations) > MAX_EVALUATIONS:
                 raise malformed("evaluations", f"has more than {MAX_EVALUATIONS} questions")
             each = tuple(
-                _question(_fill(one, body), f"evaluations[{place}].")
+                _question_or_problem(_fill(one, body), f"evaluations[{place}].")
                 for place, one in enumerate(body.evaluations)
             )
             return cls(each, False, _read_semantic(body.options))
@@ -106,6 +111,11 @@ async def evaluate(
 ) -> AsyncIterator[Answer]:
     """The gateway's own answers, in the order of the questions, as far as they are asked."""
     for question, key in zip(questions.each, keys, strict=True):
+        if question.problem is not None:
+            yield Answer({"error": question.problem.refusal.to_wire()}, question.problem.status)
+            if questions.ends_at is False:
+                return
+            continue
         asked = ToolRequest(question.tool, question.parameters, None, NO_USAGE, idempotency=key)
         answer = await verify_tool(services, caller, question.agent_id, asked)
         if isinstance(answer, Remembered):
@@ -133,13 +143,25 @@ def _fill(one: EvaluationBody, beside: EvaluationBody) -> EvaluationBody:
     )
 
 
+def _question_or_problem(body: EvaluationBody, path: str) -> AccessQuestion:
+    """One question of several that is none does not spoil the others."""
+    try:
+        return _question(body, path)
+    except RequestError as error:
+        return AccessQuestion(AgentId(""), "", {}, _as_bad_request(error))
+
+
 def _question(body: EvaluationBody, path: str) -> AccessQuestion:
     subject, action, resource = body.subject, body.action, body.resource
     if subject is None or action is None or resource is None:
         missing = "subject" if subject is None else "action" if action is None else "resource"
         raise malformed(f"{path}{missing}", "is missing")
     if subject.type != AGENT:
-        raise malformed(f"{path}subject.type", f"must be {AGENT!r}: this gateway decides what agents may do")
+        # A question that others may ask; here the answer is no.
+        problem = malformed(
+            f"{path}subject.type", f"must be {AGENT!r}: this gateway decides what agents may do"
+        )
+        return AccessQuestion(AgentId(subject.id), action.name, {}, problem)
     parameters = dict(action.properties or {})
     if taken := [name for name in _TAKEN if name in parameters]:
         raise malformed(

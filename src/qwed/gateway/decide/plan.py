@@ -21,7 +21,7 @@ MAX_PLANS: Final = 4_096
 #: What a row may need: members that are known when a case is opened and are part of a plan's key or fixed by
 #: the policy, and members that rows add. Anything else is nothing a plan knows of.
 _KNOWN_AT_ONCE: Final = frozenset(
-    {"presented", "names_place", "is_scored", "is_limited", "stops", "has_rules"}
+    {"presented", "names_place", "is_scored", "is_limited", "stops", "has_rules", "has_cedar"}
 )
 _ADDED: Final = frozenset(name for row in ROWS for name in row.adds)
 

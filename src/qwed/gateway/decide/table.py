@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.verdicts import LAST
-from qwed.gateway.decide import gates, judges, rule_row
+from qwed.gateway.decide import cedar_row, gates, judges, rule_row
 from qwed.gateway.decide.case import Case, Door, RowAnswer
 from qwed.gateway.decide.facts import Facts
 
@@ -38,8 +38,14 @@ class Row(msgspec.Struct, frozen=True):
     reads_world: bool = False
 
 
-#: What is stopped, what the tokens ask for, and what a person granted, is known from outside too.
-_READ_WORLD: Final = (gates.is_not_stopped, gates.find_profile, gates.use_grant)
+#: What is stopped, what the tokens ask for, and what a person granted, is known from outside too. Cedar's
+#: answer hangs on the agent's name and principal, which a record does not show the rows.
+_READ_WORLD: Final = (
+    gates.is_not_stopped,
+    gates.find_profile,
+    gates.use_grant,
+    cedar_row.is_allowed_by_cedar,
+)
 #: What answers most cases at once, and of others something to wait for.
 _MAY_WAIT: Final = (judges.have_origins,)
 #: What a plan (`plan.py`) may ask once for many actions.
@@ -113,6 +119,9 @@ TRUSTED: Final = _judge(judges.is_trusted, 1, 18)
 SCORE: Final = _judge(judges.has_score, 3, asks="Does conduct bear the trust level out?", needs="is_scored")
 DANGER: Final = _judge(judges.is_no_danger, 4, asks="Is it a tool for which nobody has to be asked?")
 RULES: Final = _judge(rule_row.follows_rules, 7, asks="Do the policy's rules allow it?", needs="has_rules")
+CEDAR: Final = _judge(
+    cedar_row.is_allowed_by_cedar, 7, asks="Do the Cedar policies allow it?", needs="has_cedar"
+)
 SUITS_PROFILE: Final = _judge(
     judges.suits_profile, 5, asks="Is the assurance profile content?", needs="assured"
 )
@@ -128,7 +137,7 @@ REQUESTED: Final = _judge(
 
 _ENTRY: Final = (ACTIVE, NOT_STOPPED, TOKENS, PLACE, PROFILE)
 _JUDGES: Final = (
-    *(ORIGINS, TRUSTED, SCORE, DANGER, RULES),
+    *(ORIGINS, TRUSTED, SCORE, DANGER, RULES, CEDAR),
     *(SUITS_PROFILE, SUITS_WORKFLOW, THRESHOLDS, REQUESTED),
 )
 #: Every row once, in the order in which a page shows them.
@@ -140,7 +149,7 @@ ROWS: Final = (
 TABLE: Final[Mapping[Door, tuple[Row, ...]]] = {
     Door.ACTION: (*_ENTRY, STEP, ADMITTED, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
     Door.TOOL: (*_ENTRY, STEP, ADMITTED, NOT_BLOCKED, KNOWN_TOOL, PERMITTED, PROVEN, *_JUDGES),
-    Door.GRANT: (ACTIVE, NOT_STOPPED, GRANTED_ACTION, PERMITTED, SETTLED, HELD, GRANT, ORIGINS, RULES),
+    Door.GRANT: (ACTIVE, NOT_STOPPED, GRANTED_ACTION, PERMITTED, SETTLED, HELD, GRANT, ORIGINS, RULES, CEDAR),
     # Tokens, step and budget are those of the action that it replaces.
     Door.EDIT: (ACTIVE, NOT_STOPPED, PLACE, PROFILE, KNOWN_ACTION, PERMITTED, PROVEN, *_JUDGES),
 }

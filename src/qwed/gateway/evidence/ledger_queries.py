@@ -264,8 +264,14 @@ def _public(index: int, item: dict[str, Any]) -> dict[str, str]:
 # --- the ledger ------------------------------------------------------------------------------------
 
 
+def _require_reader(caller: Caller) -> None:
+    """Who audits follows the whole ledger, and reads nobody's actions for that."""
+    if not caller.may(Scope.AUDIT):
+        require_own_or_scope(caller, Scope.READ)
+
+
 async def show_checkpoint(services: Services, caller: Caller, size: int | None = None) -> Answer:
-    require_own_or_scope(caller, Scope.READ)
+    _require_reader(caller)
     signed = await services.store.evidence.checkpoint(size)
     if signed is None:
         raise refuse(Code.NOT_FOUND, "there is no checkpoint of that size; the newest is always kept")
@@ -315,7 +321,7 @@ async def _own_checkpoint(services: Services, token: str) -> Checkpoint:
 
 async def list_entries(services: Services, caller: Caller, after: int, limit: int) -> Answer:
     """Entries hold no payload: numbers, times, ids and hashes; of others' entries, numbers and hashes."""
-    require_own_or_scope(caller, Scope.READ)
+    _require_reader(caller)
     found = await services.store.evidence.entries(after, limit)
     own = await _own_entries(services, caller, found)
     body: dict[str, Any] = {
@@ -349,7 +355,7 @@ def _foreign(entry: LedgerEntry) -> dict[str, Any]:
 
 async def _own_entries(services: Services, caller: Caller, entries: Sequence[LedgerEntry]) -> set[int]:
     """The numbers of those that the caller may see; entries follow each other without a gap."""
-    if caller.is_operator or not entries:
+    if caller.is_operator or caller.may(Scope.AUDIT) or not entries:
         return {entry.seq for entry in entries}
     owner = await _owner(services, caller)
     owners = await services.store.evidence.owners(entries[0].seq - 1, len(entries))
@@ -364,7 +370,7 @@ async def prove_entry(
     services: Services, caller: Caller, seq: int | None, subject: str | None, size: int | None
 ) -> Answer:
     """That an entry, named by its number or by what it is about, is in the ledger of `size` entries."""
-    require_own_or_scope(caller, Scope.READ)
+    _require_reader(caller)
     evidence = services.store.evidence
     if seq is None and subject is not None:
         seq = await evidence.position(subject)
@@ -383,7 +389,7 @@ async def prove_entry(
 
 async def prove_consistency(services: Services, caller: Caller, first: int, second: int | None) -> Answer:
     """That the ledger of `second` entries begins with that of `first`."""
-    require_own_or_scope(caller, Scope.READ)
+    _require_reader(caller)
     second, signed = await _size(services, second)
     if not 0 < first <= second:
         raise malformed("first", f"is from 1 to {second}")

@@ -10,7 +10,7 @@ import msgspec
 from qwed.domain.agents import GATEWAY, PrincipalId
 from qwed.domain.approvals import Approval, ApprovalKind
 from qwed.domain.codes import Code
-from qwed.domain.credentials import OPERATOR_ROLE, Caller
+from qwed.domain.credentials import OPERATOR_ROLE, Caller, Scope
 from qwed.domain.policy import Policy
 from qwed.domain.policy_changes import ChangeKind, PolicyChange, Stop, StopScope
 from qwed.domain.risk import Risk
@@ -23,7 +23,7 @@ from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_operator
+from qwed.gateway.kernel.visibility import require_scope
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class StopBody(msgspec.Struct, forbid_unknown_fields=True):
 
 async def show_policy(services: Services, caller: Caller) -> Answer:
     """What is in force, in the words of its author where there are some."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     services = await catch_up(services)
     change = await services.store.policy_change()
     brought = None if change is None else await services.store.policy_change(change.policy_at)
@@ -88,7 +88,7 @@ def differs(live: LivePolicy, policy: Policy) -> bool:
 
 
 async def list_changes(services: Services, caller: Caller, before: int | None, limit: int) -> Answer:
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     limit = max(1, min(limit, MAX_PAGE))
     found = await services.store.policy_changes(before, limit + 1)
     body: dict[str, Any] = {"changes": [change.to_wire() for change in found[:limit]]}
@@ -98,7 +98,7 @@ async def list_changes(services: Services, caller: Caller, before: int | None, l
 
 
 async def show_version(services: Services, caller: Caller, number: int) -> Answer:
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     change = await _version(services, number)
     return Answer({**change.to_wire(), "text": change.text, "policy": change.policy})
 
@@ -114,7 +114,7 @@ async def _version(services: Services, number: int) -> PolicyChange:
 
 
 async def apply_policy(services: Services, caller: Caller, raw: Any) -> Answer:
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert(raw, PolicyBody)
     _require_store(services)
     policy = read_text(services, body.text)
@@ -125,7 +125,7 @@ async def apply_policy(services: Services, caller: Caller, raw: Any) -> Answer:
 async def reload_file(services: Services, caller: Caller | None, raw: Any) -> Answer:
     """Make the policy file of this host the version of the deployment."""
     if caller is not None:
-        require_operator(caller)
+        require_scope(caller, Scope.POLICY)
     reason = _reason(convert(raw, ReloadBody).reason)
     live = services.live
     if live.file is None:
@@ -152,7 +152,7 @@ async def _aside(call: Callable[..., T], *values: Any) -> T:
 
 async def roll_back(services: Services, caller: Caller, raw: Any) -> Answer:
     """An older policy becomes the newest version; what is stopped stays stopped."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert(raw, RollbackBody)
     _require_store(services)
     old = await _version(services, body.version)
@@ -166,7 +166,7 @@ async def roll_back(services: Services, caller: Caller, raw: Any) -> Answer:
 
 async def check_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     """What is wrong or doubtful in a text, line by line, and how it differs from what is in force."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert(raw, CheckBody)
     services = await catch_up(services)
     texts = services.live.texts
@@ -297,7 +297,7 @@ async def resume(services: Services, caller: Caller, raw: Any) -> Answer:
 
 
 def _read_stop(caller: Caller, raw: Any) -> tuple[StopBody, StopScope, str]:
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert(raw, StopBody)
     if body.scope not in tuple(StopScope):
         raise malformed("scope", f"is one of {', '.join(StopScope)}")

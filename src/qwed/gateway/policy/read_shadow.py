@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.domain.credentials import Caller
+from qwed.domain.credentials import Caller, Scope
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_operator
+from qwed.gateway.kernel.visibility import require_scope
 
 #: The newest entries of the ledger that are looked through.
 MAX_ENTRIES: Final = 20_000
@@ -21,7 +21,7 @@ _OBSERVED: Final = b'"observed":true'
 
 async def read_shadow(services: Services, caller: Caller) -> Answer:
     """By row, agent and action, with examples, newest first."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     size = await services.store.evidence.size()
     start = after = max(0, size - MAX_ENTRIES)
     counts: dict[str, Counter[str]] = {

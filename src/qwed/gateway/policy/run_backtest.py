@@ -6,14 +6,14 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.codes import Code
-from qwed.domain.credentials import Caller
+from qwed.domain.credentials import Caller, Scope
 from qwed.domain.policy import Policy
 from qwed.domain.times import parse_iso
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.live_policy import UnreadablePolicy
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_operator
+from qwed.gateway.kernel.visibility import require_scope
 from qwed.gateway.policy.backtest import Backtest, backtest_store
 from qwed.gateway.policy.change_policy import read_text
 from qwed.gateway.policy.prove_again import engines_of
@@ -40,7 +40,7 @@ class BacktestBody(msgspec.Struct, forbid_unknown_fields=True):
 async def backtest_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     """One stretch more of the record under another policy; nothing is recorded, and nothing changes. The
     report is about everything up to `next`."""
-    require_operator(caller)
+    require_scope(caller, Scope.POLICY)
     body = convert_body(raw)
     policy = read_text(services, body.text)
     runs, place = services.live.runs, (policy.version, body.since, body.agent_id, body.reprove)

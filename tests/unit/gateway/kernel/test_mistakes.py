@@ -40,7 +40,8 @@ from qwed.gateway.kernel.requests import OutcomeBody, VerifyBody, convert
         (
             KeyBody,
             b'{"scopes":["boss"]}',
-            "scopes[0]: is one of verify, register, read, approve, trust, permits, metrics, not 'boss'",
+            "scopes[0]: is one of verify, register, read, approve, trust, permits, metrics, policy, audit,"
+            " not 'boss'",
         ),
         (
             OutcomeBody,

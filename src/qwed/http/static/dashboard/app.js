@@ -209,7 +209,8 @@ const help = () =>
 let leader = false;
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !session.signed_in) return;
-  if (event.target.closest("input, textarea, select, dialog")) return;
+  // A question that was just closed may keep the focus for a moment: what is typed then is not for it.
+  if (event.target.closest("input, textarea, select, dialog") && !event.target.closest("dialog:not([open])")) return;
   if (leader) {
     leader = false;
     const page = PAGES.find((one) => one.key === event.key);

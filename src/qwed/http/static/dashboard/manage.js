@@ -1,12 +1,13 @@
-// What belongs to the deployment: budgets, keys and webhooks.
+// What belongs to the deployment: budgets, keys, teams and webhooks.
 import { get, post, remove, segment, session } from "./api.js";
 import { gauge } from "./charts.js";
 import { el, link, show } from "./dom.js";
 import { clock, count, usd } from "./format.js";
 import { make, sign } from "./passkeys.js";
+import { fillTeams } from "./teams.js";
 import { agentLink, ask, card, empty, field, fillFrom, statusPill, toast, when } from "./parts.js";
 
-const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
+const TABS = [["/dashboard/budgets", "Budgets"], ["/dashboard/keys", "Keys"], ["/dashboard/teams", "Teams"], ["/dashboard/webhooks", "Webhooks"], ["/dashboard/passkeys", "Passkeys"]];
 
 const frame = (main, title, ...actions) => {
   const place = el("div", { class: "stack" });
@@ -51,7 +52,7 @@ export const budgetsPage = async ({ main, signal }) => {
 
 // --- keys -------------------------------------------------------------------------------------------
 
-const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"], ["permits", "use permits and report what was run"], ["metrics", "read metrics"]];
+const SCOPES = [["verify", "ask for decisions"], ["register", "register and manage agents"], ["read", "read the record"], ["approve", "answer what waits"], ["trust", "change how far agents are trusted"], ["permits", "use permits and report what was run"], ["metrics", "read metrics"], ["policy", "change the policy, stop and resume"], ["audit", "verify the whole ledger"]];
 
 const createKey = async () => {
   const principal = el("input", { type: "text", name: "principal_id", required: true, maxlength: "128", value: session.principal_id ?? "", "data-first": true });
@@ -170,6 +171,10 @@ export const webhooksPage = async ({ main, signal }) => {
   });
   await draw();
 };
+
+// --- teams -------------------------------------------------------------------------------------------
+
+export const teamsPage = ({ main, signal }) => fillTeams(frame(main, "Teams"), signal);
 
 // --- passkeys ---------------------------------------------------------------------------------------
 

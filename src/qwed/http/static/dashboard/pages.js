@@ -3,7 +3,7 @@ import { agentPage } from "./agent.js";
 import { agentsPage } from "./agents.js";
 import { decisionPage } from "./decision.js";
 import { inboxPage } from "./inbox.js";
-import { budgetsPage, keysPage, passkeysPage, webhooksPage } from "./manage.js";
+import { budgetsPage, keysPage, passkeysPage, teamsPage, webhooksPage } from "./manage.js";
 import { overviewPage } from "./overview.js";
 import { policyPage } from "./policy.js";
 import { provenancePage } from "./provenance.js";
@@ -22,6 +22,7 @@ export const PAGES = [
   { path: "/dashboard/policy", title: "Policy", menu: "Policy", key: "p", operator: true, icon: "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", render: policyPage },
   { path: "/dashboard/budgets", title: "Budgets", menu: "Manage", key: "m", icon: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4v6M8 14v6", render: budgetsPage },
   { path: "/dashboard/keys", title: "Keys", within: "/dashboard/budgets", render: keysPage },
+  { path: "/dashboard/teams", title: "Teams", within: "/dashboard/budgets", render: teamsPage },
   { path: "/dashboard/webhooks", title: "Webhooks", within: "/dashboard/budgets", render: webhooksPage },
   { path: "/dashboard/passkeys", title: "Passkeys", within: "/dashboard/budgets", render: passkeysPage },
 ];
