@@ -47,6 +47,10 @@ _OPERATION = lazy_pattern(
 )
 _SPOKEN = lazy_pattern(r"[0-9%)a-z]\s+(?:equals|is)\s+[-$€£0-9]")
 _RESULT = lazy_pattern(r"\s*(?:Rs\.?\s*|about |approximately )?[-$€£₹(.√0-9<]")
+# A letter beside a sign, in a line with a relation.
+_ALGEBRA = lazy_pattern(r"(?:[0-9)]|(?<![A-Za-z]))[b-zB-HJ-Z] ?(?:&?=|[-+/*) ][^=\n]{0,80}=)")
+_MAX_STEP_CHARACTERS: Final = 3_000
+_MAX_SPLIT: Final = 2_000
 _APPLY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
@@ -100,6 +104,18 @@ def judge_text(text: str, holds: Holds, budget: EngineBudget) -> Iterator[Judged
                 yield judged
                 if judged is TOO_MANY:
                     return
+    yield from _judge_steps(text)
+
+
+def _judge_steps(text: str) -> Iterator[JudgedCalculation]:
+    """The values that letters get, each against the equations before it."""
+    steps = [line for line in text.split("\n", _MAX_SPLIT) if len(line) <= MAX_LINE and _ALGEBRA.search(line)]
+    joined = "\n".join(steps)[:_MAX_STEP_CHARACTERS]
+    if joined.count("=") < 2:
+        return
+    wrong = _engine().wrong_step(joined)
+    if wrong is not None:
+        yield JudgedCalculation(f"{wrong} does not follow from the equations before it")
 
 
 def _speaks_of_results(text: str) -> bool:

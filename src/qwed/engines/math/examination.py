@@ -10,6 +10,7 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import equations, predicates, reader
 from qwed.engines.math.comparison import StatedValue, stated
+from qwed.engines.math.derivations import wrong_step
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, LessUsual
@@ -48,7 +49,14 @@ def examine(text: str, variables: Variables) -> ExaminedClaim:
         if special is not None:
             return ExaminedClaim([special], [])
     outcomes, _, unread = _examined(text, variables, _every)
+    if not variables and text.count("=") > 1 and (step := wrong_step(text)) is not None:
+        outcomes.append(does_not_follow(step))
     return ExaminedClaim(outcomes, unread)
+
+
+def does_not_follow(step: str) -> MathOutcome:
+    reason = f"{step} does not follow from the equations before it"
+    return MathOutcome(Status.FAILED, reason, {"step": step}, Failure.INCORRECT)
 
 
 def examine_numbers(text: str) -> ExaminedClaim:
