@@ -27,16 +27,12 @@ Row = dict[str, Fraction]
 MAX_STEPS: Final = 40
 _MAX_EXPONENT: Final = 4
 _MAX_SNIPPET: Final = 120
-_LETTER: Final = r"(?<![A-Za-z.'’])[b-zB-HJ-Z](?![A-Za-z.'’]*[A-Za-z'’])"
-_SIDE: Final = rf"(?:[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)?|{_LETTER}|[-+*/^()−–×·])"
-# A letter among the signs and numbers of one line, with a relation.
-_SIDES: Final = rf"{_SIDE}(?: ?{_SIDE}){{0,40}}"
-# A letter among the signs and numbers of one line, with a relation.
-_EQUATION: Final = re.compile(rf"{_SIDES} ?(?:&?= ?(?:Rs\.? ?|[$€£₹])?{_SIDES} ?)+")
+_TOKEN: Final = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?|[A-Za-z]+(?:[.'’][A-Za-z]+)*|\n|[^\s]")
+_SIGNS: Final = frozenset("-+*/^()−–×·=&$€£₹")
+_NO_LETTERS: Final = frozenset("aAI")
 # f(3) and x1 are names of their own, and 5 m is a length.
 _OTHER_NAMES: Final = re.compile(r"[A-Za-z][0-9_({]|[0-9)] [mshglLNJWKVCFT](?![A-Za-z])")
 _ARROWS: Final = re.compile(r"[-=]{1,3}>|[→⇒]")
-_HAS_LETTER: Final = re.compile(_LETTER)
 _WORD_BEFORE: Final = re.compile(r"([A-Za-z]+|[|])[\s:,(]*$")
 _WORD: Final = re.compile(r"[A-Za-z]+")
 _CURRENCY: Final = re.compile(r"Rs\.? ?|[$€£₹&]")
@@ -88,20 +84,37 @@ def wrong_step(text: str) -> str | None:
 def _steps(text: str) -> Iterator[Step]:
     count = 0
     text = _ARROWS.sub("; ", text)
-    for match in _EQUATION.finditer(text):
-        shown = match.group()
-        if len(shown) > _MAX_SNIPPET or not _HAS_LETTER.search(shown) or _OTHER_NAMES.search(shown):
+    for start, end in _equations(text):
+        shown = text[start:end]
+        if len(shown) > _MAX_SNIPPET or _OTHER_NAMES.search(shown):
             continue
         count += 1
         if count > MAX_STEPS:
             return
-        step = _step(match, text)
+        step = _step(shown, text[max(0, start - 24) : start], text[end : end + 24])
         if step is not None:
             yield step
 
 
-def _step(match: re.Match[str], text: str) -> Step | None:
-    shown = match.group().strip()
+def _equations(text: str) -> Iterator[tuple[int, int]]:
+    """Where numbers, signs and single letters stand together, with a relation among them and a letter."""
+    start, end, has_sign, has_letter = -1, -1, False, False
+    for token in _TOKEN.finditer(text):
+        lexeme = token.group()
+        is_letter = len(lexeme) == 1 and lexeme.isalpha() and lexeme not in _NO_LETTERS
+        if is_letter or lexeme in _SIGNS or lexeme[0].isdigit():
+            start = token.start() if start < 0 else start
+            end = token.end()
+            has_sign, has_letter = has_sign or lexeme == "=", has_letter or is_letter
+            continue
+        if has_sign and has_letter:
+            yield start, end
+        start, has_sign, has_letter = -1, False, False
+    if has_sign and has_letter:
+        yield start, end
+
+
+def _step(shown: str, before: str, following: str) -> Step | None:
     try:
         chain = Parser(split(_CURRENCY.sub("", shown).replace("–", "-"))).whole_chain()
         if len(chain.sides) != 2 or not all(map(_is_small, chain.sides)):
@@ -115,13 +128,11 @@ def _step(match: re.Match[str], text: str) -> Step | None:
         return None
     difference = polynomial.plus(crossed[0], crossed[1], -1)
     names = frozenset(name for monomial in difference for name, _ in monomial)
-    if not names:
+    following = following.lstrip()
+    if not names or following[:1] == "%":
         return None
-    following = text[match.end() : match.end() + 24].lstrip()
-    if following[:1] == "%":
-        return None
-    is_given = _is_given(text[: match.start()]) or following[:1] in (":", "?")
-    return _isolated(Step(shown, difference, names, is_given, _unit(following)), chain)
+    is_given = _is_given(before) or following[:1] in (":", "?")
+    return _isolated(Step(shown.strip(), difference, names, is_given, _unit(following)), chain)
 
 
 def _unit(following: str) -> str:
@@ -141,7 +152,7 @@ def _is_small(side: Node) -> bool:
 
 
 def _is_given(before: str) -> bool:
-    word = _WORD_BEFORE.search(before[-24:])
+    word = _WORD_BEFORE.search(before)
     return word is not None and word.group(1).lower() in _GIVEN
 
 
