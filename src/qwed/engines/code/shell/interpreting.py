@@ -118,6 +118,8 @@ def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         texts = [stdin.text]
     for text in texts:
         judge_script(run, text, line)
+    if not texts and places.is_scratch(files[0]):
+        run_file(run, files[0], line)
     marks = stdin.marks
     for path in files[1:]:
         marks |= file_marks(path)
