@@ -19,10 +19,10 @@ from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.calculations import CalculationClaim, number
 
-MAX_ENGINE_CLAIMS: Final = 200
+MAX_ENGINE_CLAIMS: Final = 100
 MAX_LINE: Final = 400
 # What the engine reads of one output; a line that is wrong is read again to be put right.
-_MAX_ENGINE_CHARACTERS: Final = 6_000
+_MAX_ENGINE_CHARACTERS: Final = 5_000
 _READ_AGAIN: Final = 5
 _MAX_SIGNS: Final = 10_000
 _BEFORE: Final = 80
@@ -107,16 +107,18 @@ def judge_text(text: str, holds: Holds, budget: EngineBudget) -> Iterator[Judged
     if not _speaks_of_results(text):
         return
     signs = 0
+    told: dict[str, list[JudgedCalculation]] = {}
     for line in _lines(text):
         signs += line.count("=")
         if signs > _MAX_SIGNS:
             yield TOO_MANY
             return
-        if _may_claim(line):
-            for judged in _judge_line(line, holds, budget):
-                yield judged
-                if judged is TOO_MANY:
-                    return
+        if line not in told:
+            told[line] = list(_judge_line(line, holds, budget)) if _may_claim(line) else []
+        for judged in told[line]:
+            yield judged
+            if judged is TOO_MANY:
+                return
     yield from _judge_steps(text)
 
 
@@ -236,9 +238,12 @@ def _quick_value(side: str) -> Fraction | None:
     parts = _PARTS.findall(side)
     if len(side) > 60:
         return None
+    if len(parts) == 1:
+        return Fraction(parts[0].translate(_PUNCTUATION))
     total, product, sign = Fraction(0), Fraction(1), "+"
     for at in range(0, len(parts), 2):
-        value = Fraction(parts[at].translate(_PUNCTUATION))
+        written = parts[at].translate(_PUNCTUATION)
+        value = Fraction(int(written)) if written.isdigit() else Fraction(written)
         if sign in "+-":
             total, product = total + product * (at > 0), value if sign == "+" else -value
         elif sign == "*":
