@@ -218,7 +218,7 @@ def _beside_mark(line: str) -> JudgedCalculation | None:
         if marked is None or written is None:
             continue
         # 0.6 is written as 60 too, and 3.5 as 3 or 4.
-        if abs(marked.value - written.value) >= 1 and marked.value * 100 != written.value:
+        if abs(Fraction(marked.value) - Fraction(written.value)) >= 1 and marked.value * 100 != written.value:
             said = f"{mark.group(1)} is worked out, not {mark.group(2)}"
             return JudgedCalculation(f"{line.strip()[:200]}: {said}")
     return None

@@ -1,4 +1,4 @@
-"""Ordinary texts by the thousand pass the engines and the guards; a file sent with scp is a doubt by decision."""
+"""Ordinary texts by the thousand pass engines and guards; a file sent with scp is a doubt by decision."""
 
 import pytest
 from tests.corpora.ordinary_many import ordinary, ordinary_calls

@@ -44,7 +44,7 @@ _GIVEN: Final = words(
 )
 
 
-class Step(msgspec.Struct, frozen=True):
+class DerivationStep(msgspec.Struct, frozen=True):
     """`difference` is what the equation says is zero; `value` what it gives to the one letter `name`, if that
     stands alone."""
 
@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True):
 
     def misses(self, value: Fraction) -> bool:
         """Whether the letter can't be this, also if the number was rounded."""
-        return abs(self.factor * value - self.stated) * 10**self.places >= 1
+        return bool(abs(self.factor * value - self.stated) * 10**self.places >= 1)
 
 
 def wrong_step(text: str) -> str | None:
@@ -75,13 +75,13 @@ def wrong_step(text: str) -> str | None:
     for index, step in enumerate(steps):
         if not step.name or step.is_given or _is_supported(steps, index) or _has_choices(steps[:index], step):
             continue
-        settled = _settled(steps[:index], step.name)
+        settled = _solve_for(steps[:index], step.name)
         if settled is not None and step.misses(settled):
             return step.text
     return None
 
 
-def _steps(text: str) -> Iterator[Step]:
+def _steps(text: str) -> Iterator[DerivationStep]:
     count = 0
     text = _ARROWS.sub("; ", text)
     for start, end in _equations(text):
@@ -114,7 +114,7 @@ def _equations(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _step(shown: str, before: str, following: str) -> Step | None:
+def _step(shown: str, before: str, following: str) -> DerivationStep | None:
     try:
         chain = Parser(split(_CURRENCY.sub("", shown).replace("–", "-"))).whole_chain()
         if len(chain.sides) != 2 or not all(map(_is_small, chain.sides)):
@@ -132,7 +132,7 @@ def _step(shown: str, before: str, following: str) -> Step | None:
     if not names or following[:1] == "%":
         return None
     is_given = _is_given(before) or following[:1] in (":", "?")
-    return _isolated(Step(shown.strip(), difference, names, is_given, _unit(following)), chain)
+    return _isolate(DerivationStep(shown.strip(), difference, names, is_given, _unit(following)), chain)
 
 
 def _unit(following: str) -> str:
@@ -156,7 +156,7 @@ def _is_given(before: str) -> bool:
     return word is not None and word.group(1).lower() in _GIVEN
 
 
-def _isolated(step: Step, chain: Chain) -> Step:
+def _isolate(step: DerivationStep, chain: Chain) -> DerivationStep:
     """`4c = 80`, `c = 20`, `c/4 = 5`: one letter with its factor, and a number on the other side."""
     right = chain.sides[1]
     if len(step.names) != 1 or not isinstance(right, Literal) or len(step.difference) > 2:
@@ -173,7 +173,7 @@ def _isolated(step: Step, chain: Chain) -> Step:
     )
 
 
-def _has_choices(before: list[Step], step: Step) -> bool:
+def _has_choices(before: list[DerivationStep], step: DerivationStep) -> bool:
     """Points of a line (x = 3, y = 2; x = 0, y = 4), and measures that may be converted."""
     same = [one for one in before if step.name in one.names]
     if step.is_bare and any(one.is_bare and not _agree(step, one) for one in same):
@@ -181,14 +181,14 @@ def _has_choices(before: list[Step], step: Step) -> bool:
     return len({one.unit for one in (step, *same)} - {""}) > 1
 
 
-def _is_supported(steps: list[Step], index: int) -> bool:
+def _is_supported(steps: list[DerivationStep], index: int) -> bool:
     """Whether another equation of this letter alone holds for the value."""
     step = steps[index]
     others = (other for other in steps[:index] + steps[index + 1 :] if other.names == step.names)
     return any(_agree(step, other) for other in others)
 
 
-def _agree(step: Step, other: Step) -> bool:
+def _agree(step: DerivationStep, other: DerivationStep) -> bool:
     if not other.name:
         return _at(other.difference, step.value) == 0
     return not step.misses(other.value) and not other.misses(step.value)
@@ -199,7 +199,7 @@ def _at(difference: Polynomial, value: Fraction) -> Fraction:
     return sum((factor * value**count for count, factor in powers), Fraction(0))
 
 
-def _settled(steps: list[Step], name: str) -> Fraction | None:
+def _solve_for(steps: list[DerivationStep], name: str) -> Fraction | None:
     """What the earlier equations make of the letter. None where they leave it open, contradict each other
     or are not linear, where a value alone was given to it before, and where units may convert it."""
     if all(step.is_bare for step in steps if name in step.names):
@@ -210,7 +210,7 @@ def _settled(steps: list[Step], name: str) -> Fraction | None:
             if name in step.names:
                 return None
             continue
-        row = _reduced(
+        row = _reduce(
             {monomial[0][0] if monomial else "": factor for monomial, factor in step.difference.items()}, rows
         )
         pivot = next((key for key in row if key), None)
@@ -219,7 +219,7 @@ def _settled(steps: list[Step], name: str) -> Fraction | None:
                 return None
             continue
         row = {key: factor / row[pivot] for key, factor in row.items()}
-        rows = [*(_reduced(other, [row]) for other in rows), row]
+        rows = [*(_reduce(other, [row]) for other in rows), row]
     found = next((row for row in rows if name in row and row.keys() <= {name, ""}), None)
     return None if found is None else -found.get("", Fraction(0)) / found[name]
 
@@ -228,7 +228,7 @@ def _is_linear(difference: Polynomial) -> bool:
     return all(sum(count for _, count in monomial) <= 1 for monomial in difference)
 
 
-def _reduced(row: Mapping[str, Fraction], rows: list[Row]) -> Row:
+def _reduce(row: Mapping[str, Fraction], rows: list[Row]) -> Row:
     """The row without the letters that the others begin with."""
     result = dict(row)
     for other in rows:

@@ -109,7 +109,7 @@ def _read_sentences(text: str) -> MathReading:
     if not statements:
         raise _nothing_found(text, unclear)
     _refuse_denials(text, statements, [*unread, *unclear])
-    final = [*_FINAL.findall(text), *_concluded(text)]
+    final = [*_FINAL.findall(text), *_conclusions(text)]
     unclear.extend(f"= {value}" for value in dict.fromkeys(_unfounded(named, final, statements)))
     return MathReading(statements, unread, unclear)
 
@@ -134,7 +134,7 @@ def _unfounded(named: list[str], final: list[str], statements: list[MathStatemen
     yield from (value for value in final if _value(value) not in worked_out)
 
 
-def _concluded(text: str) -> list[str]:
+def _conclusions(text: str) -> list[str]:
     """The number that the last sentence gives, where it says so in words: "The average is 81." """
     last = text.rstrip().rsplit("\n", 1)[-1][-_LAST_SENTENCE:]
     found = _CONCLUSION.search(last)
