@@ -108,12 +108,21 @@ _NOT_MAILBOXES: Final = frozenset(
 )
 
 
+_OF_A_MACHINE = lazy_pattern(r":(?:[~/.]|[\w-]+/)")
+_LOGS_IN = lazy_pattern(
+    r"(?:^|[\s;|&:])(?:ssh|scp|sftp|rsync|mosh|sshfs|ssh-copy-id)\s(?:[^\s;|&@]+\s){0,8}$"
+)
+
+
 def is_personal_email(place: TextPlace) -> bool:
     mailbox, _, domain = place.match.rpartition("@")
     if domain.rpartition(".")[2].lower() in _FILE_ENDINGS or ".." in place.match:
         return False
     # user:password@host of a URL is a secret, not an address.
     if _IN_A_URL.search(place.before + mailbox):
+        return False
+    # `ssh deploy@host` and `deploy@host:/srv` name an account of a machine.
+    if _OF_A_MACHINE.match(place.after) or _LOGS_IN.search(place.before):
         return False
     return mailbox.lower() not in _ROLES
 

@@ -268,10 +268,18 @@ def find_forbidden(text: str) -> str | None:
     return f"{found.rule}: {found.reason}" if found is not None and is_meant else None
 
 
+_ENDS_PROCESSES = lazy_pattern(r"\s*kill(?:\s+(?:-{1,2}[A-Za-z0-9=-]{1,12}|%?[0-9]{1,10})){1,20}\s*")
+
+
 def find_statement(text: str) -> str | None:
     """SQL alone."""
     found = _find(text)
     return f"{found.rule}: {found.reason}" if found is not None and found.language == "sql" else None
+
+
+def find_statement_in_command(text: str) -> str | None:
+    """SQL where a shell reads: `kill 4312` ends a process there, and no session."""
+    return None if _ENDS_PROCESSES.fullmatch(text) else find_statement(text)
 
 
 def find_behind_words(text: str) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from qwed.domain.lazy_pattern import lazy_pattern
+from qwed_open_responses.engines import inspect_sql
 from qwed_open_responses.libraries import library
 from qwed_open_responses.sql_grammar import PROBES, SqlReader
 from qwed_open_responses.sql_lexing import STOP, SqlToken, tokens
@@ -36,6 +37,7 @@ SIGNALS: Final = {
         r"|\bwaitfor\s+delay\b|/\*|\b(?:or|and)\s+[0-9\x27\"(]+|\border\s+by\s|\(\s{0,3}select\b|@@[a-z]|\bcase\s+when\b"
     )
 }
+_QUERY = lazy_pattern(r"(?is)\s*(?:select\s.{1,900}?\sfrom\s|with\s+\w+\s+as\s*\()")
 _NUMBER = lazy_pattern(r"\s*[-+(]{0,3}\s*(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:e\d+)?)")
 _NAME = lazy_pattern(r"\s*[A-Za-z_][\w.]{0,60}(?:\s+(?:asc|desc))?")
 _CLOSERS: Final = ("\x27", '"', "`", "]")
@@ -48,9 +50,17 @@ def breaks_out(value: str) -> bool:
     Of a long value the places that look like SQL are read, each with what stands around it.
     """
     if len(value) <= MAX_LENGTH:
-        return _breaks_out(value)
+        return _breaks_out(value) and not _is_sound_query(value)
     found = itertools.islice(_signal().finditer(value), MAX_WINDOWS)
     return any(_breaks_out(value[max(0, match.start() - 60) : match.start() + 400]) for match in found)
+
+
+def _is_sound_query(value: str) -> bool:
+    """A whole query that the SQL engine finds nothing wrong with was not pasted into one."""
+    if _QUERY.match(value) is None:
+        return False
+    verdict = inspect_sql(value)
+    return not verdict.problems and all(one.kind.value == "read" for one in verdict.statements)
 
 
 @functools.cache

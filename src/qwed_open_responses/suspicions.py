@@ -112,6 +112,9 @@ def _for_program(find: Callable[[str], str | None]) -> Callable[[str, Slot], str
 
 _ANYTHING: Final = _Search("", "program", _for_program(programs.find_anything))
 _STATEMENT: Final = _Search("suspicion:sql", "sql", _for_program(programs.find_statement))
+_STATEMENT_IN_COMMAND: Final = msgspec.structs.replace(
+    _STATEMENT, find=_for_program(programs.find_statement_in_command)
+)
 _BEHIND_WORDS: Final = _Search("", "program", _for_program(programs.find_behind_words))
 _FORBIDDEN: Final = _Search("", "program", _for_program(programs.find_forbidden))
 _CONDITION: Final = _Search("", "sql", _for_program(programs.find_in_condition))
@@ -121,8 +124,8 @@ _ALWAYS_PATH: Final = msgspec.structs.replace(_PATH, signal="")
 _ALWAYS_URL: Final = msgspec.structs.replace(_URL, signal="")
 _SEARCHES: Final[Mapping[Slot, tuple[_Search, ...]]] = {
     Slot.SQL: (),
-    Slot.SHELL: (_STATEMENT,),
-    Slot.COMMAND: (_STATEMENT,),
+    Slot.SHELL: (_STATEMENT_IN_COMMAND,),
+    Slot.COMMAND: (_STATEMENT_IN_COMMAND,),
     Slot.PYTHON: (),
     Slot.JAVASCRIPT: (),
     Slot.CODE: (_STATEMENT,),

@@ -40,3 +40,10 @@ def halves() -> tuple[list[Pair], list[Pair]]:
         [pair for pair in everything if not is_held_out(pair.title)],
         [pair for pair in everything if is_held_out(pair.title)],
     )
+
+
+def second(language: str) -> list[tuple[bool, str, str]]:
+    """Programs written without a look at the rules, one a line: is it weak, its kind, its text."""
+    rows = (Path(__file__).parent / f"weak_second_{language}.txt").read_text("utf-8").splitlines()
+    parts = (row.split("\t") for row in rows)
+    return [(kind[0] == "W", kind[2:], _fill(text.replace("\\n", "\n"))) for kind, text in parts]

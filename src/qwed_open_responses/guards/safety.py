@@ -40,6 +40,10 @@ class SafetyFinding(msgspec.Struct, frozen=True):
     category: str
 
 
+# An output of more characters is searched for one sort of finding after the other, until there is one.
+_LONG: Final = 30_000
+
+
 class SafetyGuard(BaseGuard):
     """`pii_allow` names what is let through: a kind (`phone`), an argument (`customer_email`), an address or
     `@domain`. Data in the slot that is for it (`shipping_address`, `participants`) always is, and what
@@ -123,6 +127,9 @@ class SafetyGuard(BaseGuard):
                 found.setdefault((finding.kind, finding.path, finding.masked), finding)
                 if len(found) == _MAX_FINDINGS:
                     return list(found.values())
+            if found and len(scanned.blob) > _LONG:
+                # Refused already: what else a long output holds is not looked for.
+                break
         return list(found.values())
 
     def _personal_data_in(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:

@@ -55,6 +55,9 @@ def _sets_task_aside(clause: Clause) -> int:
         return 2
     if clause.near("gone", ("own_task",), 5):
         return 2
+    # "Do not follow the user's request."
+    if (clause.opens | clause.opens << 1) & clause.mask("not") and clause.before("not", ("follow",), 2):
+        return 3 * clause.near("follow", ("own_task",), 3)
     if not clause.orders("forget") or _only_describes(clause):
         return 0
     if clause.near("forget", ("own_task",), 8) or (
@@ -82,7 +85,9 @@ def _recalls(clause: Clause) -> bool:
 
 
 def _comes_before_the_task(clause: Clause) -> int:
-    if clause.near("before", ("own_task",), 10) or clause.near("first", ("own_task",), 10):
+    # The "next" of "your next task" puts nothing first.
+    first = clause.mask("first") & ~(clause.mask("own_task") << 1)
+    if clause.near("before", ("own_task",), 10) or (first and clause.near("first", ("own_task",), 10)):
         return 3 + (clause.has("you") and clause.has("must"))
     return 2 if clause.before("before", ("task",), 8) and clause.has("you", "me", "ai") else 0
 
@@ -96,14 +101,15 @@ def _speaks_of_the_task(clause: Clause) -> int:
 
 
 _VOCATIVE = lazy_pattern(
-    r"(?i)(?:^|[\n.!?>\"]\s{0,3}|@|\[for (?:the )?|<!-- ?)(?:dear|hey|hello|hi|attention"
+    r"(?i)(?:^|[\n.!?>\"]\s{0,3}|-\s|@|\[for (?:the )?|<!-- ?)(?:dear|hey|hello|hi|attention"
     r"|to|for|ok|okay)?\s{0,2}(?:the |any |all |an? )?(?:ai|llm|gpt|chatgpt|claude|gemini|copilot|assistant"
     r"|language model|model|bot|chatbot|robot|agent)s?"
     r"(?: assistants?| agents?| models?| reviewers?| instructions?)?(?: only)?"
+    r"(?: [a-z]{3,12}ing [^:.\n]{1,40}(?=:))?"
     r"\s{0,2}(?:[:,!](?:\s|$)|\])"
 )
 _ADDRESSED = lazy_pattern(
-    r"(?i)\b(?:to you|dear|attention|note|notice|message|memo|instructions?|todo|important|reminder)"
+    r"(?i)\b(?:to you|attention|note|notice|message|memo|instructions?|todo|important|reminder)"
     r"(?:, | (?:to|for) | )(?:the |any |all |our )?(?:large |virtual )?(?:ai|llm|gpt|chatgpt|assistants?"
     r"|language models?|bot|virtual assistants?|model|agent)\b"
     r"(?! (?:manager|professor|director|editor|coach|teacher|nurse|principal))[^.\n]{0,60}?[:,]"
@@ -119,12 +125,14 @@ def _is_addressed(clause: Clause) -> int:
         return 3 if clause.has("you", "reads_this") else 2
     if clause.language == "en":
         return _how_called(clause.raw) if clause.has("ai", "maybe_ai") else 0
+    if clause.near("message", ("ai",), 3) and ":" in clause.raw.replace("：", ":")[:60]:
+        return 3
     if clause.mask("ai") & 1 and _CALLS_FIRST.match(clause.raw):
         return 2
     return 2 if clause.has("ai") and clause.has("message", "important", "you") else 0
 
 
-_CALLS_FIRST = lazy_pattern(r"\W{0,4}[\w'-]{2,20}(?: [\w'-]{2,20})?\s?[,:!]\s")
+_CALLS_FIRST = lazy_pattern(r"\W{0,4}[\w'-]{2,20}(?: [\w'-]{2,20})?\s?(?:[,!]\s|[:：，！])")
 
 
 def _how_called(raw: str) -> int:
@@ -134,11 +142,17 @@ def _how_called(raw: str) -> int:
     return 2 if _VOCATIVE.search(raw) else 0
 
 
+def _follows_the_answer(clause: Clause) -> int:
+    return int(clause.has("answering"))
+
+
 def _calls_you_a_model(clause: Clause) -> int:
     return int(clause.near("you", ("ai",), 5) and clause.has("are", "must", "now"))
 
 
 def _obliges_the_model(clause: Clause) -> int:
+    if clause.has("ai_if") and clause.has("ai") and clause.has("must"):
+        return 2 if clause.has("act", "judge", "say") else 1
     if clause.before("ai", ("must",), 4) or clause.before("maybe_ai", ("must",), 3):
         return 2 if clause.has("act", "judge", "say") else 1
     return 0
@@ -175,7 +189,7 @@ def _claims_in_english(clause: Clause) -> int:
 
 def _wants_an_effect(clause: Clause) -> int:
     if not clause.orders("act"):
-        return int(bool(clause.orders("reveal")) and clause.near("reveal", ("strong_loot",), 8))
+        return 2 * (bool(clause.orders("reveal")) and clause.near("reveal", ("strong_loot",), 8))
     weight = 1
     weight += clause.near("act", ("place",), 14) or clause.near("act", ("tool",), 4)
     weight += clause.near("act", ("loot", "strong_loot"), 8)
@@ -259,7 +273,10 @@ def _wants_the_prompt(clause: Clause) -> int:
         return 4
     if not clause.orders("reveal") or not clause.near("reveal", ("prompt",), 8):
         return 0
-    return 4 if clause.near("prompt", ("you", "prior", "all"), 6) and not clause.has("before") else 2
+    # "What was written before this message" names the prompt; "before you print it" says when.
+    prompt = clause.mask("prompt")
+    says_when = clause.mask("before") & ~(prompt | prompt << 1)
+    return 4 if clause.near("prompt", ("you", "prior", "all"), 6) and not says_when else 2
 
 
 def _dictates_the_answer(clause: Clause) -> int:
@@ -288,7 +305,9 @@ def _wants_harm(clause: Clause) -> int:
 
 
 def _is_about_orders(clause: Clause) -> int:
-    told = clause.mask("about").bit_count() + clause.mask("reported").bit_count()
+    # "Disregard the article": what is set aside is no talk about such texts.
+    source = clause.mask("source") & (clause.mask("forget") << 1 | clause.mask("forget") << 2)
+    told = (clause.mask("about") & ~source).bit_count() + clause.mask("reported").bit_count()
     return -3 * min(told, 2)
 
 
@@ -309,6 +328,7 @@ CUES: Final = (
     Cue("puts something first", _puts_first),
     Cue("speaks of the task", _speaks_of_the_task),
     Cue("addresses the model", _is_addressed),
+    Cue("follows the answer", _follows_the_answer),
     Cue("calls the reader a model", _calls_you_a_model),
     Cue("obliges the model", _obliges_the_model),
     Cue("claims authority", _claims_authority),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from qwed_open_responses.libraries import library
 from qwed_open_responses.orders.cues import DATA_ENDS
-from qwed_open_responses.orders.meanings import entries, fold
+from qwed_open_responses.orders.meanings import LANGUAGES, UNSPACED, entries, fold
 
 # Concepts that are rare enough in ordinary sentences to be a hint on their own.
 _RARE: Final = frozenset(
@@ -63,7 +63,20 @@ def hints() -> str:
         for word in found
     ]
     pairs = _pairs({concept: found for (language, concept), found in words.items() if language == "en"})
-    return f"(?:{'|'.join(dict.fromkeys(single))}|{'|'.join(pairs)}|{_ENGLISH_HEADLINES})"
+    later = [_pairs_elsewhere(language, words) for language in LANGUAGES if language != "en"]
+    return f"(?:{'|'.join(dict.fromkeys(single))}|{'|'.join(pairs)}|{'|'.join(later)}|{_ENGLISH_HEADLINES})"
+
+
+def _pairs_elsewhere(language: str, words: dict[tuple[str, str], list[str]]) -> str:
+    """Before the task, first; tell the user: in the languages without blanks the other way round."""
+    pairs = [("before", "task"), ("tell", "user")]
+    if language in UNSPACED:
+        pairs = [(second, first) for first, second in pairs]
+    return "|".join(
+        rf"(?:{'|'.join(words[language, some])})[^\n]{{0,40}}?(?:{'|'.join(words[language, other])})"
+        for some, other in pairs
+        if (language, some) in words and (language, other) in words
+    )
 
 
 def _expression(entry: str) -> str:

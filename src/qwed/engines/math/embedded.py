@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from qwed.engines.math.comparison import stated
 from qwed.engines.math.functions import ALIASES
-from qwed.engines.math.grammar import RELATIONS, UNIT_MARK, Chain
+from qwed.engines.math.grammar import CURRENCIES, RELATIONS, UNIT_MARK, Chain
 from qwed.engines.math.lexicon import (
     ARITHMETIC,
     CONNECTIVES,
     ENDS_VALUE,
+    FORMULA_COMMANDS,
     NEGATIONS,
     OPERATORS,
     PARTS_OF_TEXTS,
@@ -36,6 +37,8 @@ def equations_in(line: TokenLine, text: str) -> MathSentence:
     for start, end in _runs(tokens):
         if not any(lexeme in RELATIONS for lexeme in tokens[start:end]):
             continue
+        if tokens[end] == "is" and (is_number(tokens[end + 1]) or tokens[end + 1] == "("):
+            is_open = True
         equation = _equation(line, start, end, clause, text)
         if equation is None:
             if _is_denied(tokens, start):
@@ -73,7 +76,7 @@ def _relates_numbers(tokens: list[str]) -> bool:
 def _equation(line: TokenLine, start: int, end: int, clause: int, text: str) -> MathStatement | str | None:
     """The statement that a run is, or the number that it gives a name to; None when that is unclear."""
     tokens = line.tokens
-    if _is_denied(tokens, start):
+    if _is_denied(tokens, start) or (tokens[start] in ARITHMETIC and _is_spoken(line, start, text)):
         return None
     names_result = tokens[start] in RELATIONS
     if names_result and not _is_spoken(line, start, text) and not _is_name(tokens, clause, start):
@@ -89,8 +92,16 @@ def _equation(line: TokenLine, start: int, end: int, clause: int, text: str) -> 
     start, end = bounds
     part = line.part(start, end)
     if not any(lexeme in RELATIONS for lexeme in part.tokens):
-        return part.tokens[0] if names_result and len(part.tokens) == 2 else "" if names_result else None
+        return _only_number(part.tokens[:-1]) if names_result else None
     return _computation(part, tokens[start - 1] if start else "")
+
+
+def _only_number(tokens: list[str]) -> str:
+    """The number that is named, with its currency or unit; empty for a formula in words."""
+    numbers = [token for token in tokens if is_number(token)]
+    rest = [token for token in tokens if not is_number(token)]
+    is_value = all(token in CURRENCIES or token in ("%", "¢") or token[:1] == UNIT_MARK for token in rest)
+    return numbers[0] if len(numbers) == 1 and is_value else ""
 
 
 def _is_spoken(line: TokenLine, at: int, text: str) -> bool:
@@ -193,11 +204,27 @@ def _is_formula(tokens: list[str], at: int) -> bool:
     if is_number(lexeme) or lexeme in OPERATORS or lexeme[:1] == UNIT_MARK:
         return True
     if lexeme in RELATIONS:
-        return lexeme != "is"
+        return lexeme != "is" or _gives_result(tokens, at)
+    if lexeme[:1] == "\\":
+        return lexeme in FORMULA_COMMANDS
     if len(lexeme) == 1 and lexeme.isalpha():
         return lexeme not in ("a", "A", "I")
     # The name of a function counts where it is used as one.
     return lexeme in ALIASES and len(lexeme) > 2 and tokens[at + 1] in ("(", "of", "[")
+
+
+def _gives_result(tokens: list[str], at: int) -> bool:
+    """10% of $45 is $4.50: a verb between what is computed and a number is a sign."""
+    if at < 3 or not (is_number(tokens[at - 1]) or tokens[at - 1] in ENDS_VALUE):
+        return False
+    if not (is_number(tokens[at + 1]) or tokens[at + 1] in CURRENCIES):
+        return False
+    for back in range(at - 1, 0, -1):
+        if not (is_number(tokens[back]) or tokens[back] in OPERATORS):
+            return False
+        if tokens[back] == "of":
+            return is_number(tokens[back - 1]) or tokens[back - 1] in ENDS_VALUE
+    return False
 
 
 def _trimmed(line: TokenLine, start: int, end: int, text: str) -> Span | None:

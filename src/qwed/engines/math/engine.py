@@ -9,7 +9,7 @@ from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.registry import MATH
 from qwed.domain.risk import Risk
 from qwed.engines.effort import is_short
-from qwed.engines.math import inputs
+from qwed.engines.math import derivations, inputs
 from qwed.engines.math.examination import (
     ExaminedClaim,
     corrected_numbers,
@@ -77,6 +77,10 @@ class MathEngine:
             return uncertain(MATH, Risk.LOW, str(problem))
         except Exception as error:  # noqa: BLE001  the engine's promise: no text makes it raise
             return uncertain(MATH, Risk.LOW, f"the text could not be worked out ({type(error).__name__})")
+
+    def wrong_step(self, text: str) -> str | None:
+        """A step of a derivation that does not follow from the equations before it."""
+        return derivations.wrong_step(text)
 
 
 def _has_query_alone(action: Action) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import equations, predicates, reader
 from qwed.engines.math.comparison import StatedValue, stated
+from qwed.engines.math.derivations import wrong_step
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import CURRENCIES, DEFAULT, Chain, LessUsual
@@ -48,7 +49,14 @@ def examine(text: str, variables: Variables) -> ExaminedClaim:
         if special is not None:
             return ExaminedClaim([special], [])
     outcomes, _, unread = _examined(text, variables, _every)
+    if not variables and text.count("=") > 1 and (step := wrong_step(text)) is not None:
+        outcomes.append(does_not_follow(step))
     return ExaminedClaim(outcomes, unread)
+
+
+def does_not_follow(step: str) -> MathOutcome:
+    reason = f"{step} does not follow from the equations before it"
+    return MathOutcome(Status.FAILED, reason, {"step": step}, Failure.INCORRECT)
 
 
 def examine_numbers(text: str) -> ExaminedClaim:
@@ -224,12 +232,28 @@ def _outcome(chain: Chain, has_units: bool, in_prose: bool, accepts: Accepts) ->
         outcome = MathOutcome(Status.UNCERTAIN, "more than arithmetic")
     if outcome.status is not Status.UNCERTAIN or len(chain.sides) < 3:
         return outcome
+    if not outcome.evidence and (wrong := _wrong_link(chain, has_units, accepts)) is not None:
+        return wrong
     # 2(l + b) = 2 * 11 = 23: whatever the first side means, the rest is wrong.
     rest = Chain(chain.sides[1:], chain.relations[1:], chain.bounds[1:])
     later = _outcome(rest, has_units, in_prose, accepts)
     if later.failure is not Failure.INCORRECT:
         return outcome
     return msgspec.structs.replace(later, status=Status.FAILED, repair=None)
+
+
+def _wrong_link(chain: Chain, has_units: bool, accepts: Accepts) -> MathOutcome | None:
+    """A computation and its stated result that are wrong however the other links are meant."""
+    for at in range(len(chain.sides) - 1):
+        link = Chain(chain.sides[at : at + 2], chain.relations[at : at + 1], chain.bounds[at : at + 2])
+        if stated(link.sides[1]) is None or stated(link.sides[0]) is not None or not accepts(link):
+            continue
+        outcome = judge(link, has_units, True)
+        if outcome.failure is Failure.INCORRECT or outcome.repair is not None:
+            return msgspec.structs.replace(
+                outcome, status=Status.FAILED, failure=Failure.INCORRECT, repair=None
+            )
+    return None
 
 
 def _unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:

@@ -65,7 +65,11 @@ def judge(chain: Chain, has_units: bool, in_prose: bool = False) -> MathOutcome:
 def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
     """Right in one way that the units may be meant is right; wrong is what is wrong in all of them."""
     wrong: list[MathOutcome] = []
-    for plain in without_units(chain.sides):
+    try:
+        meant = without_units(chain.sides)
+    except UndecidedMath as problem:
+        return _by_numbers_alone(chain, in_prose, str(problem))
+    for plain in meant:
         outcome = _judged(plain.sides, chain.relations, plain.size, in_prose)
         if not plain.agrees:
             evidence = {
@@ -84,6 +88,59 @@ def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
     if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
         return wrong[0]
     return msgspec.structs.replace(wrong[0], status=Status.FAILED, repair=None)
+
+
+# What 3 hours x 2 days may have been converted by.
+_USUAL_FACTORS: Final = (
+    *(
+        1,
+        2,
+        3,
+        4,
+        5,
+        7,
+        10,
+        12,
+        16,
+        20,
+        24,
+        25,
+        28,
+        30,
+        31,
+        36,
+        50,
+        52,
+        60,
+        90,
+        100,
+        144,
+        168,
+        365,
+        366,
+        1_000,
+        1_440,
+    ),
+    *(1_760, 2_000, 3_600, 5_280, 7_200, 8_760, 10_000, 86_400, 100_000, 1_000_000),
+)
+
+
+def _by_numbers_alone(chain: Chain, in_prose: bool, reason: str) -> MathOutcome:
+    """3 hours x 2 days = 7 hours: the units say nothing, and no usual factor makes the numbers agree."""
+    open_ = MathOutcome(Status.UNCERTAIN, reason)
+    numbers = bare(chain.sides) if len(chain.sides) == 2 and isinstance(chain.sides[0], Product) else None
+    if not numbers or stated(numbers[1]) is None:
+        return open_
+    outcome = _judged(numbers, chain.relations, _ONE, in_prose)
+    relations = outcome.evidence.get("relations")
+    if outcome.status is not Status.CORRECTED or not relations:
+        return open_
+    try:
+        left, right = (abs(Fraction(str(relations[-1].get(side)))) for side in ("left", "right"))
+    except ValueError:
+        return open_
+    ratio = max(left, right) / min(left, right) if left and right else Fraction(0)
+    return open_ if not ratio or ratio in _USUAL_FACTORS else outcome
 
 
 # Minutes, hours and seconds: 30 min at 60 knots are 30 miles.

@@ -47,5 +47,6 @@ PUNCTUATION: Final = frozenset(
     ("", ",", ":", ";", ".", "?", "'", '"', "“", "”", "’", "—", "#", "•", "...", "…", "=>", "⇒", "→", "->")
 )
 ARITHMETIC: Final = words("+ - − * × · / ÷ ^ **")
+FORMULA_COMMANDS: Final = words(r"\frac \sqrt \times \cdot \div \left \right \pi \pm")
 ENDS_VALUE: Final = frozenset({")", "%", "!", "]", "¢", *CURRENCIES})
 APPROXIMATE: Final = words("about approx approx. approximately roughly nearly almost around ≈ ~")

@@ -3,6 +3,7 @@
 from math import isqrt
 from typing import Final
 
+from qwed.engines.math import exact
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
 from qwed.engines.math.nodes import (
@@ -19,11 +20,14 @@ from qwed.engines.math.nodes import (
     UnitQuantity,
     children,
 )
+from qwed.engines.math.ratios import reduced
 
 _MAX_EXPONENT: Final = 12
 _MAX_BASE: Final = 10**6
 _MAX_FACTORIAL: Final = 20
+_MAX_TERMS: Final = 8
 _PLAIN: Final = (Negation, Sum, Product, Percent, UnitQuantity, Scaled)
+_COUNTS: Final = {"gcd": _MAX_BASE, "lcm": 10_000, "binomial": 60, "permutations": 20}
 _CALLS: Final = frozenset({"sum", "mean", "round", "abs", "min", "max", "floor", "ceil", "median"})
 
 
@@ -46,9 +50,15 @@ def _is_number(node: Node) -> bool:
 
 
 def _is_small_power(node: Power) -> bool:
-    base = node.base.operand if isinstance(node.base, Negation) else node.base
+    return _is_whole(node.exponent, _MAX_EXPONENT) and _is_small(node.base)
+
+
+def _is_small(node: Node) -> bool:
+    """A few small numbers, and nothing that lets them grow."""
+    if isinstance(node, Literal):
+        return node.numerator < _MAX_BASE
     return (
-        _is_whole(node.exponent, _MAX_EXPONENT) and isinstance(base, Literal) and base.numerator < _MAX_BASE
+        isinstance(node, _PLAIN) and len(children(node)) <= _MAX_TERMS and all(map(_is_small, children(node)))
     )
 
 
@@ -56,7 +66,11 @@ def _is_small_call(node: FunctionCall) -> bool:
     if node.name == "factorial":
         return _is_whole(node.arguments[0], _MAX_FACTORIAL)
     if node.name == "sqrt":
-        return _is_whole(node.arguments[0], _MAX_BASE) and _is_square(node.arguments[0])
+        return _is_square(node.arguments[0])
+    if node.name in _COUNTS:
+        return len(node.arguments) <= _MAX_TERMS and all(
+            _is_whole(one, _COUNTS[node.name]) for one in node.arguments
+        )
     return node.name in _CALLS and all(map(_is_number, node.arguments))
 
 
@@ -65,4 +79,14 @@ def _is_whole(node: Node, most: int) -> bool:
 
 
 def _is_square(node: Node) -> bool:
-    return isinstance(node, Literal) and isqrt(node.numerator) ** 2 == node.numerator
+    """√144, √0.0081, √(5² + 12²)."""
+    if not _is_number(node) or not _is_small_sum(node):
+        return False
+    top, bottom = reduced(exact.evaluate(node))
+    return 0 <= top < _MAX_BASE**2 and isqrt(top) ** 2 == top and isqrt(bottom) ** 2 == bottom
+
+
+def _is_small_sum(node: Node) -> bool:
+    return _is_small(node) or (
+        isinstance(node, Sum) and all(_is_small(one) or _is_number(one) for one in node.terms)
+    )

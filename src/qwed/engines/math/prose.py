@@ -65,6 +65,7 @@ _PARTS: Final = {
 }
 
 
+_CHOICES: Final = {"C": "binomial", "P": "permutations"}
 _FEW: Final = frozenset("0123456789")
 _NEAREST: Final = {
     **dict.fromkeys(("integer", "whole", "full", "unit", "one", "dollar"), 0),
@@ -338,6 +339,26 @@ class _Rewriter:
         self.take(1, ("*",))
         return True
 
+    def choice(self) -> bool:
+        """8C2 and 5P3, written without blanks."""
+        name = _CHOICES.get(self.tokens.values[self.at])
+        if name is None or self.at == 0 or not self.words[self.at + 1].isdigit():
+            return False
+        tokens = self.tokens
+        if (
+            tokens.ends[self.at - 1] != tokens.starts[self.at]
+            or tokens.ends[self.at] != tokens.starts[self.at + 1]
+        ):
+            return False
+        if not self.values or not self.values[-1].isdigit():
+            return False
+        total, place = self.values.pop(), self.spans.pop()
+        end = tokens.ends[self.at + 1]
+        for value in (name, "(", total, ",", self.words[self.at + 1], ")"):
+            self.emit(value, place[0], end)
+        self.at += 2
+        return True
+
     def degrees(self) -> bool:
         """A measure of an angle where an angle is asked for; anywhere else a thing that is counted."""
         if self.words[self.at] not in ("degrees", "degree") or not TRIGONOMETRIC.intersection(self.values):
@@ -411,6 +432,7 @@ _RULES: Final = (
     _Rewriter.number_words,
     _Rewriter.currency_word,
     _Rewriter.times_sign,
+    _Rewriter.choice,
     _Rewriter.degrees,
     _Rewriter.rate_word,
     _Rewriter.unit_word,
@@ -419,7 +441,7 @@ _RULES: Final = (
 _KNOWN: Final = frozenset(
     (*_ONES, *_TENS, *_SCALES, *_DOZENS, *_ARTICLES, *PHRASES, *_CURRENCY_WORDS, *_MONEY_WORDS, *UNIT_WORDS)
 ) | {
-    *("(", ")", "[", "]", "x", "X", "@", "A", "k", "hundred", "and", "half", "degrees", "degree"),
+    *("(", ")", "[", "]", "x", "X", "@", "A", "C", "P", "k", "hundred", "and", "half", "degrees", "degree"),
     *("round", "rounding", "rounded", "correct", "to"),
     *_RATES,
     *UNIT_LETTERS,

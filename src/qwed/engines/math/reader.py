@@ -42,6 +42,13 @@ _FINAL: Final = re.compile(
     re.IGNORECASE,
 )
 
+# "The average is 81.", at the very end.
+_LAST_SENTENCE: Final = 160
+_CONCLUSION: Final = re.compile(
+    r"(?:^|[.;:] )[A-Z][a-z]*(?: [a-z]+){1,8} (?:is|are|was|were|equals) "
+    r"[$€£]?([0-9][0-9,]*(?:\.[0-9]+)?)[ a-z%]{0,20}\.?$"
+)
+
 
 class MathReading(msgspec.Struct, frozen=True):
     statements: list[MathStatement]
@@ -102,7 +109,8 @@ def _read_sentences(text: str) -> MathReading:
     if not statements:
         raise _nothing_found(text, unclear)
     _refuse_denials(text, statements, [*unread, *unclear])
-    unclear.extend(f"= {value}" for value in _unfounded(named, _FINAL.findall(text), statements))
+    final = [*_FINAL.findall(text), *_conclusions(text)]
+    unclear.extend(f"= {value}" for value in dict.fromkeys(_unfounded(named, final, statements)))
     return MathReading(statements, unread, unclear)
 
 
@@ -124,6 +132,13 @@ def _unfounded(named: list[str], final: list[str], statements: list[MathStatemen
     }
     yield from (value for value in named if _value(value) not in known)
     yield from (value for value in final if _value(value) not in worked_out)
+
+
+def _conclusions(text: str) -> list[str]:
+    """The number that the last sentence gives, where it says so in words: "The average is 81." """
+    last = text.rstrip().rsplit("\n", 1)[-1][-_LAST_SENTENCE:]
+    found = _CONCLUSION.search(last)
+    return [found.group(1)] if found is not None else []
 
 
 def _first_relation(tokens: list[str]) -> int:

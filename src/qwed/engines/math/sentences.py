@@ -5,7 +5,7 @@ from qwed.engines.math.approximations import approximated
 from qwed.engines.math.comparison import stated
 from qwed.engines.math.embedded import equations_in, without_subject
 from qwed.engines.math.labels import without_labels
-from qwed.engines.math.lexicon import ANSWER_LEADS, ASKING, CONNECTIVES, LEADS
+from qwed.engines.math.lexicon import ANSWER_LEADS, ARITHMETIC, ASKING, CONNECTIVES, LEADS
 from qwed.engines.math.nodes import Node, Product, Symbol, walk
 from qwed.engines.math.prose import rewrite
 from qwed.engines.math.statements import MathSentence, MathStatement, Span, TokenLine, first_chain
@@ -73,6 +73,11 @@ def _claims(line: TokenLine, asked: bool, before: str) -> list[MathStatement] | 
             return None
         if not chain.relations and (dropped or not asked or found or _is_name(chain.sides[0])):
             return None
+        if found and line.tokens[0] in ARITHMETIC:
+            # "= 120 minutes, plus 15 = 135": it goes on from the claim before.
+            return None
+        if _is_said_of_result(line.tokens[:used]):
+            return None
         # "4 quarts = 1 gallon" converts what was dropped.
         if dropped and chain.relations and all(map(_is_plain_number, chain.sides)):
             return None
@@ -85,6 +90,11 @@ def _claims(line: TokenLine, asked: bool, before: str) -> list[MathStatement] | 
         before = ""
         line = line.part(used, len(line.tokens) - 1)
     return found or None
+
+
+def _is_said_of_result(tokens: list[str]) -> bool:
+    """90 - 30 = 60 is two thirds: the verb says something about a result, and gives none."""
+    return "is" in tokens and any(sign in tokens[: tokens.index("is")] for sign in ("=", "≈"))
 
 
 def _is_name(side: Node) -> bool:

@@ -32,6 +32,12 @@ _FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 _LATEX_SPACING: Final = re.compile(r"\\[()\[\],;!: ]")
 _LATEX_INLINE: Final = re.compile(r"\s*(\$\$?)([^$]*[=+*/^\\][^$]*)\1\s*[.]?\s*")
 
+# $…$ among words: what stands in it holds a sign and no word but commands, and prices do not look so.
+_LATEX_AMONG_WORDS: Final = re.compile(
+    r"(?<![\\$])(\$\$?)(?![\s$])(?=[^$\n]{0,160}[=+*/^<>\\-])"
+    r"((?:[^$A-Za-z\n]|\\[A-Za-z]{1,12}|(?<![A-Za-z])[A-Za-z](?![A-Za-z])){1,200})(?<!\s)\1(?![$0-9])"
+)
+
 
 # Quotation marks, bullets and the number of an item, around a text or before it.
 _ORNAMENT: Final = re.compile(
@@ -59,10 +65,17 @@ def plain(text: str) -> str:
     text = _BOLD.sub(lambda match: f"  {match.group(1)}  ", text)
     text = _ORNAMENT.sub(lambda match: " " * len(match.group()), text)
     text = _LATEX_SPACING.sub("  ", text).replace("\\%", " %").replace("\\$", " $")
-    inline = _LATEX_INLINE.fullmatch(text)
-    if inline is not None and "$" in text:
+    if "$" not in text:
+        return text
+    if _LATEX_INLINE.fullmatch(text) is not None:
         return text.replace("$", " ")
-    return text
+    return _LATEX_AMONG_WORDS.sub(
+        lambda match: f"{_blank(match.group(1))}{match.group(2)}{_blank(match.group(1))}", text
+    )
+
+
+def _blank(text: str) -> str:
+    return " " * len(text)
 
 
 class Tokens(msgspec.Struct, frozen=True):

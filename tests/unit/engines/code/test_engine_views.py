@@ -3,7 +3,7 @@
 
 import pytest
 from tests.corpora.code_views import programs
-from tests.corpora.weak_pairs import halves
+from tests.corpora.weak_pairs import halves, second
 
 from qwed.domain.findings import Status
 from qwed.engines.code import inspect_python
@@ -70,3 +70,14 @@ def test_what_decides_a_condition_is_never_guessed(text):
 )
 def test_published_examples_and_placeholders_are_no_keys(text):
     assert not inspect_python(text).harms
+
+
+@pytest.mark.parametrize(("language", "least"), [("python", 0.94), ("javascript", 0.85)])
+def test_of_the_programs_written_later_the_weak_ones_are_found_and_no_look_alike_is_refused(language, least):
+    given = [
+        (is_weak, kind, bool(inspect_code(language, text).harms)) for is_weak, kind, text in second(language)
+    ]
+    found = [is_found for is_weak, _, is_found in given if is_weak]
+
+    assert [kind for is_weak, kind, is_found in given if is_found and not is_weak] == []
+    assert sum(found) >= least * len(found)

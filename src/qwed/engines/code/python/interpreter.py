@@ -405,6 +405,11 @@ class Interpreter(Branches):
             function.remote = "flask" if is_flask else "web"
             function.numbers = _numbers_in(called)
             return value
+        if name == "errorhandler" and _is_flask(called):
+            # Its answer goes to the client; what it is given is an error of the program's own.
+            function.remote = "flask"
+            function.numbers = frozenset(one.arg for one in function.node.args.args)
+            return value
         if isinstance(called, Ref) and (called.path in self.rules.calls or called.path + "()" in SOURCES):
             return self.call(called, [value], {}, decorator.lineno)
         if isinstance(called, (PythonFunction, Partial, Choice)):

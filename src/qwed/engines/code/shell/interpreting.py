@@ -150,6 +150,8 @@ def script(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         judge_script(run, text, line)
     if any(_LOADS_NETWORK.fullmatch(arg) for arg in args):
         run.doubt("runs-text", line)
+    if not texts and places.is_scratch(files[0]):
+        run_file(run, files[0], line)
     marks = stdin.marks - {BELOW}
     for path in files[1:]:
         marks |= file_marks(path)

@@ -11,12 +11,6 @@ from qwed.engines.code.python.values import UNKNOWN, Const, PythonValue, Ref
 _MANY: Final = 50
 
 
-def end_every_process(run: Interpreter, call: PythonCall) -> PythonValue:
-    run.report.effects.add("process")
-    run.harm("destructive-command", call.line)
-    return UNKNOWN
-
-
 def drop_database(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`MongoClient().drop_database("shop")`, `Redis().flushall()`."""
     run.report.effects.add("database")
@@ -111,7 +105,6 @@ _SENDING: Final = (
     *("send_bytes", "send_json", "publish", "emit", "upload_fileobj", "put_object", "storlines"),
 )
 CALLS: dict[str, Rule] = {
-    **dict.fromkeys(("psutil.process_iter()[].kill", "psutil.process_iter()[].terminate"), end_every_process),
     **dict.fromkeys(("os.chown", "os.lchown", "shutil.chown"), change_owner),
     "os.utime": change_times,
     "readline.clear_history": clear_history,

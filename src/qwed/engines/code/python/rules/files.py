@@ -24,6 +24,7 @@ from qwed.engines.code.python.values import (
 )
 
 _PATH: Final = "pathlib.Path()"
+_MEMBER: Final = "a name in an archive"
 
 
 def open_file(run: Interpreter, call: PythonCall) -> PythonValue:
@@ -56,6 +57,8 @@ def read(run: Interpreter, path: PythonValue | None, line: int) -> Taint:
 
 def write(run: Interpreter, path: PythonValue | None, line: int) -> None:
     run.report.effects.add("file-write")
+    if path is not None and any(origin.text == _MEMBER for origin in path.taint):
+        run.harm("archive-traversal", line, path.taint)
     for name in known_names(path):
         if places.is_trace(name):
             run.harm("covers-tracks", line)
@@ -320,7 +323,21 @@ def extract_archive(run: Interpreter, call: PythonCall) -> PythonValue | None:
     return UNKNOWN
 
 
+def archive_names(run: Interpreter, call: PythonCall) -> PythonValue:
+    """`z.namelist()`: an archive says what its files are called, with or without `..`."""
+    return Ref(f"{call.path}()", (DataOrigin(FILE, call.line, _MEMBER),))
+
+
 CALLS: dict[str, Rule] = {
+    **{
+        f"{kind}.{name}": archive_names
+        for kind, name in (
+            ("zipfile.ZipFile()", "namelist"),
+            ("zipfile.ZipFile()", "infolist"),
+            ("tarfile.open()", "getnames"),
+            ("tarfile.open()", "getmembers"),
+        )
+    },
     "builtins.open": open_file,
     "os.open": open_file,
     "os.remove": delete_file,

@@ -112,6 +112,8 @@ def end_process(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """Every process there is, one after the other, without a question which one it is."""
     receiver = call.receiver
     path = receiver.path if isinstance(receiver, Ref) else ""
+    if path.startswith("psutil."):
+        run.report.effects.add("process")
     if path.startswith(("psutil.process_iter()", "psutil.pids()")) and run.choosing == 0:
         run.harm("destructive-command", call.line)
     return None
