@@ -34,7 +34,7 @@ from rich.table import Table
 from rich.text import Text
 
 from qwed_sdk import GatewayUnavailable, QWEDClient, RequestRefused
-from qwed_sdk.conversations import granted_action
+from qwed_sdk.conversations import find_granted_action
 
 POLICY: Final = """\
 tools:
@@ -260,7 +260,7 @@ def asks(show: Show) -> None:
     answer = show.ask("I would write the weekly report to a file.", action)
     approval = show.wait_for_a_person(answer, approve=True, note="the weekly report, as every Monday")
     if approval.status == "approved":
-        granted = granted_action(action, approval)
+        granted = find_granted_action(action, approval)
         used = show.operator.redeem(answer.approval_id, show.agent.agent_id, granted)
         show.stage.decided(used, 0)
         if "attestation" in used:

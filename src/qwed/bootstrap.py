@@ -576,10 +576,10 @@ def first_operator_key(services: Services, given: str | None = None) -> str | No
 
 async def _first_operator_key(services: Services, given: str | None) -> str | None:
     async with services.turns.turn("first_operator_key"):
-        return await _made_operator_key(services, given)
+        return await _make_operator_key(services, given)
 
 
-async def _made_operator_key(services: Services, given: str | None) -> str | None:
+async def _make_operator_key(services: Services, given: str | None) -> str | None:
     if any(key.is_operator and key.revoked_ms is None for key in await services.store.keys(None)):
         return None
     secret = given or services.ids.api_key(None)

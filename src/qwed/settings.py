@@ -564,7 +564,7 @@ def read_settings(
     mistakes = [_unknown(name) for name in sorted(environ) if _is_unknown(name)]
     values: dict[str, Any] = {}
     for setting in SETTINGS:
-        source, text = _given(setting, environ, options or {})
+        source, text = _find_given(setting, environ, options or {})
         if text is None:
             continue
         try:
@@ -589,7 +589,7 @@ def read_settings(
     return Settings(**values, warnings=_warnings(values))
 
 
-def _given(
+def _find_given(
     setting: Setting, environ: Mapping[str, str], options: Mapping[str, str | None]
 ) -> tuple[str, str | None]:
     option = options.get(setting.field)
@@ -611,12 +611,12 @@ def _unknown(name: str) -> str:
 
 
 def _invalid(source: str, setting: Setting, text: str, error: ValueError) -> str:
-    given = "its value" if setting.is_secret else _quoted(text)
+    given = "its value" if setting.is_secret else _quote(text)
     why = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
     return f"{source}: {given} is not acceptable: {why}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # An address may hold a password.
     shown = re.sub(r"//[^/@]*@", "//…@", text)
     return ascii(shown if len(shown) <= 80 else shown[:80] + "…")

@@ -330,7 +330,7 @@ def _percentage(value: Object) -> Iterator[CalculationClaim]:
     )
 
 
-def _discounted(value: Object) -> Iterator[CalculationClaim]:
+def _find_discounted(value: Object) -> Iterator[CalculationClaim]:
     original = _first(value, ("original_price", "list_price", "old_price", "price_before"))
     percent = _first(value, ("discount_percent", "discount_percentage", "percent_off", "discount_pct"))
     final = _first(value, ("final_price", "sale_price", "discounted_price", "new_price", "price_after"))
@@ -377,6 +377,6 @@ _CALCULATORS: Final[tuple[tuple[frozenset[str], Callable[[Object], Iterator[Calc
     (frozenset(_TOTAL_KEYS + _SUBTOTAL_KEYS), _totals),
     (frozenset(_RATE_KEYS), _tax),
     (frozenset({"percent", "percentage", "pct"}), _percentage),
-    (frozenset({"discount_percent", "discount_percentage", "percent_off", "discount_pct"}), _discounted),
+    (frozenset({"discount_percent", "discount_percentage", "percent_off", "discount_pct"}), _find_discounted),
     (frozenset({"percent_change", "percentage_change", "change_percent", "growth_percent"}), _change),
 )

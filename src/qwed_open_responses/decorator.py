@@ -31,7 +31,9 @@ def guarded(
         tool_name = name or function.__name__
 
         def verify(args: tuple[Any, ...], kwargs: dict[str, Json]) -> None:
-            result = verifier.verify_tool_call(tool_name, _named(signature, args, kwargs), context=context)
+            result = verifier.verify_tool_call(
+                tool_name, _name_arguments(signature, args, kwargs), context=context
+            )
             if not result.verified:
                 raise ToolCallBlocked(result)
 
@@ -54,7 +56,9 @@ def guarded(
     return decorate
 
 
-def _named(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Json]) -> dict[str, Json]:
+def _name_arguments(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Json]
+) -> dict[str, Json]:
     """The arguments by name, defaults included, without a method's own object; `**kwargs` join the rest."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()

@@ -57,13 +57,13 @@ def is_example(kind: str, value: str) -> bool:
 
 def _is_example_token(token: str) -> bool:
     parts = token.split(".")
-    claims = _decoded(parts[1]) if len(parts) > 1 else None
+    claims = _decode(parts[1]) if len(parts) > 1 else None
     if isinstance(claims, dict) and (claims.get("sub") == "1234567890" or claims.get("name") == "John Doe"):
         return True
     return len(parts) > 2 and _STAND_IN.search(parts[2]) is not None
 
 
-def _decoded(part: str) -> Any:
+def _decode(part: str) -> Any:
     try:
         return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (ValueError, binascii.Error, RecursionError):

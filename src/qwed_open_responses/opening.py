@@ -17,7 +17,7 @@ class UnreadableText(Exception):
     """Reading stops here; the message says why."""
 
 
-def opened(value: Any) -> Any:
+def open_object(value: Any) -> Any:
     """A foreign object as the JSON-like value it stands for; anything else unchanged."""
     if value is None or isinstance(value, str | int | float | list | dict | tuple):
         if isinstance(value, enum.Enum):

@@ -52,7 +52,7 @@ def beside(pattern: str, check: Check) -> Check:
     return lambda place: speaks(place.before) and check(place)
 
 
-def unnamed(check: Check) -> Check:
+def is_unnamed(check: Check) -> Check:
     """Unless the words before it say that it numbers a thing."""
     return lambda place: not names_a_thing(place) and check(place)
 

@@ -34,10 +34,10 @@ from qwed_open_responses.personal_checks import (
     is_spelled_email,
     is_ssn,
     is_ssn_after_words,
+    is_unnamed,
     may_be_aadhaar,
     may_be_card,
     stdnum,
-    unnamed,
 )
 from qwed_open_responses.phone_checks import PHONE_NOUNS, is_called_a_phone, is_phone
 
@@ -61,7 +61,7 @@ class Detector(msgspec.Struct, frozen=True):
     may_be: Callable[[str], bool] | None = None
 
 
-def _named(kind: str, words: str, shape: str, check: Check) -> Detector:
+def _make_named(kind: str, words: str, shape: str, check: Check) -> Detector:
     """A shape that means nothing without one of the words before it."""
     return Detector(kind, rf"(?i)(?:\b|_)(?:{words})", shape, beside(words, check))
 
@@ -155,13 +155,13 @@ DETECTORS: Final = (
         r"(?i)\b[A-Z]{2}[0-9]{2}[ -]?(?:[A-Z0-9]{4}[ -]?){2,7}[A-Z0-9]{1,4}\b",
         is_iban,
     ),
-    _named(
+    _make_named(
         "passport",
         "passport|reisepass|passeport|pasaporte",
         r"\b(?:[A-Z]{1,2}[0-9]{6,8}|[0-9]{9}|[0-9]{2}[A-Z]{2}[0-9]{5}|[CFGHJK][0-9CFGHJKLMNPRTVWXYZ]{8})\b",
         has_digits,
     ),
-    _named(
+    _make_named(
         "driving_licence",
         r"driv(?:er'?s?|ers|ing)[ _-]?licen[sc]e|dl|licen[sc]e (?:no|number)|führerschein",
         _DOCUMENT,
@@ -171,7 +171,7 @@ DETECTORS: Final = (
         "driving_licence",
         r"[A-Z9]{5}[0-9]{6}[A-Z9]{2}",
         r"\b[A-Z]{2,5}9{0,3}[0-9]{6}[A-Z9]{2}[0-9][A-Z]{2}\b",
-        unnamed(has_sixteen),
+        is_unnamed(has_sixteen),
     ),
     Detector(
         "uk_nino",
@@ -179,8 +179,8 @@ DETECTORS: Final = (
         r"(?i)\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]\b",
         is_nino,
     ),
-    _named("uk_nhs", "nhs", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}\b", stdnum("gb.nhs")),
-    _named("ca_sin", "sin|social insurance", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}\b", is_canadian_sin),
+    _make_named("uk_nhs", "nhs", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}\b", stdnum("gb.nhs")),
+    _make_named("ca_sin", "sin|social insurance", r"\b[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}\b", is_canadian_sin),
     # Bare digits are one only beside the word: without it not even their check digit is worked out.
     Detector(
         "in_aadhaar",
@@ -205,12 +205,12 @@ DETECTORS: Final = (
         r"\b[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}\b",
         stdnum("br.cpf"),
     ),
-    _named("br_cpf", "cpf", r"\b[0-9]{11}\b", stdnum("br.cpf")),
+    _make_named("br_cpf", "cpf", r"\b[0-9]{11}\b", stdnum("br.cpf")),
     Detector(
         "es_dni",
         r"[0-9]{7}-?[A-Z]\b",
         r"\b(?:[0-9]{8}|[XYZ][0-9]{7})-?[A-HJ-NP-TV-Z]\b",
-        unnamed(stdnum("es.nif")),
+        is_unnamed(stdnum("es.nif")),
     ),
     Detector(
         "it_fiscal_code",
@@ -222,21 +222,21 @@ DETECTORS: Final = (
         "fr_nir",
         _NINE_DIGITS,
         r"\b[12] ?[0-9]{2} ?(?:0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}\b",
-        unnamed(stdnum("fr.nir")),
+        is_unnamed(stdnum("fr.nir")),
     ),
-    _named(
+    _make_named(
         "de_tax_id",
         "steuer|tax id|idnr|tin",
         r"\b[1-9][0-9] ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}\b",
         stdnum("de.idnr"),
     ),
-    _named("pl_pesel", "pesel", r"\b[0-9]{11}\b", stdnum("pl.pesel")),
-    _named("nl_bsn", "bsn|burgerservicenummer|sofinummer", r"\b[0-9]{8,9}\b", stdnum("nl.bsn")),
+    _make_named("pl_pesel", "pesel", r"\b[0-9]{11}\b", stdnum("pl.pesel")),
+    _make_named("nl_bsn", "bsn|burgerservicenummer|sofinummer", r"\b[0-9]{8,9}\b", stdnum("nl.bsn")),
     Detector(
         "se_personnummer",
         _NINE_DIGITS,
         r"\b(?:19|20)?[0-9]{6}[-+][0-9]{4}\b",
-        unnamed(stdnum("se.personnummer")),
+        is_unnamed(stdnum("se.personnummer")),
     ),
     Detector(
         "cn_resident_id",
@@ -244,24 +244,24 @@ DETECTORS: Final = (
         r"\b[1-9][0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9]{4}[0-9X]\b",
         stdnum("cn.ric"),
     ),
-    _named("au_tfn", "tfn|tax file number", r"\b[0-9]{3} ?[0-9]{3} ?[0-9]{2,3}\b", stdnum("au.tfn")),
-    _named("br_rg", "rg", r"\b[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Xx]\b", always),
+    _make_named("au_tfn", "tfn|tax file number", r"\b[0-9]{3} ?[0-9]{3} ?[0-9]{2,3}\b", stdnum("au.tfn")),
+    _make_named("br_rg", "rg", r"\b[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Xx]\b", always),
     Detector(
-        "ch_ahv", r"756\.[0-9]{4}\.", r"\b756\.[0-9]{4}\.[0-9]{4}\.[0-9]{2}\b", unnamed(stdnum("ch.ssn"))
+        "ch_ahv", r"756\.[0-9]{4}\.", r"\b756\.[0-9]{4}\.[0-9]{4}\.[0-9]{2}\b", is_unnamed(stdnum("ch.ssn"))
     ),
     Detector(
         "cl_rut",
         r"[0-9]\.[0-9]{3}\.[0-9]{3}-[0-9Kk]\b",
         r"\b[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]\b",
-        unnamed(stdnum("cl.rut")),
+        is_unnamed(stdnum("cl.rut")),
     ),
     Detector(
         "fi_hetu",
         r"[0-9]{6}[-+A][0-9]{3}[0-9A-Y]\b",
         r"\b[0-9]{6}[-+A][0-9]{3}[0-9A-Y]\b",
-        unnamed(stdnum("fi.hetu")),
+        is_unnamed(stdnum("fi.hetu")),
     ),
-    Detector("kr_rrn", r"[0-9]{6}-[0-9]{7}", r"\b[0-9]{6}-[0-9]{7}\b", unnamed(stdnum("kr.rrn"))),
+    Detector("kr_rrn", r"[0-9]{6}-[0-9]{7}", r"\b[0-9]{6}-[0-9]{7}\b", is_unnamed(stdnum("kr.rrn"))),
     Detector(
         "mx_curp",
         r"[A-Z]{4}[0-9]{6}[HM][A-Z]{5}",
@@ -269,16 +269,16 @@ DETECTORS: Final = (
         stdnum("mx.curp"),
     ),
     Detector("sg_nric", r"\b[STFG][0-9]{7}[A-Z]\b", r"\b[STFG][0-9]{7}[A-Z]\b", is_singapore_nric),
-    _named("dk_cpr", "cpr|personnummer", r"\b[0-9]{6}-?[0-9]{4}\b", stdnum("dk.cpr")),
-    _named("ie_pps", "ppsn?", r"\b[0-9]{7}[A-W][A-IW]?\b", stdnum("ie.pps")),
-    _named(
+    _make_named("dk_cpr", "cpr|personnummer", r"\b[0-9]{6}-?[0-9]{4}\b", stdnum("dk.cpr")),
+    _make_named("ie_pps", "ppsn?", r"\b[0-9]{7}[A-W][A-IW]?\b", stdnum("ie.pps")),
+    _make_named(
         "no_id",
         "fødselsnummer|fodselsnummer|personnummer",
         r"\b[0-9]{6} ?[0-9]{5}\b",
         stdnum("no.fodselsnummer"),
     ),
-    _named("tr_id", "tckn|kimlik", r"\b[1-9][0-9]{10}\b", stdnum("tr.tckimlik")),
-    _named("za_id", "id|identity", r"\b[0-9]{13}\b", stdnum("za.idnr")),
+    _make_named("tr_id", "tckn|kimlik", r"\b[1-9][0-9]{10}\b", stdnum("tr.tckimlik")),
+    _make_named("za_id", "id|identity", r"\b[0-9]{13}\b", stdnum("za.idnr")),
     Detector(
         "crypto_wallet",
         r"\b(?:[13][a-km-zA-HJ-NP-Z1-9]{25}|bc1[02-9ac-hj-np-z]{20})",
@@ -291,7 +291,7 @@ DETECTORS: Final = (
         r"(?i:maiden[ _]name)(?: is| was|:| =)[\s:\"']{0,3}[A-Z][a-z]{2,20}\b",
         always,
     ),
-    _named(
+    _make_named(
         "national_id",
         r"national[ _]id(?:entity)?(?: card)?(?: number| no)?|identity card(?: number)?|national insurance"
         r"|personalausweis|tax file number|tfn|ein",
@@ -333,13 +333,13 @@ DETECTORS: Final = (
         has_digits,
     ),
     Detector("health_record", r"(?i)\b(?:patient|pt)\b", _ILLNESS, always),
-    _named(
+    _make_named(
         "bank_account",
         r"(?:bank )?account[ _](?:number|no|num|#)|acct(?: no| number| #)?|kontonummer|bank account",
         r"\b[0-9][0-9 -]{6,18}[0-9]\b",
         has_digits,
     ),
-    _named("bank_account", "routing(?:[ _]number| no)?|aba", r"\b[0-9]{9}\b", is_routing_number),
+    _make_named("bank_account", "routing(?:[ _]number| no)?|aba", r"\b[0-9]{9}\b", is_routing_number),
 )
 
 

@@ -65,7 +65,7 @@ class Places:
 
     def __init__(self, calls: Iterable[OutputToolCall], context: Context | None) -> None:
         self._public = tuple(call.path for call in calls if not _PUBLISHES.isdisjoint(words_of(call.name)))
-        self._given = _given(context)
+        self._given = _read_given(context)
 
     def are_for(self, kind: str, text: OutputText, value: str) -> bool:
         if not text.in_call or any(text.path.startswith(path) for path in self._public):
@@ -91,7 +91,7 @@ def _name(step: str) -> str:
     return step.partition("[")[0]
 
 
-def _given(context: Context | None) -> str:
+def _read_given(context: Context | None) -> str:
     """All that the caller says the agent was given, as letters and digits."""
     given: Any = (context or {}).get("given", ())
     texts = [given] if isinstance(given, str) else given

@@ -51,7 +51,7 @@ def load(path: str | Path) -> tuple[list[BaseGuard], bool | None]:
     strict = document.get("strict")
     if strict is not None and not isinstance(strict, bool):
         raise PolicyError(f"{path}: strict is true or false, not {strict!r}")
-    return [_guard(path, name, options) for name, options in _declared(path, entries)], strict
+    return [_guard(path, name, options) for name, options in _read_declared(path, entries)], strict
 
 
 def _read(path: Path) -> Any:
@@ -72,7 +72,7 @@ def _read(path: Path) -> Any:
         raise PolicyError(f"{path}: {error}") from None
 
 
-def _declared(path: str | Path, entries: Any) -> list[tuple[str, Any]]:
+def _read_declared(path: str | Path, entries: Any) -> list[tuple[str, Any]]:
     if isinstance(entries, Mapping):
         return list(entries.items())
     declared: list[tuple[str, Any]] = []

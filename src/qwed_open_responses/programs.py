@@ -84,11 +84,11 @@ def _harm_of(statement: "SqlStatement", whole: str) -> str | None:
     if kind in _WHOLE_TABLE_KINDS and statement.risk.wire == "critical":
         return f"{kind} of every row: {plain[:80]}"
     if _OPEN_ENDED.match(plain):
-        return _hidden_statement(whole)
+        return _find_hidden_statement(whole)
     return None
 
 
-def _hidden_statement(text: str) -> str | None:
+def _find_hidden_statement(text: str) -> str | None:
     """`SET NOCOUNT ON DROP TABLE users` is two statements where no mark must stand between them."""
     found = _INNER_STATEMENT.search(_without_comments(text))
     return f"a statement within a statement: {found.group()}" if found is not None else None

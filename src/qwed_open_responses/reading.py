@@ -13,7 +13,7 @@ from qwed.domain import json_text
 from qwed.domain.json_text import Unrepresentable, describe_type
 from qwed.domain.json_types import Json
 from qwed_open_responses import items
-from qwed_open_responses.opening import UnreadableText, decode_text, digits_of, json_value, opened
+from qwed_open_responses.opening import UnreadableText, decode_text, digits_of, json_value, open_object
 from qwed_open_responses.parts import OutputText, OutputToolCall
 from qwed_open_responses.shapes import (
     ARGUMENT_KEYS,
@@ -82,10 +82,10 @@ class OutputReader:
         if isinstance(value, str):
             self._prose(value, "text")
             return
-        value = opened(value)
+        value = open_object(value)
         if isinstance(value, Mapping):
             self._envelope(value, "")
-        elif isinstance(value, list | tuple) and any(is_item(opened(item)) for item in value):
+        elif isinstance(value, list | tuple) and any(is_item(open_object(item)) for item in value):
             self._items(value, "")
         else:
             self.read_structured(value)
@@ -93,7 +93,7 @@ class OutputReader:
     def read_structured(self, value: Any) -> None:
         if isinstance(value, str) and (parsed := json_value(value)) is not None:
             value = parsed
-        self._take_structured(opened(value))
+        self._take_structured(open_object(value))
 
     def _prose(self, text: str, path: str) -> None:
         """Text is a structured output when it is a JSON object or array, and prose otherwise."""
@@ -122,17 +122,19 @@ class OutputReader:
             self._call(value, path)
         elif isinstance(value.get("choices"), list):
             for index, choice in enumerate(value["choices"]):
-                self._choice(opened(choice), f"{path}choices[{index}]")
+                self._choice(open_object(choice), f"{path}choices[{index}]")
         elif isinstance(value.get("output"), list) and (
-            value.get("object") == "response" or any(is_item(opened(item)) for item in value["output"])
+            value.get("object") == "response" or any(is_item(open_object(item)) for item in value["output"])
         ):
             self._output(value["output"], f"{path}output")
         elif isinstance(value.get("candidates"), list):
             for index, candidate in enumerate(value["candidates"]):
-                self._item(opened(candidate), f"{path}candidates[{index}]")
+                self._item(open_object(candidate), f"{path}candidates[{index}]")
         elif isinstance(value.get("generations"), list):
             self._generations(value["generations"], f"{path}generations")
-        elif isinstance(value.get("messages"), list) and any(map(is_item, map(opened, value["messages"]))):
+        elif isinstance(value.get("messages"), list) and any(
+            map(is_item, map(open_object, value["messages"]))
+        ):
             self._items(value["messages"], f"{path}messages")
         elif is_message(value) or is_item(value):
             self._item(value, path)
@@ -150,7 +152,7 @@ class OutputReader:
         if not isinstance(choice, Mapping):
             raise UnreadableText(f"{path} is {describe_type(choice)}, not an object")
         for name in ("message", "delta"):
-            if (message := opened(choice.get(name))) is not None:
+            if (message := open_object(choice.get(name))) is not None:
                 self._item(message, f"{path}.{name}")
         if isinstance(choice.get("text"), str):
             self._text(choice["text"], f"{path}.text", "text")
@@ -158,11 +160,12 @@ class OutputReader:
     def _generations(self, generations: Any, path: str) -> None:
         for index, generation in enumerate(generations):
             here = f"{path}[{index}]"
-            generation = opened(generation)
+            generation = open_object(generation)
             if isinstance(generation, list | tuple):
                 self._generations(generation, here)
             elif (
-                isinstance(generation, Mapping) and (message := opened(generation.get("message"))) is not None
+                isinstance(generation, Mapping)
+                and (message := open_object(generation.get("message"))) is not None
             ):
                 self._item(message, f"{here}.message")
             else:
@@ -170,11 +173,11 @@ class OutputReader:
 
     def _items(self, items: Any, path: str) -> None:
         for index, item in enumerate(items):
-            self._item(opened(item), f"{path}[{index}]")
+            self._item(open_object(item), f"{path}[{index}]")
 
     def _output(self, output: list[Any], path: str) -> None:
         """The items of a response; one of a type that nobody knows may be a call that nobody sees."""
-        for index, item in enumerate(map(opened, output)):
+        for index, item in enumerate(map(open_object, output)):
             if isinstance(item, Mapping) and not is_item(item) and not items.only_tells(item):
                 kind = str(item.get("type"))[:80]
                 raise UnreadableText(
@@ -204,7 +207,7 @@ class OutputReader:
                 self._message_text(part, f"{path}{field}")
                 known = True
         for field in _LIST_FIELDS:
-            part = opened(message.get(field))
+            part = open_object(message.get(field))
             if isinstance(part, str):
                 self._message_text(part, f"{path}{field}")
             elif isinstance(part, list | tuple):
@@ -222,7 +225,7 @@ class OutputReader:
             raise UnreadableText(f"{path}invalid_tool_calls holds a tool call whose arguments do not parse")
         nested = False
         for name in CALL_NESTS:
-            if isinstance(call := opened(message.get(name)), Mapping):
+            if isinstance(call := open_object(message.get(name)), Mapping):
                 self._call(call, f"{path}{name}")
                 nested = True
         extra = message.get("additional_kwargs")
@@ -246,14 +249,14 @@ class OutputReader:
         if not isinstance(calls, list | tuple):
             raise UnreadableText(f"{path} is {describe_type(calls)}, not a list of tool calls")
         for index, call in enumerate(calls):
-            call = opened(call)
+            call = open_object(call)
             if not isinstance(call, Mapping):
                 raise UnreadableText(f"{path}[{index}] is {describe_type(call)}, not a tool call")
             self._call(call, f"{path}[{index}]")
 
     def _call(self, call: Mapping[str, Json], path: str, nested: bool = False) -> None:
         for nest in CALL_NESTS:
-            if isinstance(inner := opened(call.get(nest)), Mapping):
+            if isinstance(inner := open_object(call.get(nest)), Mapping):
                 self._call(inner, f"{path}.{nest}" if path else nest, nested)
                 return
         named = next((key for key in NAME_KEYS if isinstance(call.get(key), str)), None)
@@ -301,7 +304,7 @@ class OutputReader:
                 arguments = json_text.loads(arguments.encode("utf-8", "surrogatepass"))
             except json_text.JsonError as error:
                 raise UnreadableText(f"{path} do not parse as JSON: {error}") from None
-        arguments = opened(arguments)
+        arguments = open_object(arguments)
         if not isinstance(arguments, Mapping):
             raise UnreadableText(f"{path} are {describe_type(arguments)}, expected an object")
         return arguments
@@ -385,7 +388,7 @@ class OutputReader:
     def _foreign(self, value: Any, path: str, key: str, depth: int, in_call: bool) -> None:
         if isinstance(value, Unrepresentable):
             raise UnreadableText(f"{path or 'the value'} is {value.why}")
-        plain = opened(value)
+        plain = open_object(value)
         if plain is value and isinstance(value, str | int | float):
             plain = str(value)
         if type(plain) is type(value) and not isinstance(plain, Mapping):

@@ -106,21 +106,21 @@ def scan(view: Output) -> TextScan:
     """Use through `view.once(scan)`, so that the guards share it."""
     lines = [ScannedLine(text, text.value) for text in view.texts]
     if all(is_word(line.value) for line in lines):
-        return _joined(lines, frozenset())
-    first = _scanned(lines)
+        return _join(lines, frozenset())
+    first = _scan(lines)
     is_ascii = first.blob.isascii()
     if is_ascii and not first.signals & _FOLDING_NAMES:
         return first
-    folded = list(_folded(first, is_ascii))
+    folded = list(_fold(first, is_ascii))
     known = set(map(id, lines))
     fresh = [line for line in folded if id(line) not in known]
     if not fresh:
         return first
     # Signals only announce: those of a line that was folded since may stay.
-    return _joined(folded, first.signals | _scanned(fresh).signals)
+    return _join(folded, first.signals | _scan(fresh).signals)
 
 
-def _folded(raw: TextScan, is_ascii: bool) -> Iterator[ScannedLine]:
+def _fold(raw: TextScan, is_ascii: bool) -> Iterator[ScannedLine]:
     """Each line in its canonical form, then what is encoded in it."""
     for line in raw.lines:
         if is_ascii and not folding.is_disguised(line.value):
@@ -139,12 +139,12 @@ def is_word(value: str) -> bool:
     )
 
 
-def _scanned(lines: list[ScannedLine]) -> TextScan:
-    joined = _joined(lines, frozenset())
+def _scan(lines: list[ScannedLine]) -> TextScan:
+    joined = _join(lines, frozenset())
     return msgspec.structs.replace(joined, signals=_signals_in(joined.blob))
 
 
-def _joined(lines: list[ScannedLine], signals: frozenset[str]) -> TextScan:
+def _join(lines: list[ScannedLine], signals: frozenset[str]) -> TextScan:
     starts: list[int] = []
     parts: list[str] = []
     position = 0

@@ -225,25 +225,25 @@ class Slots:
         if "<json>" in path:
             for step in steps[:-1]:
                 # JSON in a string is no more than the string: it stays what that is for.
-                if step.endswith("<json>") and self._named(tool_name, _key_of(step)) is Slot.TEXT:
+                if step.endswith("<json>") and self._find_named(tool_name, _key_of(step)) is Slot.TEXT:
                     return Slot.TEXT
-        slot = self._named(tool_name, key)
+        slot = self._find_named(tool_name, key)
         if slot is Slot.SHELL and steps[-1].endswith("]") and not is_plural(key):
             return Slot.COMMAND  # one word of a command; the whole of it is judged as well
         if len(steps) < 2:
             return slot
         if slot in RUN_SLOTS and steps[-2].endswith("]") and key.lower() in _PRINCIPAL_NAMES:
             # {"conditions": [{"field": "age", "value": "30"}]}: a part of many, not what the tool runs.
-            outer = self._named(tool_name, _key_of(steps[-2]))
+            outer = self._find_named(tool_name, _key_of(steps[-2]))
             return slot if outer in RUN_SLOTS else Slot.UNKNOWN
         if slot not in (Slot.TEXT, Slot.UNKNOWN):
             return slot
-        outer = self._named(tool_name, _key_of(steps[-2]))
+        outer = self._find_named(tool_name, _key_of(steps[-2]))
         if outer not in RUN_SLOTS and outer is not Slot.COMMAND:
             return slot
         return outer if "".join(words_of(key)) in _INNER else Slot.UNKNOWN
 
-    def _named(self, tool_name: str, key: str) -> Slot:
+    def _find_named(self, tool_name: str, key: str) -> Slot:
         if self._registered:
             found = self._registered.get((compact_skeleton(tool_name), compact_skeleton(key)))
             if found is not None:

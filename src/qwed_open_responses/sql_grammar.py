@@ -228,7 +228,7 @@ class SqlReader:
             return True
         if self.take_word("case"):
             return self._case()
-        return self._named()
+        return self._is_named()
 
     def _parenthesis(self) -> bool:
         if self.take_word("select"):
@@ -253,7 +253,7 @@ class SqlReader:
             return False
         return self.take_word("end")
 
-    def _named(self) -> bool:
+    def _is_named(self) -> bool:
         token = self.token
         if token is None or token.kind != WORD or token.word in _CLAUSES:
             return False

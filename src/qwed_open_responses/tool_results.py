@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.domain.json_types import Json
 from qwed.domain.secrets import find_secrets
-from qwed_open_responses.guards.safety import injections_in, located_personal_data_in
+from qwed_open_responses.guards.safety import injections_in, locate_personal_data_in
 from qwed_open_responses.outputs import Output
 from qwed_open_responses.parts import OutputText
 from qwed_open_responses.personal_slots import Places
@@ -68,7 +68,7 @@ class ResultFindings(msgspec.Struct, frozen=True):
         for spot in self.spots:
             if spot.category in categories:
                 wanted.setdefault(spot.path, []).append(spot)
-        copy: dict[str, Json] = _copied(self.result, (), wanted)
+        copy: dict[str, Json] = _copy(self.result, (), wanted)
         return copy
 
 
@@ -106,7 +106,7 @@ def _places(result: Mapping[str, Json]) -> Iterator[tuple[Path, str, str]]:
             # A key is a text too; what is found in one is masked with the object that has it. The names of
             # the result's own fields are the protocol's.
             stack += ((path, "", key) for key in value if path)
-            stack += (((*path, key), _name_of(key), item) for key, item in _seen(value))
+            stack += (((*path, key), _name_of(key), item) for key, item in _list_seen(value))
         elif isinstance(value, list):
             stack += (((*path, index), name, item) for index, item in enumerate(value))
         elif (text := _text_of(value)) is not None:
@@ -117,14 +117,14 @@ def _places(result: Mapping[str, Json]) -> Iterator[tuple[Path, str, str]]:
     raise TooMuch(f"it holds more than {MAX_NODES} values")
 
 
-def _seen(value: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
+def _list_seen(value: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         if key == "data" and value.get("type") in _MEDIA:
             continue
-        yield key, _opened(item) if key == "blob" and isinstance(item, str) else item
+        yield key, _open_blob(item) if key == "blob" and isinstance(item, str) else item
 
 
-def _opened(blob: str) -> str:
+def _open_blob(blob: str) -> str:
     """What a blob holds, where that is text."""
     try:
         return base64.b64decode(blob, validate=True).decode()
@@ -159,7 +159,7 @@ def _all_spots(scanned: TextScan, paths: list[Path]) -> Iterator[Spot]:
         for secret in find_secrets(scanned.blob):
             yield _spot(SECRETS, secret.kind, scanned, paths, secret.start, secret.end)
     places = Places((), None)
-    personal = located_personal_data_in(
+    personal = locate_personal_data_in(
         scanned, places, most_of_one_kind=MAX_FINDINGS, most_phones=MAX_FINDINGS
     )
     for finding, start, end in personal:
@@ -180,23 +180,23 @@ def _spot(category: str, kind: str, scanned: TextScan, paths: list[Path], start:
 # --- the masked copy -----------------------------------------------------------------------------
 
 
-def _copied(value: Any, path: Path, wanted: Mapping[Path, list[Spot]]) -> Any:
+def _copy(value: Any, path: Path, wanted: Mapping[Path, list[Spot]]) -> Any:
     spots = wanted.get(path)
     if isinstance(value, Mapping):
         if spots is not None:
             return _label(spots[0])
-        return {key: _copied(item, (*path, key), wanted) for key, item in value.items()}
+        return {key: _copy(item, (*path, key), wanted) for key, item in value.items()}
     if isinstance(value, list):
-        return [_copied(item, (*path, index), wanted) for index, item in enumerate(value)]
+        return [_copy(item, (*path, index), wanted) for index, item in enumerate(value)]
     if spots is None:
         return value
     whole = next((spot for spot in spots if spot.span is None), None)
     if whole is not None or not isinstance(value, str) or path[-1] == "blob":
-        return _masked_whole(spots[0] if whole is None else whole, is_blob=path[-1] == "blob")
+        return _mask_whole(spots[0] if whole is None else whole, is_blob=path[-1] == "blob")
     return _without_spans(value, spots)
 
 
-def _masked_whole(spot: Spot, *, is_blob: bool) -> str:
+def _mask_whole(spot: Spot, *, is_blob: bool) -> str:
     label = _label(spot)
     return base64.b64encode(label.encode()).decode() if is_blob else label
 

@@ -35,7 +35,7 @@ _TEXT = lazy_pattern(r"[ -~]{8,}")
 _WORD = lazy_pattern(r"[A-Za-z]{3}")
 
 
-def hidden_secrets(text: str) -> Iterator[tuple[str, int]]:
+def find_hidden_secrets(text: str) -> Iterator[tuple[str, int]]:
     """What hides in each address of the text: its kind, and where the address begins."""
     readings: dict[str, int] = {}
     for match in _ADDRESS.finditer(text):
@@ -64,7 +64,7 @@ def _has_data(labels: list[str]) -> bool:
     data = [label for label in long if len(label) >= _LONG_LABEL and _is_data(label)]
     if sum(map(len, data)) >= _DATA_LABELS and len(data) > 1:
         return True
-    return any(_is_text(decoded) for label in long for decoded in _decoded(label, is_host=True))
+    return any(_is_text(decoded) for label in long for decoded in _decode(label, is_host=True))
 
 
 def _readings_of_host(labels: list[str]) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _readings_of_path(path: str) -> Iterator[str]:
             # Hexadecimal is no key of a vendor, from either end.
             if not _HEX.fullmatch(segment):
                 yield segment[::-1]
-            yield from _decoded(segment, is_host=False)
+            yield from _decode(segment, is_host=False)
     if len(segments) > 1 and not any(map(_HEX.fullmatch, segments)):
         yield "".join(segments)
 
@@ -100,7 +100,7 @@ def _is_data(label: str) -> bool:
     return digits * 8 >= len(bare) and (_HEX.fullmatch(bare) or _BASE32.fullmatch(bare)) is not None
 
 
-def _decoded(part: str, *, is_host: bool) -> Iterator[str]:
+def _decode(part: str, *, is_host: bool) -> Iterator[str]:
     for shape, decode in _DECODERS[is_host:]:
         if shape.fullmatch(part):
             if decode is _from_base64 and (part.islower() or part.isupper()):

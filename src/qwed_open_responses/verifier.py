@@ -77,16 +77,16 @@ class ResponseVerifier:
         view = normalise_structured(output)
         if schema is None:
             return self._decide(view, guards, context)
-        return self._decide(view, (*self._chosen(guards), SchemaGuard(schema=schema)), context)
+        return self._decide(view, (*self._choose(guards), SchemaGuard(schema=schema)), context)
 
-    def _chosen(self, guards: Iterable[BaseGuard] | None) -> Sequence[BaseGuard]:
+    def _choose(self, guards: Iterable[BaseGuard] | None) -> Sequence[BaseGuard]:
         return self.guards if guards is None else tuple(guards)
 
     def _decide(
         self, view: Output, guards: Iterable[BaseGuard] | None, context: Context | None
     ) -> VerificationResult:
         results = _reading_results(view)
-        chosen = self._chosen(guards)
+        chosen = self._choose(guards)
         results += [_run(guard, view, context) for guard in chosen]
         blocker = next((result for result in results if self._blocks(result)), None)
         # Nothing at all blocks nothing: an unchecked output must not pass.
@@ -94,8 +94,8 @@ class ResponseVerifier:
         reason = None if verified else NO_GUARDS if blocker is None else blocker.message
         result = VerificationResult(
             verified=verified,
-            tool_name=view.tool_calls[0].name if view.tool_calls else _claimed_name(view),
-            arguments=_claimed_arguments(view),
+            tool_name=view.tool_calls[0].name if view.tool_calls else _find_claimed_name(view),
+            arguments=_find_claimed_arguments(view),
             response=view.raw,
             block_reason=reason,
             failed_guard=blocker.guard_name if blocker is not None else None,
@@ -132,12 +132,12 @@ def _run(guard: BaseGuard, view: Output, context: Context | None) -> GuardResult
     return GuardResult(name, False, message, {}, "error")
 
 
-def _claimed_name(view: Output) -> str | None:
+def _find_claimed_name(view: Output) -> str | None:
     name = view.raw.get("tool_name") if isinstance(view.raw, dict) else None
     return name if isinstance(name, str) else None
 
 
-def _claimed_arguments(view: Output) -> Any:
+def _find_claimed_arguments(view: Output) -> Any:
     raw = view.raw
     if type(raw) is dict and raw.get("type") == "tool_call" and "arguments" in raw:
         return plain_arguments(raw["arguments"])

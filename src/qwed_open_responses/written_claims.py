@@ -295,17 +295,17 @@ def judge_by_engine(line: str, budget: EngineBudget) -> Iterator[JudgedCalculati
         yield RIGHT
     elif finding.failure is Failure.INCORRECT or finding.corrected is not None:
         budget.charge(_READ_AGAIN * len(line))
-        yield JudgedCalculation(_said(line, finding))
+        yield JudgedCalculation(_say(line, finding))
 
 
-def _said(line: str, finding: Finding) -> str:
+def _say(line: str, finding: Finding) -> str:
     right = finding.corrected.query if finding.corrected is not None else None
     if right is None:
         return f"{line.strip()[:200]}: {finding.reason}"
-    return f"{right.strip().rstrip('.')[:200]}, not {_changed(line, right)}"
+    return f"{right.strip().rstrip('.')[:200]}, not {_find_change(line, right)}"
 
 
-def _changed(wrong: str, right: str) -> str:
+def _find_change(wrong: str, right: str) -> str:
     """The number that stands in the wrong text where the right one has another."""
     pairs = zip(wrong, right, strict=False)
     at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(wrong), len(right)))

@@ -110,7 +110,7 @@ class _Refusing(BaseMiddleware):  # type: ignore[misc,unused-ignore]
         """It belongs to no event."""
 
     async def on_tool_execution(self, call_next: ToolExecution, event: ToolCallEvent, context: Any) -> Any:
-        return _told(event, ToolRefused(str(event.name), _LATER))
+        return _tell(event, ToolRefused(str(event.name), _LATER))
 
 
 class _Asking(BaseMiddleware):  # type: ignore[misc,unused-ignore]
@@ -128,7 +128,7 @@ class _Asking(BaseMiddleware):  # type: ignore[misc,unused-ignore]
                 str(event.name), arguments, conversation_id=self._conversation_id
             )
         except ToolRefused as refused:
-            return _told(event, refused)
+            return _tell(event, refused)
         if permit.arguments != arguments:
             event = copy(event)
             event.arguments = json.dumps(permit.arguments)
@@ -155,7 +155,7 @@ def _arguments(event: ToolCallEvent) -> dict[str, Json]:
     return arguments
 
 
-def _told(event: ToolCallEvent, refused: ToolRefused) -> ToolErrorEvent:
+def _tell(event: ToolCallEvent, refused: ToolRefused) -> ToolErrorEvent:
     """Made by hand: AG2 would show the model the stack."""
     return ToolErrorEvent(
         parent_id=event.id, name=event.name, error=refused, result=ToolResult.ensure_result(str(refused))

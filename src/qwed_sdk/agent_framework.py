@@ -71,7 +71,7 @@ class QWEDFunctionMiddleware(FunctionMiddleware):  # type: ignore[misc,unused-ig
         function = getattr(context.function, "func", None)
         look_behind(function, BaseAgent, _is_protected, "give it a QWEDFunctionMiddleware too")
         try:
-            arguments = _named(name, context.arguments)
+            arguments = _name_arguments(name, context.arguments)
             permit = await self._permit(name, arguments, context)
         except ToolRefused as refused:
             # An exception would do as well, but its words might not reach the model.
@@ -115,7 +115,7 @@ def _request(pending: PendingCall, context: Any) -> Any:
     )
 
 
-def _named(name: str, arguments: Any) -> dict[str, Json]:
+def _name_arguments(name: str, arguments: Any) -> dict[str, Json]:
     if isinstance(arguments, Mapping):
         return dict(arguments)
     shown = plain(arguments)

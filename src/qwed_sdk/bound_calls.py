@@ -25,7 +25,7 @@ class BoundCall(NamedTuple):
                 found[name] = value
         return found
 
-    def copied(self) -> "BoundCall":
+    def copy_call(self) -> "BoundCall":
         """With arguments that nobody else can change any more."""
         for name, value in self.arguments.arguments.items():
             if name != self.owner:

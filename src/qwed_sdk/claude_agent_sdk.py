@@ -63,7 +63,7 @@ def protect(
         hooks[name] = [*hooks.get(name, ()), HookMatcher(hooks=[asking.after], timeout=_SPARE_SECONDS)]
     changes: dict[str, Any] = {"hooks": hooks}
     if options.can_use_tool is not None:
-        changes["can_use_tool"] = _unchanged(options.can_use_tool)
+        changes["can_use_tool"] = _pass_on(options.can_use_tool)
     return dataclasses.replace(options, **changes)
 
 
@@ -119,10 +119,10 @@ class _Hooks:
         try:
             permit = await self._gate.apermit(name, arguments, conversation_id=str(event["session_id"]))
         except ToolRefused as refused:
-            return _said("deny", permissionDecisionReason=str(refused))
+            return _say("deny", permissionDecisionReason=str(refused))
         self._running[str(event["tool_use_id"])] = permit
         changed = {} if permit.arguments == arguments else {"updatedInput": permit.arguments}
-        return _said("ask" if self._has_permission else "allow", **changed)
+        return _say("ask" if self._has_permission else "allow", **changed)
 
     async def after(self, event: Any, tool_use_id: str | None, context: Any) -> dict[str, Json]:
         permit = self._running.pop(str(event["tool_use_id"]), None)
@@ -136,11 +136,11 @@ class _Hooks:
         return {}
 
 
-def _said(decision: str, **members: Json) -> dict[str, Json]:
+def _say(decision: str, **members: Json) -> dict[str, Json]:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, **members}}
 
 
-def _unchanged(can_use_tool: Any) -> Any:
+def _pass_on(can_use_tool: Any) -> Any:
     """The caller's own permission, which comes after the gateway and so may only say yes or no."""
 
     async def decide(name: str, arguments: dict[str, Json], context: ToolPermissionContext) -> Any:

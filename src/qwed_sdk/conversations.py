@@ -193,14 +193,14 @@ def redemption(
     """Use what a person approved, once. Raises `ActionDenied` where nobody did."""
     if approval.status != "approved" or decision.approval_id is None:
         raise ActionDenied(decision, approval)
-    granted = granted_action(action, approval, decision.corrected_action)
+    granted = find_granted_action(action, approval, decision.corrected_action)
     redeemed: Decision = yield calls.redeem(decision.approval_id, agent_id, granted)
     if not redeemed.may_act:
         raise ActionDenied(redeemed)
     return Permit(redeemed, granted)
 
 
-def granted_action(
+def find_granted_action(
     action: Mapping[str, Json], approval: Approval, corrected: Mapping[str, Json] | None = None
 ) -> Mapping[str, Json]:
     """What the grant is for: the proposed action, unless an engine corrected it or a person edited it.
@@ -287,7 +287,7 @@ def outcome_of(error: BaseException) -> str:
     return "failure"
 
 
-def described(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_TEXT]
     # What is no Unicode could not be sent.
     return text.encode("utf-8", "replace").decode()

@@ -71,7 +71,7 @@ class QWEDVerifiedAgent(Agent):  # type: ignore[misc,unused-ignore]
     def _add_skill_loader_tool(self, tools: list[Any], task: Any = None) -> list[Any]:
         conversation_id = str(uuid.uuid4())
         collected = super()._add_skill_loader_tool(tools, task=task)
-        return [gated(tool, self._gate, conversation_id) for tool in collected]
+        return [gate_tool(tool, self._gate, conversation_id) for tool in collected]
 
     def create_agent_executor(self, tools: list[Any] | None = None, task: Any = None) -> None:
         super().create_agent_executor(tools=tools, task=task)
@@ -90,7 +90,7 @@ def _require_gated(tools: Sequence[Any] | None) -> None:
         raise ToolRefused(", ".join(free), "this version of CrewAI would run it without asking the gateway")
 
 
-def gated(tool: Any, gate: ToolGate, conversation_id: str) -> Any:
+def gate_tool(tool: Any, gate: ToolGate, conversation_id: str) -> Any:
     """A copy of the tool that asks first. It stays what it is in every other respect."""
     if getattr(tool, _GATED, False):
         return tool

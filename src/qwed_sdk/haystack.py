@@ -57,7 +57,7 @@ def verified_tools(
         agent = getattr(tool, "_component", None)
         if isinstance(agent, Agent) and not all(_is_verified(own) for own in _tools_of(agent)):
             warn_unprotected(str(tool.name), "give it verified_tools(…) too")
-    return [_verified(tool, gate) for tool in found]
+    return [_verify(tool, gate) for tool in found]
 
 
 def _tools_of(agent: Agent) -> list[Tool]:
@@ -69,7 +69,7 @@ def _is_verified(tool: Tool) -> bool:
     return bool(getattr(tool.function or tool.async_function, _GATED, False))
 
 
-def _verified(tool: Tool, gate: ToolGate) -> Tool:
+def _verify(tool: Tool, gate: ToolGate) -> Tool:
     if _is_verified(tool):
         return tool
     # A copy, not `replace`: tools of other classes are made of other things.

@@ -99,7 +99,7 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
     # --- tools ---------------------------------------------------------------------------------
 
     def on_agent_action(self, action: Any, *, run_id: UUID, **kwargs: object) -> None:
-        arguments = _named(action.tool_input)
+        arguments = _name_arguments(action.tool_input)
         root = self._root(run_id)
         permit = self._permit(action.tool, arguments, root)
         if permit.arguments != arguments:
@@ -120,9 +120,9 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
         **kwargs: object,
     ) -> None:
         name = str((serialized or {}).get("name") or kwargs.get("name") or "")
-        arguments = _named(input_str if inputs is None else inputs)
+        arguments = _name_arguments(input_str if inputs is None else inputs)
         root = self._root(parent_run_id)
-        permit = self._taken(root, name, arguments) or self._permit(name, arguments, root)
+        permit = self._take(root, name, arguments) or self._permit(name, arguments, root)
         if permit.arguments != arguments:
             refused = ToolRefused(
                 name, f"it may run only with corrected arguments: {permit.arguments}", permit.decision
@@ -133,12 +133,12 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
             self._running[run_id] = permit
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
-        permit = self._finished(run_id)
+        permit = self._finish(run_id)
         if permit is not None:
             self._gate.report(permit, result=getattr(output, "content", output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        permit = self._finished(run_id)
+        permit = self._finish(run_id)
         if permit is not None:
             self._gate.report(permit, error=error)
 
@@ -150,7 +150,7 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
         conversation = self._conversation_id or (None if root is None else str(root))
         return self._gate.permit(name, arguments, conversation_id=conversation)
 
-    def _taken(self, root: Any, name: str, arguments: Mapping[str, Json]) -> ToolPermit | None:
+    def _take(self, root: Any, name: str, arguments: Mapping[str, Json]) -> ToolPermit | None:
         with self._lock:
             announced = self._announced.get(root, [])
             for permit in announced:
@@ -159,12 +159,12 @@ class QWEDVerificationCallback(BaseCallbackHandler):  # type: ignore[misc,unused
                     return permit
         return None
 
-    def _finished(self, run_id: UUID) -> ToolPermit | None:
+    def _finish(self, run_id: UUID) -> ToolPermit | None:
         with self._lock:
             return self._running.pop(run_id, None)
 
 
-def _named(tool_input: Any) -> dict[str, Json]:
+def _name_arguments(tool_input: Any) -> dict[str, Json]:
     return dict(tool_input) if isinstance(tool_input, Mapping) else {"input": tool_input}
 
 
@@ -323,7 +323,7 @@ class _Request:
     def __init__(self, request: Any) -> None:
         self._request = request
         self.name = str(request.tool_call["name"])
-        self.arguments = _coerced(request.tool, dict(request.tool_call["args"]))
+        self.arguments = _coerce(request.tool, dict(request.tool_call["args"]))
         self.call_id = str(request.tool_call.get("id") or "")
         state = request.state if isinstance(request.state, Mapping) else {}
         where = getattr(request.runtime, "execution_info", None)
@@ -370,7 +370,7 @@ class _Request:
         return ToolMessage(content=str(refused), tool_call_id=self.call_id, name=self.name, status="error")
 
 
-def _coerced(tool: Any, arguments: dict[str, Json]) -> dict[str, Json]:
+def _coerce(tool: Any, arguments: dict[str, Json]) -> dict[str, Json]:
     """The arguments that the tool will really get: its schema turns texts into numbers and adds defaults.
     What the schema refuses never reaches the tool."""
     schema = getattr(tool, "tool_call_schema", None)

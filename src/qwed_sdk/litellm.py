@@ -107,11 +107,11 @@ class QWEDGuardrail(CustomGuardrail):  # type: ignore[misc,unused-ignore]
     ) -> AsyncIterator[Any]:
         chunks = [chunk async for chunk in response]
         if not all(isinstance(chunk, ModelResponseStream) for chunk in chunks):
-            raise _blocked("streamed answers can be verified for chat completions only: ask without stream")
+            raise _block("streamed answers can be verified for chat completions only: ask without stream")
         whole = stream_chunk_builder(chunks=chunks) if chunks else None
         if not isinstance(whole, ModelResponse):
             if chunks:
-                raise _blocked("the streamed answer could not be put together")
+                raise _block("the streamed answer could not be put together")
             return
         if await self._decide(request_data, whole):
             async for chunk in MockResponseIterator(model_response=whole):
@@ -141,7 +141,7 @@ class QWEDGuardrail(CustomGuardrail):  # type: ignore[misc,unused-ignore]
             for _, permit in permits:
                 permit.outcome = "failure"
                 await self._gate.areport(permit, result="not run: a call beside it was refused")
-            raise _blocked(str(refused)) from refused
+            raise _block(str(refused)) from refused
         for asked, permit in permits:
             self._unreported[asked.id] = permit
         while len(self._unreported) > MAX_UNREPORTED:
@@ -153,7 +153,7 @@ def _meaning(given: Json) -> str | ToolAs:
     return given if isinstance(given, str | ToolAs) else ToolAs(**given)
 
 
-def _blocked(reason: str) -> HTTPException:
+def _block(reason: str) -> HTTPException:
     return HTTPException(status_code=403, detail={"error": reason})
 
 

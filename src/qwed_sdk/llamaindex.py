@@ -79,10 +79,10 @@ def verified_tools(
     pending: Literal["wait", "interrupt"] = "wait",
 ) -> list[Any]:
     """Tools and plain functions alike; each keeps its name, description and schema."""
-    return [_verified(tool, gate, pending == "interrupt") for tool in tools]
+    return [_verify(tool, gate, pending == "interrupt") for tool in tools]
 
 
-def _verified(tool: Any, gate: ToolGate, interrupts: bool) -> Any:
+def _verify(tool: Any, gate: ToolGate, interrupts: bool) -> Any:
     if isinstance(tool, VerifiedTool):
         return tool
     known = tool if isinstance(tool, BaseTool) else FunctionTool.from_defaults(tool)
@@ -111,13 +111,13 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
 
     def call(self, *args: object, **kwargs: object) -> ToolOutput:
         self._look_behind()
-        context, arguments = self._given(args, kwargs)
+        context, arguments = self._split_given(args, kwargs)
         try:
             permit = self._gate.permit(self._name, arguments, conversation_id=_run_id())
         except ToolRefused as refused:
-            return self._refused(refused, arguments)
+            return self._refuse(refused, arguments)
         try:
-            output = self._tool.call(**permit.arguments, **self._passed(context))
+            output = self._tool.call(**permit.arguments, **self._find_passed(context))
         except BaseException as error:
             self._gate.report(permit, error=error)
             raise
@@ -126,13 +126,13 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
 
     async def acall(self, *args: object, **kwargs: object) -> ToolOutput:
         self._look_behind()
-        context, arguments = self._given(args, kwargs)
+        context, arguments = self._split_given(args, kwargs)
         try:
             permit = await self._permit(arguments, context)
         except ToolRefused as refused:
-            return self._refused(refused, arguments)
+            return self._refuse(refused, arguments)
         try:
-            output = await self._tool.acall(**permit.arguments, **self._passed(context))
+            output = await self._tool.acall(**permit.arguments, **self._find_passed(context))
         except BaseException as error:
             if _is_pause(error):
                 # The step will be run, and the call verified, again.
@@ -163,14 +163,14 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
     def _look_behind(self) -> None:
         look_behind(self.real_fn, (BaseWorkflowAgent, AgentWorkflow), _is_protected, "protect it too")
 
-    def _passed(self, context: dict[str, Json]) -> dict[str, Json]:
+    def _find_passed(self, context: dict[str, Json]) -> dict[str, Json]:
         return context if self._takes_context else {}
 
     @property
     def _name(self) -> str:
         return str(self.metadata.get_name())
 
-    def _given(
+    def _split_given(
         self, args: tuple[object, ...], kwargs: Mapping[str, Json]
     ) -> tuple[dict[str, Json], dict[str, Json]]:
         """The agent's context, and the arguments by name with those that the tool adds by itself."""
@@ -188,7 +188,7 @@ class VerifiedTool(FunctionTool):  # type: ignore[misc,unused-ignore]
             return ["input"]
         return list(inspect.signature(self._tool.real_fn).parameters)
 
-    def _refused(self, refused: ToolRefused, arguments: dict[str, Json]) -> ToolOutput:
+    def _refuse(self, refused: ToolRefused, arguments: dict[str, Json]) -> ToolOutput:
         return ToolOutput(
             content=str(refused),
             tool_name=self._name,

@@ -99,7 +99,7 @@ class Pool:
 
     def _own(self) -> httpx2.Client:
         if self._given and self._http.is_inherited:
-            raise _shared_transport()
+            raise _refuse_shared_transport()
         return self._http.get()
 
 
@@ -168,7 +168,7 @@ class AsyncPool:
 
     def _own(self) -> httpx2.AsyncClient:
         if self._given and self._loops.is_inherited and self._door is None:
-            raise _shared_transport()
+            raise _refuse_shared_transport()
         loop = asyncio.get_running_loop()
         found = self._loops.get().get(loop)
         return found if found is not None else self._make(loop)
@@ -181,7 +181,7 @@ class AsyncPool:
             return made
 
 
-def _shared_transport() -> GatewayUnavailable:
+def _refuse_shared_transport() -> GatewayUnavailable:
     return GatewayUnavailable(
         "this process was forked from the one that gave the client its transport: make a client here"
     )

@@ -69,7 +69,7 @@ async def acarry_out(procedure: Procedure[R], send: Callable[[Call[Json]], Await
                 if isinstance(step, Pause):
                     await asyncio.sleep(step.seconds)
                 elif isinstance(step, Hold):
-                    await _held(step.lock)
+                    await _hold(step.lock)
                 else:
                     answer = await send(step)
             except QWEDError as error:
@@ -101,7 +101,7 @@ def shielded(result: R) -> R:
     return result
 
 
-async def _held(lock: threading.Lock) -> None:
+async def _hold(lock: threading.Lock) -> None:
     """Threads and tasks share the lock. It is held for one request, so looking again is cheap."""
     while not lock.acquire(blocking=False):
         await asyncio.sleep(0.002)

@@ -96,10 +96,10 @@ class _VerifiedToolset(WrapperToolset):  # type: ignore[misc,type-arg,unused-ign
             asked = await self.gate.aask(name, arguments, conversation_id=ctx.run_id)
             if isinstance(asked, ToolPermit):
                 return asked
-            raise ApprovalRequired(_kept(asked))
+            raise ApprovalRequired(_keep(asked))
         approval = await self.gate.aanswer(pending)
         if approval.status == "open":
-            raise ApprovalRequired(_kept(pending))
+            raise ApprovalRequired(_keep(pending))
         return await self.gate.aredeem(pending, approval)
 
     def _put_off(self, name: str, arguments: dict[str, Json], ctx: Any) -> PendingCall | None:
@@ -121,5 +121,5 @@ def _is_protected(agent: Any) -> bool:
     return any(isinstance(each, QWEDCapability) for each in getattr(root, "capabilities", (root,)))
 
 
-def _kept(pending: PendingCall) -> dict[str, Json]:
+def _keep(pending: PendingCall) -> dict[str, Json]:
     return {_KEPT: dict(pending.decision), "approval": pending.decision["approval"]}

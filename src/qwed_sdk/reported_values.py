@@ -45,7 +45,7 @@ def result_members(result: object) -> dict[str, Json]:
         return {}
     try:
         shown = plain(result)
-        written = _written(shown)
+        written = _write(shown)
         if len(written) <= MAX_RESULT_BYTES:
             return {"result": shown}
         return _cut(shown if isinstance(shown, str) else written.decode())
@@ -60,14 +60,14 @@ def error_members(error: BaseException, text: str) -> dict[str, Json]:
     return {} if isinstance(error, QWEDError) else result_members(text)
 
 
-def _written(shown: Json) -> bytes:
+def _write(shown: Json) -> bytes:
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _cut(text: str) -> dict[str, Json]:
     """The beginning of it, as text."""
     kept = text[:MAX_RESULT_BYTES].encode("utf-8", "replace").decode()
-    while (size := len(_written(kept))) > MAX_RESULT_BYTES:
+    while (size := len(_write(kept))) > MAX_RESULT_BYTES:
         kept = kept[: len(kept) * MAX_RESULT_BYTES // size - 1]
     return {"result": kept, "truncated": True}
 

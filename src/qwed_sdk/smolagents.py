@@ -85,7 +85,7 @@ class _Tools(dict[str, Tool]):  # type: ignore[misc,unused-ignore]
         self.update(tools)
 
     def __setitem__(self, name: str, tool: Tool) -> None:
-        super().__setitem__(name, _gated(tool, self._gate))
+        super().__setitem__(name, _gate(tool, self._gate))
 
     def update(self, tools: Mapping[str, Tool] = {}, **more: Tool) -> None:  # type: ignore[override]
         for name, tool in {**tools, **more}.items():
@@ -97,7 +97,7 @@ class _Tools(dict[str, Tool]):  # type: ignore[misc,unused-ignore]
         return self[name]
 
 
-def _gated(tool: Tool, gate: ToolGate) -> Tool:
+def _gate(tool: Tool, gate: ToolGate) -> Tool:
     """Also the tool that somebody else holds: there is one way to run it."""
     if getattr(tool, _GATED, False) or tool.name == _FINAL:
         return tool

@@ -90,7 +90,7 @@ class QWEDHooks(HookProvider):  # type: ignore[misc,unused-ignore]
         asked = await self._gate.aask(name, arguments, conversation_id=run, is_resumed=True)
         if isinstance(asked, PendingCall):
             # Leaves by an exception, unless the agent was called again with the response.
-            event.interrupt("qwed_approval", reason=_shown(asked))
+            event.interrupt("qwed_approval", reason=_show(asked))
             raise ToolRefused(name, f"PENDING: nobody has answered the approval {asked.approval_id} yet")
         return asked
 
@@ -108,6 +108,6 @@ def _has_hooks(agent: Agent) -> bool:
     return any(isinstance(getattr(entry.callback, "__self__", None), QWEDHooks) for entry in registered)
 
 
-def _shown(pending: PendingCall) -> dict[str, Json]:
+def _show(pending: PendingCall) -> dict[str, Json]:
     shown = {"approval": pending.approval_id, "tool": pending.call.tool_name}
     return {**shown, "reason": pending.decision.message}

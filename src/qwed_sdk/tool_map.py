@@ -130,7 +130,7 @@ def action_of_call(
             raise NotShowable(f"the argument {name!r} is the action's {field}, and no text")
         action[field] = arguments[name]
     rest = {str(name): show(value) for name, value in arguments.items() if name not in taken.values()}
-    fixed = _fixed(rule.fixed, rest) if isinstance(rule, ToolAs) else {}
+    fixed = _find_fixed(rule.fixed, rest) if isinstance(rule, ToolAs) else {}
     if rest or fixed:
         action["parameters"] = {**rest, **fixed}
     return ToolCall(tool_name, arguments, action, taken, fixed)
@@ -145,7 +145,7 @@ def _with_defaults(function: Callable[..., Json], arguments: Mapping[str, Json])
     return bound.arguments
 
 
-def _fixed(members: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+def _find_fixed(members: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
     fixed = {str(name): plain(value) for name, value in members.items()}
     for name, value in fixed.items():
         if name in given and given[name] != value:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Final
 
-from qwed_sdk.conversations import Permit, described, outcome_of
+from qwed_sdk.conversations import Permit, describe, outcome_of
 from qwed_sdk.reported_values import error_members, result_members
 from qwed_sdk.results import Json
 from qwed_sdk.tool_map import plain
@@ -17,7 +17,7 @@ def outcome_members(
 ) -> dict[str, Json]:
     """`tells_values`: with what the tool returned, so that the gateway knows its values again."""
     if error is not None:
-        text = described(error)
+        text = describe(error)
         said = error_members(error, text) if tells_values else {}
         return {"outcome": outcome_of(error), "error": text, **said}
     said = result_members(result) if tells_values else {}

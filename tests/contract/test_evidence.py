@@ -215,8 +215,8 @@ def test_a_workflow_and_the_nodes_that_are_done_are_kept(shelf, agent):
 
     assert run(shelf.store.workflow(workflow.workflow_id)) == workflow
     assert run(shelf.store.workflow("other")) is None
-    assert run(shelf.store.completed_nodes(workflow.workflow_id)) == {"first"}
-    assert run(shelf.store.completed_nodes("other")) == frozenset()
+    assert run(shelf.store.find_completed_nodes(workflow.workflow_id)) == {"first"}
+    assert run(shelf.store.find_completed_nodes("other")) == frozenset()
 
 
 def test_a_gateway_joins_while_others_add_to_the_ledger():

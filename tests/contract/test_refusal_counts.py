@@ -26,7 +26,7 @@ def refuse(shelf, agent, code="QWED-AGENT-CTX-001"):
 
 
 def due(shelf):
-    return run(shelf.store.refused_minutes_due(due_before(shelf.now), 100))
+    return run(shelf.store.list_refused_minutes_due(due_before(shelf.now), 100))
 
 
 def state(shelf, agent, minute):

@@ -1664,8 +1664,8 @@ def test_score_changes_are_kept_once_and_read_newest_first(shelf):
 def test_peers_with_scores_are_listed_in_order(shelf):
     run(shelf.store.keep_scores([a_score_change(n, f"urn:{n}") for n in (3, 1, 2)]))
 
-    assert run(shelf.store.scored_peers(None, 2)) == ["urn:1", "urn:2"]
-    assert run(shelf.store.scored_peers("urn:2", 2)) == ["urn:3"]
+    assert run(shelf.store.list_scored_peers(None, 2)) == ["urn:1", "urn:2"]
+    assert run(shelf.store.list_scored_peers("urn:2", 2)) == ["urn:3"]
 
 
 def a_token(jti: str, *par: str) -> ReceivedEct:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qwed.guards.agent_state import AgentStateGuard
 from qwed.guards.agent_state.canonical_state import canonical_bytes
-from qwed.guards.agent_state.reading import normalized_text, read_state
+from qwed.guards.agent_state.reading import normalize_text, read_state
 
 # --- the reference model -------------------------------------------------------------------------
 
@@ -354,7 +354,7 @@ MARKS = "\u0301\u0323\u0345\u0f73\u0f71\u0f74\u3099\u094dae\u00e9\u1100\u1161\u1
 @given(st.text() | st.text(alphabet=MARKS, min_size=30, max_size=120))
 def test_text_is_normalised_as_unicode_says(text):
     if not any("\ud800" <= character <= "\udfff" for character in text):
-        assert normalized_text(text) == unicodedata.normalize("NFC", text)
+        assert normalize_text(text) == unicodedata.normalize("NFC", text)
 
 
 # --- nothing raises ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ _NO_PARTICIPLES: Final = {
 }
 _IRREGULAR: Final = {
     *("told", "said", "shown", "kept", "held", "made", "found", "known", "given", "taken", "seen", "written"),
-    *("bound", "sent", "built", "drawn", "chosen", "spoken", "broken", "hidden", "lost", "thrown", "meant"),
+    *("sent", "built", "drawn", "chosen", "spoken", "broken", "hidden", "lost", "thrown", "meant"),
 }
 _NO_GERUNDS: Final = {"string", "pricing", "ring"}
 

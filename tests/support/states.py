@@ -26,7 +26,7 @@ from qwed.ledger.audit import Tampering
 from qwed.ledger.record_keys import follow_ring
 from qwed.ledger.states import KEYS, StateDifference
 from qwed.stores.postgres.sealing import open_sealer
-from qwed.stores.postgres.states import compare, select_rows, stored_table
+from qwed.stores.postgres.states import compare, name_stored_table, select_rows
 from qwed.stores.sqlite.ledger import Followed, verify_ledger
 
 AT_MS = 1_700_000_000_000
@@ -207,7 +207,7 @@ class PostgresAttacker:
         where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(keys, start=2))
         return {
             column: (
-                f"UPDATE {stored_table(table)} SET {column} = $1 WHERE {where}",
+                f"UPDATE {name_stored_table(table)} SET {column} = $1 WHERE {where}",
                 (altered(row[column]), *(row[name] for name in keys)),
             )
             for column in row
@@ -217,14 +217,14 @@ class PostgresAttacker:
         given = {**row, "actions": 0} if table == "conduct" else row
         places = ", ".join(f"${number}" for number in range(1, len(given) + 1))
         columns = ", ".join(given)
-        sql = f"INSERT INTO {stored_table(table)} ({columns}) VALUES ({places})"
+        sql = f"INSERT INTO {name_stored_table(table)} ({columns}) VALUES ({places})"
         return sql, tuple(given.values())
 
     def restoration(self, table: str, row: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
         keys = KEYS[table]
         places = ", ".join(f"{name} = ${number}" for number, name in enumerate(row, start=1))
         where = " AND ".join(f"{name} = ${list(row).index(name) + 1}" for name in keys)
-        return f"UPDATE {stored_table(table)} SET {places} WHERE {where}", tuple(row.values())
+        return f"UPDATE {name_stored_table(table)} SET {places} WHERE {where}", tuple(row.values())
 
 
 def stranger(table: str, row: dict[str, Any]) -> dict[str, Any]:

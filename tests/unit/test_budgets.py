@@ -18,12 +18,12 @@ CEILINGS = {
     "Any per 1000 lines, SDK": (28, 40),
     "Any per 1000 lines, Open Responses": (35, 40),
     "Any per 1000 lines, guards": (20, 40),
-    "functions named by a participle": (991, 0),
+    "functions named by a participle": (245, 0),
     "modules named by a gerund": (70, 0),
     "methods of the stores that only forward": (2, 0),
     "questions which signer it is": (9, 0),
     "members of the port Decisions": (15, 15),
-    "lines in gateway, stores and domain": (35_000, 18_630),
+    "lines in gateway, stores and domain": (35_600, 18_630),
 }
 #: Unit tests that stand where their source stands, per cent.
 MIRRORED, MIRRORED_GOAL = 83, 80
@@ -72,14 +72,14 @@ BOUNDARIES = {
     "qwed/stores/postgres/lanes.py:Lane._do",
     # Work in the background goes on with the next item, and says what went wrong.
     "qwed/gateway/decide/shadow.py:Shadow.look",
-    "qwed/notify/background.py:Background._tended",
+    "qwed/notify/background.py:Background._tend",
     "qwed/notify/dispatcher.py:Dispatcher._send",
     "qwed/stores/checking.py:_check",
     "qwed/stores/postgres/sequencing.py:Sequencer.run",
     "qwed/stores/postgres/store.py:PostgresStore._listen",
     "qwed_sdk/mcp/http_channels.py:_drive",
     "qwed_sdk/mcp/listening.py:Listener._run",
-    "qwed_sdk/mcp/listening.py:Listener._ended",
+    "qwed_sdk/mcp/listening.py:Listener._end",
     "qwed_sdk/mcp/stateless.py:Stateless._run",
     # What belongs to others: their callbacks, their objects, the results of their tools.
     "qwed_open_responses/middleware/gate.py:_finish",

@@ -88,7 +88,7 @@ def accusations(
             if target is not None and peer != target:
                 continue
             named = True
-            if is_believed or claims.iss == peer or _requested_by(claims.iss, peer, node, find):
+            if is_believed or claims.iss == peer or _is_requested_by(claims.iss, peer, node, find):
                 yield Accusation(peer, event, task)
     if not named and target is not None and (is_believed or claims.iss == target):
         yield Accusation(target, event, claims.jti)
@@ -110,7 +110,7 @@ def _performers(node: Seen, observer: str) -> tuple[str, ...]:
     return tuple(name for name in node.aud if name != observer)
 
 
-def _requested_by(accuser: str, peer: str, node: Seen, find: Find) -> bool:
+def _is_requested_by(accuser: str, peer: str, node: Seen, find: Find) -> bool:
     """Whether the accused's token answers one that the accuser had addressed to it."""
     if node.iss != peer:
         return False

@@ -242,14 +242,14 @@ def to_dot(drawn: Graph) -> str:
     for work in drawn.nodes:
         colour = "#d62728" if work.outcome == "failure" else _COLOURS[agents[work.iss] % len(_COLOURS)]
         style = "dashed" if work.level is Level.L1 else "solid"
-        label = _quoted(f"{work.exec_act}\n{work.iss}\n{work.level.name}")
-        lines.append(f"  {_quoted(work.jti)} [label={label}, color={_quoted(colour)}, style={style}];")
-    lines += [f'  {_quoted(jti)} [label="missing", color="#d62728", style=dotted];' for jti in drawn.missing]
-    lines += [f"  {_quoted(parent)} -> {_quoted(child)};" for parent, child in drawn.edges]
+        label = _quote(f"{work.exec_act}\n{work.iss}\n{work.level.name}")
+        lines.append(f"  {_quote(work.jti)} [label={label}, color={_quote(colour)}, style={style}];")
+    lines += [f'  {_quote(jti)} [label="missing", color="#d62728", style=dotted];' for jti in drawn.missing]
+    lines += [f"  {_quote(parent)} -> {_quote(child)};" for parent, child in drawn.edges]
     return "\n".join([*lines, "}", ""])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A string of the language DOT: whatever an agent calls itself, it stays a string."""
     shown = "".join(
         letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text

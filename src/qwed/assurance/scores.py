@@ -98,7 +98,7 @@ class ScoreRules(msgspec.Struct, frozen=True, dict=True):
         factors: Mapping[ScoreEvent, Decimal] = self.__dict__["_factors"]
         return _EXACT.multiply(score, factors[event])
 
-    def decayed(self, score: Decimal, idle_seconds: int) -> Decimal:
+    def decay(self, score: Decimal, idle_seconds: int) -> Decimal:
         """Down to the initial value and never upwards."""
         days = idle_seconds // DAY_SECONDS - self.idle_days
         if days <= 0 or score <= self.initial:

@@ -158,9 +158,9 @@ class TrustTable:
         for item in known.pending:
             if item.due > now:
                 break
-            score = self.rules.after(self.rules.decayed(score, item.due - at), item.event)
+            score = self.rules.after(self.rules.decay(score, item.due - at), item.event)
             at, interactions = item.due, interactions + 1
-        return self.rules.decayed(score, now - at), interactions
+        return self.rules.decay(score, now - at), interactions
 
     def _best_word(self, peer: str, now: int) -> BestWord | None:
         words = [
@@ -283,7 +283,7 @@ class TrustTable:
             return
         result = claims.ext.get(RESULT, "success")
         event = _RESULTS.get(result) if isinstance(result, str) else None
-        if event is None or (task := self._answered(claims)) is None:
+        if event is None or (task := self._find_answered(claims)) is None:
             return
         jti, asked = task
         self._memory.keep_task(jti, Task(asked.at, claims.jti))
@@ -294,7 +294,7 @@ class TrustTable:
             self._await(claims.iss, known, event, claims.jti, jti)
             yield from self._settle(claims.iss, known, at)
 
-    def _answered(self, claims: Claims) -> tuple[str, Task] | None:
+    def _find_answered(self, claims: Claims) -> tuple[str, Task] | None:
         """The first task named that was given to the issuer and that nobody has answered."""
         for jti in claims.par:
             task = self._memory.task(jti)
@@ -375,7 +375,7 @@ class TrustTable:
         return settled
 
     def _write(self, peer: str, known: _Peer, event: ScoreEvent, evidence: str | None, at: int) -> ScoreMove:
-        before = self.rules.decayed(known.score, at - known.at)
+        before = self.rules.decay(known.score, at - known.at)
         known.score, known.at = self.rules.after(before, event), at
         known.interactions += 1
         revokes = known.score < self.rules.floor and not known.is_revoked and not event.is_positive

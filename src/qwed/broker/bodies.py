@@ -38,7 +38,7 @@ class KeptBody:
 
 
 @contextmanager
-def kept_file() -> Iterator[IO[bytes]]:
+def open_kept_file() -> Iterator[IO[bytes]]:
     with tempfile.SpooledTemporaryFile(MAX_FIELD_BYTES) as file:
         yield file
 

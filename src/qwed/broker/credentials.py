@@ -64,7 +64,7 @@ class CredentialSource:
         async with self._lock:
             if self.known and not self._is_old():
                 return self.known[-1]
-            value = _checked(await self._text(), self.source_name)
+            value = _check(await self._text(), self.source_name)
             self._read_at = time.monotonic()
             if not self.known or self.known[-1].reveal() != value:
                 self.known = [*self.known[-3:], Credential(value)]
@@ -143,7 +143,7 @@ def _read_file(file: Path) -> str:
         return opened.read(MAX_CREDENTIAL + 2).decode("latin-1")
 
 
-def _checked(text: str, name: str) -> str:
+def _check(text: str, name: str) -> str:
     value = text.removesuffix("\n").removesuffix("\r")
     if not MIN_CREDENTIAL <= len(value) <= MAX_CREDENTIAL:
         raise _unreadable(name, f"it has not {MIN_CREDENTIAL} to {MAX_CREDENTIAL} characters")

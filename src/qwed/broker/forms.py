@@ -61,7 +61,7 @@ class Forms:
         found = None if self._heads is None else self._heads.search(data, at)
         return None if found is None else int(found.start())
 
-    def unfinished(self, data: bytes) -> int:
+    def find_unfinished(self, data: bytes) -> int:
         """From where on the end of these bytes could be the beginning of a form; their length if nowhere."""
         near = max(0, len(data) - self._longest_head)
         at = max(0, len(data) - self._longest)
@@ -88,7 +88,7 @@ class CoveredStream:
 
     def feed(self, piece: bytes) -> bytes:
         data = self._forms.cover(self._held + piece)
-        until = self._forms.unfinished(data)
+        until = self._forms.find_unfinished(data)
         self._held = data[until:]
         return data[:until]
 

@@ -12,7 +12,7 @@ from typing import Final
 import h11
 
 from qwed.broker.authority import RunAuthority
-from qwed.broker.bodies import KeptBody, kept_file, read_body
+from qwed.broker.bodies import KeptBody, open_kept_file, read_body
 from qwed.broker.callers import RunCaller, authority_of, require_host
 from qwed.broker.credentials import CredentialSource
 from qwed.broker.matching import BrokeredHeaders, HostMatch, hash_fields
@@ -138,7 +138,7 @@ class Broker:
             await self._tunnel(wire, name, port)
             return
         if name not in self._hosts or port != HTTPS_PORT:
-            raise self._unlisted(f"{name}:{port}", headers)
+            raise self._refuse_unlisted(f"{name}:{port}", headers)
         self._require_life()
         await wire.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         if wire.early:
@@ -157,7 +157,7 @@ class Broker:
         sent, received = await join((wire.reader, wire.writer), server)
         logger.info("tunnel to %s:%d: %d bytes out, %d in", name, port, sent, received)
 
-    def _unlisted(self, place: str, headers: BrokeredHeaders) -> BrokerRefused:
+    def _refuse_unlisted(self, place: str, headers: BrokeredHeaders) -> BrokerRefused:
         message = f"the policy does not list {place[:100]}: nothing is sent there"
         self._elsewhere.permits.refuse(headers.permit, Code.BROKER_HOST, message)
         return BrokerRefused(Code.BROKER_HOST, message)
@@ -180,9 +180,9 @@ class Broker:
             require_host(name, headers)
         host = self._hosts.get(name)
         if host is None:
-            raise self._unlisted(name, headers)
+            raise self._refuse_unlisted(name, headers)
         self._require_life()
-        with kept_file() as file:
+        with open_kept_file() as file:
             try:
                 headers.refuse_other_readings()
                 rules = host.match.rules_for(request.method.decode(), target.partition("?")[0])
@@ -191,7 +191,7 @@ class Broker:
                     rules,
                     target,
                     request.method.decode(),
-                    *_named_body(body, headers, is_hashed=host.match.entry.is_hashed),
+                    *_name_body(body, headers, is_hashed=host.match.entry.is_hashed),
                 )
             except BrokerRefused as refusal:
                 host.redeemer.permits.refuse(headers.permit, refusal.code, refusal.message)
@@ -221,7 +221,7 @@ class Broker:
         task.add_done_callback(self._work.discard)
 
 
-def _named_body(body: KeptBody, headers: BrokeredHeaders, *, is_hashed: bool) -> tuple[str, bytes]:
+def _name_body(body: KeptBody, headers: BrokeredHeaders, *, is_hashed: bool) -> tuple[str, bytes]:
     """The type and the bytes that the action is read from."""
     content_type = headers.get("content-type") or ""
     if is_hashed and body.length:

@@ -53,13 +53,13 @@ def _row(entry: dict[str, Json]) -> list[str]:
     return [
         when(entry["timestamp"]),
         entry["decision"],
-        _said(entry),
+        _say(entry),
         entry.get("error_code") or "",
         entry["activity_id"],
     ]
 
 
-def _said(entry: dict[str, Json]) -> str:
+def _say(entry: dict[str, Json]) -> str:
     action = entry.get("action") or {}
     text = action.get("query") or action.get("code") or action.get("target") or ""
     return f"{entry['action_type']} {text}".strip()[:80]
@@ -89,6 +89,4 @@ def _print_line(entry: dict[str, Json], *, as_json: bool) -> None:
         print_json(entry)
         return
     decision = click.style(f"{entry['decision']:15}", fg=DECISION_COLOURS.get(entry["decision"]))
-    click.echo(
-        f"{entry['timestamp']}  {decision}  {printable(_said(entry))}  {entry.get('error_code') or ''}"
-    )
+    click.echo(f"{entry['timestamp']}  {decision}  {printable(_say(entry))}  {entry.get('error_code') or ''}")

@@ -270,7 +270,7 @@ class HttpBackend:
         try:
             response = self._client.request("GET", path, timeout=REPORT_SECONDS, **request)
         except httpx2.HTTPError as error:
-            raise CannotReach(_unanswered(self._base_url, error)) from None
+            raise CannotReach(_explain_no_answer(self._base_url, error)) from None
         if response.status_code == 200:
             return response.content
         _read(response, self._base_url)
@@ -280,14 +280,14 @@ class HttpBackend:
         try:
             response = self._client.request(method, path, **request)
         except httpx2.HTTPError as error:
-            raise CannotReach(_unanswered(self._base_url, error)) from None
+            raise CannotReach(_explain_no_answer(self._base_url, error)) from None
         return _read(response, self._base_url)
 
     def close(self) -> None:
         self._client.close()
 
 
-def _unanswered(base_url: str, error: httpx2.HTTPError) -> str:
+def _explain_no_answer(base_url: str, error: httpx2.HTTPError) -> str:
     if isinstance(error, httpx2.ConnectError):
         return f"no gateway answers at {base_url}: start one with qwed serve, or correct QWED_BASE_URL"
     return f"no gateway answers at {base_url} ({type(error).__name__})"

@@ -82,7 +82,7 @@ def restore(folder: str, database: str | None, replace: bool, check: bool, as_js
     """
     settings = read_settings(options={"database": database})
     try:
-        answer = _restored(settings, Path(folder), replace=replace, check=check)
+        answer = _restore(settings, Path(folder), replace=replace, check=check)
     except (DatabaseInUse, DatabaseUnusable, KeyUnusable) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -191,7 +191,7 @@ class _Restored(msgspec.Struct, frozen=True):
     earlier: str | None = None
 
 
-def _restored(settings: Settings, folder: Path, *, replace: bool, check: bool) -> _Restored:
+def _restore(settings: Settings, folder: Path, *, replace: bool, check: bool) -> _Restored:
     database = _store_of(settings)
     place = signing_key_path(database, settings.data_dir)
     kept = folder / KEY_FILE
@@ -216,7 +216,7 @@ def _restored(settings: Settings, folder: Path, *, replace: bool, check: bool) -
         _put_keys(folder, place)
         _fill_database(settings, database, folder, manifest, ring, key)
         return answer
-    return _replaced_file(database, folder, answer, ring, place, replace)
+    return _replace_file(database, folder, answer, ring, place, replace)
 
 
 def _has_key(path: Path) -> bool:
@@ -234,7 +234,7 @@ def _fill_database(
         load_tables(url.reveal(), folder, manifest, keys, _Verified(ring), Path(work))
 
 
-def _replaced_file(
+def _replace_file(
     path: Path, folder: Path, answer: _Restored, ring: KeyRing, place: Path, replace: bool
 ) -> _Restored:
     was_there = is_there(path)

@@ -103,7 +103,7 @@ def _is_installed(name: str) -> bool:
 
 def _installation(settings: Settings) -> Iterator[DoctorFinding]:
     folder = Path(qwed.__file__).parents[1]
-    replaced = _replaced_files()
+    replaced = _find_replaced_files()
     if intrusion := describe_intrusion(folder):
         yield DoctorFinding("installation", WRONG, intrusion.removesuffix(f": {REMEDY}"), REMEDY)
     elif not replaced:
@@ -116,7 +116,7 @@ def _installation(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding("installation", WRONG, says, REMEDY)
 
 
-def _replaced_files() -> list[str]:
+def _find_replaced_files() -> list[str]:
     """Files of ours whose content is not the one that was installed; none where we run from a checkout."""
     try:
         files = importlib.metadata.files(DISTRIBUTION) or []

@@ -58,8 +58,8 @@ def install(
 ) -> None:
     """Write the hook into the agent's own settings, after showing the difference."""
     place = _place(agent, scope)
-    plan = _planned(lambda: hook_install.plan_install(place))
-    if not _agreed(plan, yes=yes, as_json=as_json):
+    plan = _plan(lambda: hook_install.plan_install(place))
+    if not _is_agreed(plan, yes=yes, as_json=as_json):
         return
     registered = backend.register_agent(
         name=f"{agent} on {os.uname().nodename}"[:100],
@@ -86,11 +86,11 @@ def install(
 def uninstall(agent: str, scope: str, yes: bool, as_json: bool) -> None:
     """Give the settings back as they were."""
     place = _place(agent, scope)
-    plan = _planned(lambda: hook_install.plan_uninstall(place))
+    plan = _plan(lambda: hook_install.plan_uninstall(place))
     if not plan.diff:
         _say(as_json, {"file": str(place.file), "changed": False}, f"{place.file} has no hook of QWED")
         return
-    if _agreed(plan, yes=yes, as_json=as_json):
+    if _is_agreed(plan, yes=yes, as_json=as_json):
         hook_install.uninstall(plan)
         _say(as_json, {"file": str(place.file), "changed": True}, f"{place.file} is as it was")
 
@@ -142,14 +142,14 @@ def _gateway() -> str:
     return settings.base_url or f"{scheme}://{settings.host}:{settings.port}"
 
 
-def _planned(make: Callable[[], InstallPlan]) -> InstallPlan:
+def _plan(make: Callable[[], InstallPlan]) -> InstallPlan:
     try:
         return make()
     except Unreadable as problem:
         raise click.ClickException(str(problem)) from None
 
 
-def _agreed(plan: InstallPlan, *, yes: bool, as_json: bool) -> bool:
+def _is_agreed(plan: InstallPlan, *, yes: bool, as_json: bool) -> bool:
     if not as_json:
         click.echo(plan.diff or f"{plan.place.file}: nothing changes")
     if yes:

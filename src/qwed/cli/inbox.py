@@ -66,7 +66,7 @@ def refreshed(inbox: Inbox, found: Mapping[str, Json]) -> Inbox:
     )
 
 
-def pressed(inbox: Inbox, key: str) -> tuple[Inbox, InboxAnswer | None]:
+def press(inbox: Inbox, key: str) -> tuple[Inbox, InboxAnswer | None]:
     if inbox.asking is not None:
         order = inbox.asking if key == "y" else None
         said = "" if order else "nothing was decided"
@@ -74,13 +74,13 @@ def pressed(inbox: Inbox, key: str) -> tuple[Inbox, InboxAnswer | None]:
     if key == "q":
         return msgspec.structs.replace(inbox, is_over=True), None
     if key in _UP or key in _DOWN:
-        return _moved(inbox, 1 if key in _DOWN else -1), None
+        return _move(inbox, 1 if key in _DOWN else -1), None
     if key in _VERBS and inbox.chosen is not None:
         return msgspec.structs.replace(inbox, asking=InboxAnswer(_VERBS[key], inbox.chosen), said=""), None
     return inbox, None
 
 
-def _moved(inbox: Inbox, by: int) -> Inbox:
+def _move(inbox: Inbox, by: int) -> Inbox:
     ids = [approval["id"] for approval in inbox.waiting]
     if inbox.chosen not in ids:
         return inbox
@@ -138,7 +138,7 @@ def _details(approval: Approval) -> RenderableType:
         if value:
             text = value if isinstance(value, str) else encode_json(value).decode()
             lines.append(f"{name}: ", style="bold")
-            lines.append(shortened(printable(text)) + "\n")
+            lines.append(shorten(printable(text)) + "\n")
     for vote in approval["votes"]:
         verb = "approved" if vote["approves"] else "denied"
         lines.append(f"{verb} by {printable(vote['by'])} {printable(vote['note'] or '')}\n")
@@ -153,7 +153,7 @@ def remaining(approval: Approval, now: datetime.datetime) -> str:
     return f"{seconds // 60}:{seconds % 60:02d}"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     if len(text) <= MAX_TEXT:
         return text
     return f"{text[:MAX_TEXT]}… ({len(text)} characters; all of it: qwed approvals show)"

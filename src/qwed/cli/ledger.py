@@ -75,11 +75,11 @@ def verify(
     if remote is not None:
         return _verify_remote(remote, jwks, witness_jwks, witness_vkey, known, as_json)
     if exported is not None:
-        keys = _keys(jwks or _required("--jwks", "an export is verified with the public keys alone"))
+        keys = _keys(jwks or _require("--jwks", "an export is verified with the public keys alone"))
         witnesses = _keys(witness_jwks) if witness_jwks else None
-        checkpoints = _known(known, keys)
+        checkpoints = _read_known(known, keys)
         noting = [_vkey(text) for text in witness_vkey]
-        with _opened(exported) as lines:
+        with _open(exported) as lines:
             try:
                 return tell_export(exports.verify(lines, keys, witnesses, checkpoints, noting), as_json)
             except PasskeyLibraryMissing as error:
@@ -88,7 +88,7 @@ def verify(
     path = store.path
     keys = _keys(jwks) if jwks else deployment_keys(store.settings, path)
     try:
-        found = verify_ledger(path, keys, _known(known, keys), store.waiting)
+        found = verify_ledger(path, keys, _read_known(known, keys), store.waiting)
         if isinstance(found, Tampering):
             return tell_broken(found.says, as_json, kind=found.kind, first=found.seq, last=found.last)
         counted = verify_counters(path, time.time_ns() // 1_000_000, is_copy=store.is_copy)
@@ -120,7 +120,7 @@ def verify(
             f" head {head.hash.hex()}\n"
             f"       {found.payloads} compared with their payloads, {found.erased} payloads erased"
         )
-        for line in (*_told_passkeys(found), *_told_rows(found), *_told_counters(counted)):
+        for line in (*_describe_passkeys(found), *_describe_rows(found), *_describe_counters(counted)):
             click.echo(f"       {line}")
     return 0
 
@@ -137,7 +137,9 @@ def _verify_remote(
     keys = _keys(jwks) if jwks else remote.keys()
     witnesses = _keys(witness_jwks) if witness_jwks else None
     noting = [_vkey(text) for text in witness_vkey]
-    return tell_export(exports.verify(remote.lines(), keys, witnesses, _known(known, keys), noting), as_json)
+    return tell_export(
+        exports.verify(remote.lines(), keys, witnesses, _read_known(known, keys), noting), as_json
+    )
 
 
 def _rows(found: Followed) -> dict[str, Any]:
@@ -145,12 +147,12 @@ def _rows(found: Followed) -> dict[str, Any]:
     return {"compared": found.rows, "taken_over": found.adopted, "taken_over_at": adopted_at}
 
 
-def _told_passkeys(found: Followed) -> Iterator[str]:
+def _describe_passkeys(found: Followed) -> Iterator[str]:
     if found.passkeys:
         yield f"{found.passkeys} approvals signed with passkeys, all signatures hold"
 
 
-def _told_rows(found: Followed) -> Iterator[str]:
+def _describe_rows(found: Followed) -> Iterator[str]:
     if found.rows is None:
         yield "rows (agents, keys, approvals, trust …) not checked: no entry has any; a start takes them over"
         return
@@ -325,7 +327,7 @@ def deployment_keys(settings: Settings, database: Path) -> Mapping[str, PublicKe
         raise CannotRun(f"{error}; give the public keys with --jwks") from None
 
 
-def _told_counters(counted: CounterAudit) -> Iterator[str]:
+def _describe_counters(counted: CounterAudit) -> Iterator[str]:
     yield f"{counted.checked} counters (budgets, rates, steps) follow from the activities"
     if counted.not_checked:
         yield f"{counted.not_checked} counters not checked: the activities they follow from are gone"
@@ -345,18 +347,18 @@ def _vkey(text: str) -> NoteKey:
         raise CannotRun(f"--witness-vkey: {error}") from None
 
 
-def _known(tokens: Sequence[str], keys: Mapping[str, PublicKey]) -> list[Checkpoint]:
+def _read_known(tokens: Sequence[str], keys: Mapping[str, PublicKey]) -> list[Checkpoint]:
     try:
         return [read_checkpoint(token_text(token), keys) for token in tokens]
     except InvalidToken as error:
         raise CannotRun(f"a known checkpoint is not valid: {error}") from None
 
 
-def _required(option: str, why: str) -> str:
+def _require(option: str, why: str) -> str:
     raise CannotRun(f"{option} is needed: {why}")
 
 
-def _opened(path: str) -> BinaryIO:
+def _open(path: str) -> BinaryIO:
     try:
         return sys.stdin.buffer if path == "-" else Path(path).open("rb")
     except OSError as error:

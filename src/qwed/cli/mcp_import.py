@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from qwed.domain.secrets import mask
-from qwed_sdk.mcp.client_files import ClientFile, UnreadableConfig, open_file, proxied
+from qwed_sdk.mcp.client_files import ClientFile, UnreadableConfig, open_file, put_proxy_before
 
 #: Beside the file: as it was, and what it was written as.
 BACKUP: Final = ".before-qwed"
@@ -56,7 +56,7 @@ def take_over(path: Path, options: tuple[str, ...], env: dict[str, str], *, writ
     """Show what would change, and change it where asked to."""
     try:
         file = open_file(path)
-        text = file.rewritten(lambda entry: proxied(entry, _program(), options, env))
+        text = file.rewritten(lambda entry: put_proxy_before(entry, _program(), options, env))
     except UnreadableConfig as problem:
         raise click.ClickException(str(problem)) from None
     if text == file.text or all(entry.is_proxied for entry in file.entries()):

@@ -38,7 +38,7 @@ def migrate(database: str | None, to: str, as_json: bool) -> int:
         raise click.UsageError(f"there is no SQLite file at {file}")
     try:
         with own_file(file):
-            counts = _moved(settings, file, target)
+            counts = _move(settings, file, target)
     except (DatabaseInUse, DatabaseUnusable, KeyUnusable) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -61,7 +61,7 @@ def _target(text: str) -> PostgresUrl:
     return target
 
 
-def _moved(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int]:
+def _move(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int]:
     from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
     from qwed.stores.postgres.moving import Move, move, require_target  # noqa: PLC0415
 

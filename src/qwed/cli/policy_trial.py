@@ -108,7 +108,7 @@ def _live_through(trial: Trial, case: PolicyCase) -> tuple[list[str], int]:
             name, step = f"before-{number // _IN_ONE_CONVERSATION}", number % _IN_ONE_CONVERSATION + 1
         answer = trial.propose(action, name, step)
         if answer["decision"] not in _LET_THROUGH:
-            problems.append(f"history {number + 1} ({action['type']}) was {_said(answer)}")
+            problems.append(f"history {number + 1} ({action['type']}) was {_say(answer)}")
         elif outcome is not None:
             trial.succeed(answer, outcome)
     return problems, len(earlier) - before + 1
@@ -120,17 +120,17 @@ def _unfold(history: tuple[Earlier, ...]) -> Iterator[tuple[int, str | None, dic
     for each in sorted(history, key=lambda item: -item.ago):
         for _ in range(each.times):
             number += 1
-            yield each.ago, each.outcome, _numbered(each.action, number)
+            yield each.ago, each.outcome, _number(each.action, number)
 
 
-def _numbered(value: Any, number: int) -> Any:
+def _number(value: Any, number: int) -> Any:
     match value:
         case str():
             return value.replace("{n}", str(number))
         case dict():
-            return {key: _numbered(item, number) for key, item in value.items()}
+            return {key: _number(item, number) for key, item in value.items()}
         case list():
-            return [_numbered(item, number) for item in value]
+            return [_number(item, number) for item in value]
     return value
 
 
@@ -142,19 +142,19 @@ def rules_of(answer: Mapping[str, Json]) -> tuple[str, ...]:
 def _compare(case: PolicyCase, answer: Mapping[str, Json], rules: tuple[str, ...]) -> Iterator[str]:
     expected = case.expect
     if answer["decision"] != expected.decision:
-        yield f"expected {expected.decision.value}, was {_said(answer)}"
+        yield f"expected {expected.decision.value}, was {_say(answer)}"
     if expected.rules is not None and rules != tuple(sorted(expected.rules)):
-        yield f"expected rules {_listed(expected.rules)}, were {_listed(rules)}"
+        yield f"expected rules {_list(expected.rules)}, were {_list(rules)}"
     code = answer.get("error", {}).get("code")
     if expected.code is not None and code != expected.code:
         yield f"expected {expected.code}, was {code}"
 
 
-def _listed(rules: tuple[str, ...]) -> str:
+def _list(rules: tuple[str, ...]) -> str:
     return ", ".join(rules) or "none"
 
 
-def _said(answer: Mapping[str, Json]) -> str:
+def _say(answer: Mapping[str, Json]) -> str:
     error = answer.get("error") or {}
     return (
         f"{answer['decision']} ({error.get('code')}: {error.get('message')})" if error else answer["decision"]

@@ -46,7 +46,7 @@ def transformed(backend: Backend, jti: str, as_json: bool) -> None:
         return
     steps = found["steps"]
     rows = [
-        [when_seconds(step["at"]), step["agent"], step["action"], _said(step["lineage"])] for step in steps
+        [when_seconds(step["at"]), step["agent"], step["action"], _say(step["lineage"])] for step in steps
     ]
     print_table("What was done to it", ["when", "agent", "action", "says"], rows)
 
@@ -108,5 +108,5 @@ def value(backend: Backend, conversation: str, value: str, as_json: bool) -> int
     return 0 if any(origin["origin"] != "unsaid" for origin in traced) else 1
 
 
-def _said(lineage: dict[str, Json]) -> str:
+def _say(lineage: dict[str, Json]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in lineage.items())

@@ -75,7 +75,7 @@ def run(
         raise click.UsageError("name the command after --, for example: qwed run -- claude")
     if not is_project_root(str(project)):
         raise click.ClickException(f"{project} is no project: change into the folder that the agent works in")
-    before = _guarded(guard.snapshot)
+    before = _run_guarded(guard.snapshot)
     settings = read_settings()
     scheme = "https" if settings.tls_cert else "http"
     address = gateway or settings.base_url or f"{scheme}://{settings.host}:{settings.port}"
@@ -91,12 +91,12 @@ def run(
         code = _start(box, command, model, broker, partial=partial)
     except CannotSandbox as problem:
         raise click.ClickException(str(problem)) from None
-    changed = [change.path for change in _guarded(lambda: guard.diff(before))]
+    changed = [change.path for change in _run_guarded(lambda: guard.diff(before))]
     undecided = find_undecided(
         project,
         changed,
-        _allowed_calls(started),
-        lambda path: _guarded(lambda: guard.read_saved(before, path)),
+        _read_allowed_calls(started),
+        lambda path: _run_guarded(lambda: guard.read_saved(before, path)),
     )
     if as_json:
         print_json({"exit_code": code, "snapshot": before, "changed": changed, "undecided": undecided})
@@ -108,7 +108,7 @@ def run(
 def _start(box: Box, command: Sequence[str], model: ModelWay, broker: str | None, *, partial: bool) -> int:
     """In the full sandbox wherever there can be one; a lesser one is asked for by name."""
     try:
-        with _proxied(broker, model, box.gateway) as (socket, ways):
+        with _open_proxy(broker, model, box.gateway) as (socket, ways):
             readable = (*box.read, *([socket.parent] if socket else []))
             environment = {**box.environment, **ways}
             whole = msgspec.structs.replace(
@@ -131,7 +131,7 @@ def _start_partial(box: Box, command: Sequence[str], model: ModelWay, broker: st
 
 
 @contextmanager
-def _proxied(
+def _open_proxy(
     folder: str | None, model: ModelWay, gateway: str
 ) -> Iterator[tuple[Path | None, Mapping[str, str]]]:
     """The socket of a broker, and the variables that lead to it: of the one that was named, or of our own."""
@@ -168,7 +168,7 @@ def _tell(changed: Sequence[str], undecided: Sequence[str]) -> None:
         click.echo(f"... and {len(undecided) - _MAX_SHOWN} more files without a decision", err=True)
 
 
-def _allowed_calls(started: float) -> list[AllowedCall]:
+def _read_allowed_calls(started: float) -> list[AllowedCall]:
     """Of every hook that is installed here; a record that can't be read explains nothing."""
     found: list[AllowedCall] = []
     for hook in read_hooks(Path.home()):
@@ -195,14 +195,14 @@ def _read_record(hook: Mapping[str, str], started: float) -> list[Mapping[str, J
 
 
 def _guard(project: Path) -> WorkspaceGuard:
-    return _guarded(lambda: WorkspaceGuard(project))
+    return _run_guarded(lambda: WorkspaceGuard(project))
 
 
 def _roll_back(guard: WorkspaceGuard, *, as_json: bool) -> int:
     taken = guard.snapshots()
     if not taken:
         raise click.ClickException("there is no snapshot of this project: nothing was run here")
-    done = _guarded(lambda: guard.rollback(taken[-1]))
+    done = _run_guarded(lambda: guard.rollback(taken[-1]))
     if as_json:
         print_json({"snapshot": taken[-1]})
     else:
@@ -210,7 +210,7 @@ def _roll_back(guard: WorkspaceGuard, *, as_json: bool) -> int:
     return 0
 
 
-def _guarded(work: Callable[[], T]) -> T:
+def _run_guarded(work: Callable[[], T]) -> T:
     try:
         return work()
     except WorkspaceError as problem:

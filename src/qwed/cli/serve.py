@@ -103,7 +103,7 @@ def _supervise(settings: Settings) -> int:
     from qwed.http.server import CannotServe  # noqa: PLC0415
     from qwed.http.workers import Supervisor, open_slots  # noqa: PLC0415
 
-    services = _built(settings)
+    services = _build(settings)
     try:
         key = _first_key(settings, services)
         _start_policy(settings, services)
@@ -120,7 +120,7 @@ def _supervise(settings: Settings) -> int:
     return 0
 
 
-def _built(settings: Settings, *, is_worker: bool = False) -> Services:
+def _build(settings: Settings, *, is_worker: bool = False) -> Services:
     from qwed import bootstrap  # noqa: PLC0415
     from qwed.stores import DatabaseInUse  # noqa: PLC0415
 
@@ -154,7 +154,7 @@ def _reload(settings: Settings) -> None:
     if policy_path(settings) is None:
         return
     try:
-        services = _built(settings)
+        services = _build(settings)
         try:
             run(reload_file(services, None, {"reason": "SIGHUP"}))
         finally:
@@ -175,11 +175,11 @@ def _serve(settings: Settings, inherit: str | None) -> int:
 
     inherited = Inherited(inherit) if inherit is not None else None
     end_traces = _traces()
-    services = _built(settings, is_worker=inherited is not None)
+    services = _build(settings, is_worker=inherited is not None)
     if inherited is None:
         services = _start_policy(settings, services)
     log = EventLog(settings.log_level)
-    services = _observing(settings, _watched(settings, services, log), log)
+    services = _observing(settings, _watch(settings, services, log), log)
     for warning in profile_warnings(services):
         log.write("warning", "profile", reason=warning)
     background = bootstrap.background(
@@ -209,7 +209,7 @@ def _serve(settings: Settings, inherit: str | None) -> int:
             counts_folder=inherited.counts_folder if inherited else None,
             registration=_registration(settings),
             home=settings.public_url,
-            slack_secret=_revealed(settings.slack_signing_secret),
+            slack_secret=_reveal(settings.slack_signing_secret),
             security_log=security_log,
         )
         run_server(
@@ -256,16 +256,16 @@ def _registration(settings: Settings) -> "Registration | None":
     return Registration(
         settings.oidc_issuer,
         settings.oidc_client_id,
-        _revealed(settings.oidc_client_secret),
+        _reveal(settings.oidc_client_secret),
         settings.public_url,
     )
 
 
-def _revealed(secret: Secret | None) -> str | None:
+def _reveal(secret: Secret | None) -> str | None:
     return None if secret is None else secret.reveal()
 
 
-def _watched(settings: Settings, services: Services, log: "EventLog") -> Services:
+def _watch(settings: Settings, services: Services, log: "EventLog") -> Services:
     """With the second policy, if there is one; one with mistakes keeps the gateway from starting."""
     from qwed import bootstrap  # noqa: PLC0415
 

@@ -66,7 +66,7 @@ def _create_inside(uri: str, algorithm: str, place: "_KeyPlace", as_json: bool) 
     public = _usable(lambda: load(uri, environment())).public
     kid = f"{place.issuer}#{public.thumbprint()}"
     if as_json:
-        print_json({"keys": [{**public.published(), "kid": kid}]})
+        print_json({"keys": [{**public.publish(), "kid": kid}]})
     else:
         click.echo(f"{click.style('made', fg='green')}     {kid}  ({', '.join(public.algorithms)})")
         click.echo(

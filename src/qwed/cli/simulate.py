@@ -117,10 +117,10 @@ def _days(days: float | None) -> str:
 
 def charts(result: SimulationResult) -> dict[str, str]:
     return {
-        "scores.svg": line_chart("Mean trust score", "day", "score", _named(result.scores)),
-        "gains.svg": line_chart("Gained by abuse, per agent", "day", "value", _named(result.gains)),
+        "scores.svg": line_chart("Mean trust score", "day", "score", _name_members(result.scores)),
+        "gains.svg": line_chart("Gained by abuse, per agent", "day", "value", _name_members(result.gains)),
     }
 
 
-def _named(lines: Any) -> dict[str, Json]:
+def _name_members(lines: Any) -> dict[str, Json]:
     return {kind.value: values for kind, values in lines.items()}

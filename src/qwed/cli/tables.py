@@ -56,10 +56,10 @@ def print_table(
     console = Console()
     width = console.width if console.is_terminal else UNBOUNDED
     texts = [dict(zip(columns, map(_text, row), strict=True)) for row in rows]
-    if below and _needed_width(columns, texts) > width:
+    if below and _find_needed_width(columns, texts) > width:
         columns = [column for column in columns if column not in below]
-        texts = [_stacked(row, below) for row in texts]
-    console.width = max(width, _needed_width(columns, texts))
+        texts = [_stack(row, below) for row in texts]
+    console.width = max(width, _find_needed_width(columns, texts))
     console.print(_table(title, columns, texts, console.width))
 
 
@@ -70,7 +70,7 @@ def _text(cell: Any) -> "Text":
     return Text(printable(cell), style=DECISION_COLOURS.get(cell, "")) if isinstance(cell, str) else cell
 
 
-def _stacked(row: Mapping[str, "Text"], below: Mapping[str, str]) -> dict[str, "Text"]:
+def _stack(row: Mapping[str, "Text"], below: Mapping[str, str]) -> dict[str, "Text"]:
     from rich.text import Text  # noqa: PLC0415
 
     stacked = {column: text for column, text in row.items() if column not in below}
@@ -80,7 +80,7 @@ def _stacked(row: Mapping[str, "Text"], below: Mapping[str, str]) -> dict[str, "
     return stacked
 
 
-def _needed_width(columns: Sequence[str], rows: Rows) -> int:
+def _find_needed_width(columns: Sequence[str], rows: Rows) -> int:
     return sum(_min_width(column, rows) + PADDING for column in columns)
 
 

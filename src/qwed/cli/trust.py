@@ -81,7 +81,13 @@ def history(backend: Backend, agent_id: str, limit: int, cursor: str | None, as_
         print_json(found)
         return
     rows = [
-        [when(change["timestamp"]), _moved(change), change["cause"], change["reason"] or "", change["by"]]
+        [
+            when(change["timestamp"]),
+            _describe_move(change),
+            change["cause"],
+            change["reason"] or "",
+            change["by"],
+        ]
         for change in found["changes"]
     ]
     print_table(
@@ -91,7 +97,7 @@ def history(backend: Backend, agent_id: str, limit: int, cursor: str | None, as_
         click.echo(f"more: --cursor {found['next']}")
 
 
-def _moved(change: dict[str, Json]) -> str:
+def _describe_move(change: dict[str, Json]) -> str:
     if change["cause"] in ("suspended", "complaint", "reactivated"):
         return str(change["status"])
     if change["cause"] == "registered":
@@ -128,7 +134,7 @@ def _deciding(changes: list[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _print_reason(change: dict[str, Json]) -> None:
-    moved = "" if change["cause"] == "registered" else f" ({_moved(change)})"
+    moved = "" if change["cause"] == "registered" else f" ({_describe_move(change)})"
     click.echo(f"\n{change['timestamp']}{moved}: {_CAUSES[change['cause']]}.")
     if change["reason"]:
         click.echo(f"  reason      {printable(change['reason'])}")

@@ -114,12 +114,12 @@ def _print_finding(wire: dict[str, Json]) -> None:
     if wire["reason"]:
         click.echo(f"  {printable(wire['reason'])}")
     if wire["corrected_action"]:
-        click.echo(f"  corrected: {_said(wire['corrected_action'])}")
+        click.echo(f"  corrected: {_say(wire['corrected_action'])}")
     for name, value in wire["evidence"].items():
         click.echo(f"  {name}: {shown(value)}")
 
 
-def _said(action: dict[str, Json]) -> str:
+def _say(action: dict[str, Json]) -> str:
     """What is asked for; an action of more than one field is shown whole."""
     fields = [value for name, value in action.items() if name != "type"]
     return shown(fields[0] if len(fields) == 1 else action)
@@ -138,6 +138,6 @@ def _print_decision(answer: dict[str, Json]) -> None:
             f"  {verification['status']} by {verification['engine']}, {verification['risk_level']} risk"
         )
     if "corrected_action" in answer:
-        click.echo(f"  corrected: {_said(answer['corrected_action'])}")
+        click.echo(f"  corrected: {_say(answer['corrected_action'])}")
     if "approval" in answer:
         click.echo(f"  waits for {answer['approval']['id']} until {answer['approval']['expires_at']}")

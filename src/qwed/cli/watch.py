@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.cli.approval_texts import said, standing
 from qwed.cli.errors import CannotReach
-from qwed.cli.inbox import Inbox, InboxAnswer, pressed, refreshed, view
+from qwed.cli.inbox import Inbox, InboxAnswer, press, refreshed, view
 from qwed.cli.shared import Backend, print_json, printable
 from qwed.domain.json_types import Json
 from qwed.gateway.kernel.answers import RequestError
@@ -28,29 +28,29 @@ def watch_live(backend: Backend, note: str | None) -> None:
     """Until q or Ctrl-C."""
     from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
-    inbox = _looked(backend, Inbox())
+    inbox = _look(backend, Inbox())
     with _keys() as read_key, Live(screen=True, auto_refresh=False) as screen:
         next_look = time.monotonic() + LOOK_SECONDS
         while not inbox.is_over:
             screen.update(view(inbox, datetime.datetime.now(datetime.UTC)), refresh=True)
             key = read_key(max(0.0, next_look - time.monotonic()))
             if key is not None:
-                inbox, order = pressed(inbox, key)
+                inbox, order = press(inbox, key)
                 if order is not None:
-                    inbox = _looked(backend, _carried_out(backend, inbox, order, note))
+                    inbox = _look(backend, _carry_out(backend, inbox, order, note))
             if time.monotonic() >= next_look:
-                inbox = _looked(backend, inbox)
+                inbox = _look(backend, inbox)
                 next_look = time.monotonic() + LOOK_SECONDS
 
 
-def _looked(backend: Backend, inbox: Inbox) -> Inbox:
+def _look(backend: Backend, inbox: Inbox) -> Inbox:
     try:
         return refreshed(inbox, backend.approvals(status="open"))
     except _TROUBLE as error:
         return msgspec.structs.replace(inbox, said=str(error))
 
 
-def _carried_out(backend: Backend, inbox: Inbox, order: InboxAnswer, note: str | None) -> Inbox:
+def _carry_out(backend: Backend, inbox: Inbox, order: InboxAnswer, note: str | None) -> Inbox:
     answer = backend.approve if order.verb == "approve" else backend.deny
     try:
         approval = answer(order.approval_id, note)

@@ -131,7 +131,7 @@ def deliveries(backend: Backend, webhook_id: str, delivery_id: str | None, as_js
 @with_backend
 def test(backend: Backend, webhook_id: str, as_json: bool) -> int:
     """Send a test event, and say whether it arrived."""
-    delivery = _followed(backend, webhook_id, backend.test_webhook(webhook_id))
+    delivery = _follow(backend, webhook_id, backend.test_webhook(webhook_id))
     if as_json:
         print_json(delivery)
     elif delivery["state"] == "delivered":
@@ -142,7 +142,7 @@ def test(backend: Backend, webhook_id: str, as_json: bool) -> int:
     return 0 if delivery["state"] == "delivered" else 1
 
 
-def _followed(backend: Backend, webhook_id: str, delivery: dict[str, Json]) -> dict[str, Json]:
+def _follow(backend: Backend, webhook_id: str, delivery: dict[str, Json]) -> dict[str, Json]:
     """The delivery after its first try, or after a while."""
     end = time.monotonic() + TEST_SECONDS
     while delivery["state"] == "pending" and not delivery["last_error"] and time.monotonic() < end:

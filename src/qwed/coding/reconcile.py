@@ -56,7 +56,7 @@ def find_undecided(
 def _is_decided(
     project: Path, path: str, calls: Sequence[AllowedCall], saved: Callable[[str], bytes | None]
 ) -> bool:
-    full, when = str(project / path), _changed_at(project / path)
+    full, when = str(project / path), _find_change_time(project / path)
     under_way = [call for call in calls if call.explains(full, when)]
     if any(call.paths is None for call in under_way):
         return True
@@ -79,7 +79,7 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _changed_at(path: Path) -> float:
+def _find_change_time(path: Path) -> float:
     """What is gone was changed when the folder that held it was."""
     while True:
         try:
@@ -110,7 +110,7 @@ def read_calls(entries: Iterable[Mapping[str, Any]], until: float) -> list[Allow
         for entry in decided
         if entry["decision"] in _ALLOWED
         or (entry["decision"] == "PENDING" and entry["activity_id"] in reported)
-        for paths in _written(entry)
+        for paths in _list_written(entry)
     ]
 
 
@@ -125,7 +125,7 @@ def _conversation(entry: Mapping[str, Any]) -> Any:
     return (entry.get("context") or {}).get("conversation_id")
 
 
-def _written(entry: Mapping[str, Any]) -> Iterator[frozenset[str] | None]:
+def _list_written(entry: Mapping[str, Any]) -> Iterator[frozenset[str] | None]:
     """Nothing where the call could not write."""
     action = entry.get("corrected_action") or entry.get("action") or {}
     given = action.get("parameters") or {}

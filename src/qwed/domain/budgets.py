@@ -134,9 +134,9 @@ def budget_refusal(limits: BudgetLimits, spent: Spending, charge: Charge, now_ms
     """The first limit that this charge would pass (check 14). `spent` has been rolled to now."""
     per_request, daily = limits.max_per_request_cost_usd, limits.max_daily_cost_usd
     if per_request is not None and charge.cost > nano_of(per_request):
-        return _refused(Code.BUDGET_COST, "request_cost", per_request, usd_of(charge.cost), None)
+        return _refuse(Code.BUDGET_COST, "request_cost", per_request, usd_of(charge.cost), None)
     if daily is not None and spent.cost + charge.cost > nano_of(daily):
-        return _refused(Code.BUDGET_COST, "daily_cost", daily, usd_of(spent.cost), _tomorrow(now_ms))
+        return _refuse(Code.BUDGET_COST, "daily_cost", daily, usd_of(spent.cost), _tomorrow(now_ms))
     return _request_refusal(limits, spent, now_ms) or _token_refusal(limits, spent, charge, now_ms)
 
 
@@ -144,18 +144,18 @@ def _request_refusal(limits: BudgetLimits, spent: Spending, now_ms: int) -> Refu
     per_hour, per_day = limits.max_requests_per_hour, limits.max_requests_per_day
     if per_hour is not None and spent.hour_total + 1 > per_hour:
         frees = spent.hour_frees_at_ms(spent.hour_total + 1 - per_hour) or now_ms + HOUR_SECONDS * 1000
-        return _refused(Code.BUDGET_REQUESTS, "hourly_requests", per_hour, spent.hour_total, frees)
+        return _refuse(Code.BUDGET_REQUESTS, "hourly_requests", per_hour, spent.hour_total, frees)
     if per_day is not None and spent.requests + 1 > per_day:
-        return _refused(Code.BUDGET_REQUESTS, "daily_requests", per_day, spent.requests, _tomorrow(now_ms))
+        return _refuse(Code.BUDGET_REQUESTS, "daily_requests", per_day, spent.requests, _tomorrow(now_ms))
     return None
 
 
 def _token_refusal(limits: BudgetLimits, spent: Spending, charge: Charge, now_ms: int) -> Refusal | None:
     per_request, daily = limits.max_tokens_per_request, limits.max_daily_tokens
     if per_request is not None and charge.tokens > per_request:
-        return _refused(Code.BUDGET_TOKENS, "request_tokens", per_request, charge.tokens, None)
+        return _refuse(Code.BUDGET_TOKENS, "request_tokens", per_request, charge.tokens, None)
     if daily is not None and spent.tokens_all + charge.tokens > daily:
-        return _refused(Code.BUDGET_TOKENS, "daily_tokens", daily, spent.tokens_all, _tomorrow(now_ms))
+        return _refuse(Code.BUDGET_TOKENS, "daily_tokens", daily, spent.tokens_all, _tomorrow(now_ms))
     return None
 
 
@@ -170,13 +170,13 @@ def ceiling_refusal(
     tomorrow = _tomorrow(now_ms)
     cost, requests = ceilings.max_daily_cost_usd, ceilings.max_requests_per_day
     if cost is not None and spent.cost + charge.cost > nano_of(cost):
-        return _refused(Code.BUDGET_COST, "principal_daily_cost", cost, usd_of(spent.cost), tomorrow)
+        return _refuse(Code.BUDGET_COST, "principal_daily_cost", cost, usd_of(spent.cost), tomorrow)
     if requests is not None and spent.requests + 1 > requests:
-        return _refused(Code.BUDGET_REQUESTS, "principal_daily_requests", requests, spent.requests, tomorrow)
+        return _refuse(Code.BUDGET_REQUESTS, "principal_daily_requests", requests, spent.requests, tomorrow)
     return None
 
 
-def _refused(
+def _refuse(
     code: Code, scope: str, limit: Decimal | int, current: Decimal | int, reset_ms: int | None
 ) -> Refusal:
     name = scope.replace("_", " ")

@@ -47,7 +47,7 @@ def encode_exact(value: Any) -> bytes:
             # A tag is always escaped: where none is in the bytes, no text begins with one.
             if _ESCAPED_TAG not in encoded or not _is_tagged_anywhere(value):
                 return encoded
-        return encode(_tagged(value))
+        return encode(_tag(value))
     except RecursionError:
         raise NotCanonical("nested too deeply") from None
 
@@ -154,7 +154,7 @@ def _shortest(value: float) -> tuple[str, int]:
     return stripped, exponent + len(text) - len(stripped)
 
 
-def _tagged(value: Any) -> Any:
+def _tag(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return f"{_TAG}s{value}" if value.startswith(_TAG) else value
@@ -171,13 +171,13 @@ def _tagged(value: Any) -> Any:
             raise NotCanonical("NaN and the infinities are not JSON numbers")
         return f"{_TAG}d{value!r}"
     if isinstance(value, Mapping):
-        return {_tagged_key(key): _tagged(item) for key, item in value.items()}
+        return {_tag_key(key): _tag(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_tagged(item) for item in value]
+        return [_tag(item) for item in value]
     raise NotCanonical(f"a {type(value).__name__} is not a JSON value")
 
 
-def _tagged_key(key: Any) -> str:
+def _tag_key(key: Any) -> str:
     if not isinstance(key, str):
         raise NotCanonical(f"object keys are strings, not {type(key).__name__}")
     return key

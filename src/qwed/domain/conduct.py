@@ -92,7 +92,7 @@ class Exhausted(msgspec.Struct, frozen=True):
     told_ms: int
 
 
-def exhausted_by(refusal: Refusal | None, told_ms: int) -> Exhausted | None:
+def find_exhausted(refusal: Refusal | None, told_ms: int) -> Exhausted | None:
     details = (refusal.details if refusal is not None else None) or {}
     limit, until = details.get("scope"), details.get("reset_at")
     if limit not in _EXHAUSTED or not isinstance(until, str):

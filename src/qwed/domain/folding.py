@@ -89,7 +89,7 @@ def _has_controls(text: str) -> bool:
 _CONTROLS = lazy_pattern(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """All escape families at once: an attacker may mix them, a decoder applies its own."""
     if "%" in text:
         text = unquote_to_bytes(text).decode("utf-8", "replace")
@@ -98,9 +98,9 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 
-def _unescaped_form(text: str) -> str:
+def _unescape_form(text: str) -> str:
     """As in a web form, where a plus is a blank."""
-    return _unescaped(text.replace("+", " ")) if "+" in text and "%" in text and " " not in text else ""
+    return _unescape(text.replace("+", " ")) if "+" in text and "%" in text and " " not in text else ""
 
 
 def _character(match: re.Match[str]) -> str:
@@ -145,4 +145,4 @@ def _readable(raw: bytes) -> str | None:
     return text if _PRINTABLE.fullmatch(text) else None
 
 
-_DECODERS: Final[tuple[Callable[[str], str], ...]] = (_unescaped, _unescaped_form, _base64_runs, _hex_runs)
+_DECODERS: Final[tuple[Callable[[str], str], ...]] = (_unescape, _unescape_form, _base64_runs, _hex_runs)

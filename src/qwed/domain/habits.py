@@ -88,13 +88,11 @@ def _parameters(deed: ComparedAction, alike: Sequence[ComparedAction]) -> list[U
     for name, value in deed.parameters.items():
         seen = [one.parameters[name] for one in alike if name in one.parameters]
         if len(alike) >= MIN_PAST and not seen:
-            found.append(
-                UnusualField(_quoted(name), _quoted(value), f"not given in {len(alike)} earlier ones")
-            )
+            found.append(UnusualField(_quote(name), _quote(value), f"not given in {len(alike)} earlier ones"))
         elif _is_number(value):
             found += _new_number(name, value, [number for number in seen if _is_number(number)])
         elif isinstance(value, str):
-            found += _new_text(_quoted(name), value, [text for text in seen if isinstance(text, str)])
+            found += _new_text(_quote(name), value, [text for text in seen if isinstance(text, str)])
     return found
 
 
@@ -105,7 +103,7 @@ def _new_text(field: str, now: str, seen: Sequence[str]) -> list[UnusualField]:
     (usual, times), *_ = Counter(seen).most_common(1)
     if times * 4 < len(seen):
         return []
-    return [UnusualField(field, _quoted(now), f"mostly {_quoted(usual)} ({times} of {len(seen)})")]
+    return [UnusualField(field, _quote(now), f"mostly {_quote(usual)} ({times} of {len(seen)})")]
 
 
 def _new_number(name: str, now: Any, seen: Sequence[Any]) -> list[UnusualField]:
@@ -114,7 +112,7 @@ def _new_number(name: str, now: Any, seen: Sequence[Any]) -> list[UnusualField]:
     for is_beyond, end, word in _ENDS:
         if is_beyond(now, end(seen)):
             usual = f"{word} {end(seen)} in {len(seen)} earlier ones"
-            return [UnusualField(_quoted(name), str(now)[:MAX_QUOTED], usual)]
+            return [UnusualField(_quote(name), str(now)[:MAX_QUOTED], usual)]
     return []
 
 
@@ -154,6 +152,6 @@ def _is_real(value: Any) -> bool:
         return False
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = str(value)
     return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

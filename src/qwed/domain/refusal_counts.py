@@ -91,7 +91,7 @@ def count_refusal(
     wait_ms = _wait_ms(hour, refused.at_ms, limit)
     if wait_ms is None:
         return msgspec.structs.replace(row, recorded=row.recorded + 1), Counted(None, is_due)
-    return _counted_in(row, refused), Counted(wait_ms, is_due)
+    return _count_in(row, refused), Counted(wait_ms, is_due)
 
 
 def _row_for(known: Mapping[int, RefusedMinute], refused: CountedRefusal) -> RefusedMinute:
@@ -114,7 +114,7 @@ def _wait_ms(hour: list[RefusedMinute], now_ms: int, limit: int) -> int | None:
     return max(1, (row.minute + HOUR_MINUTES) * MINUTE_MS - now_ms)
 
 
-def _counted_in(row: RefusedMinute, refused: CountedRefusal) -> RefusedMinute:
+def _count_in(row: RefusedMinute, refused: CountedRefusal) -> RefusedMinute:
     at_ms = refused.at_ms
     return msgspec.structs.replace(
         row,

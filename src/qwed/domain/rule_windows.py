@@ -130,22 +130,22 @@ class Window:
         self.in_flight = 0
         for entry in entries:
             self._put(entry)
-        self._bound()
+        self._keep_bound()
 
     def reach(self, check: WindowCheck, at_ms: int) -> Reached | None:
         """What stands against one more; None where there is room."""
         self._roll(max(at_ms, self.last_ms) - check.within_ms)
-        used = self._used(check)
+        used = self._count_used(check)
         if used <= check.at_most:
             return None
         return Reached(
-            check.rule, str(self._held()), any(entry.is_merged for entry in self._entries.values())
+            check.rule, str(self._count_held()), any(entry.is_merged for entry in self._entries.values())
         )
 
     def add(self, check: WindowCheck, at_ms: int) -> WindowEntry:
         entry = WindowEntry(self._next, max(at_ms, self.last_ms), check.value)
         self._put(entry)
-        self._bound()
+        self._keep_bound()
         return entry
 
     def take_back(self, number: int) -> None:
@@ -156,7 +156,7 @@ class Window:
     def __iter__(self) -> Iterator[WindowEntry]:
         return iter(self._entries.values())
 
-    def _used(self, check: WindowCheck) -> Decimal:
+    def _count_used(self, check: WindowCheck) -> Decimal:
         """With the action itself."""
         match self.measure:
             case Measure.COUNT:
@@ -166,7 +166,7 @@ class Window:
             case Measure.SUM:
                 return EXACT.add(self._total, Decimal(check.value))
 
-    def _held(self) -> Decimal:
+    def _count_held(self) -> Decimal:
         return self._total if self.measure is Measure.SUM else Decimal(len(self._entries))
 
     def _put(self, entry: WindowEntry) -> None:
@@ -189,7 +189,7 @@ class Window:
                 return
             self._drop(name)
 
-    def _bound(self) -> None:
+    def _keep_bound(self) -> None:
         """One more than can be asked about is enough to know that it is too many."""
         while len(self._entries) > MAX_COUNT + 1:
             if self.measure is Measure.SUM:

@@ -38,15 +38,15 @@ def find_secrets(text: str) -> list[FoundSecret]:
             *(FoundSecret(*key) for key in vendor_keys(text)),
             *_private_keys(text),
             *_url_passwords(text),
-            *_placed(text),
-            *_named(text),
+            *_find_placed(text),
+            *_find_named(text),
         ]
     )
 
 
 def mask(text: str) -> str:
     """The text with every secret replaced by its kind."""
-    return _replaced(text, find_secrets(text))
+    return _replace(text, find_secrets(text))
 
 
 def mask_for_record(text: str) -> str:
@@ -55,11 +55,11 @@ def mask_for_record(text: str) -> str:
         return text
     found = find_secrets(text)
     if _has_a_place(text) or is_respelled(text):
-        found = _joined([*found, *(FoundSecret(*span) for span in find_placed(text))])
-    return _replaced(text, found)
+        found = _join([*found, *(FoundSecret(*span) for span in find_placed(text))])
+    return _replace(text, found)
 
 
-def _replaced(text: str, found: list[FoundSecret]) -> str:
+def _replace(text: str, found: list[FoundSecret]) -> str:
     if not found:
         return text
     parts: list[str] = []
@@ -169,7 +169,7 @@ _PLACES: Final = (
 )
 
 
-def _placed(text: str) -> Iterator[FoundSecret]:
+def _find_placed(text: str) -> Iterator[FoundSecret]:
     for kind, marker, pattern in _PLACES:
         if marker not in text:
             continue
@@ -259,7 +259,7 @@ _DATE_OR_NUMBER = lazy_pattern(
 _EXPRESSION = lazy_pattern(r"^[A-Za-z_]\w{0,24}(?:\.[A-Za-z_]\w{0,24})+(?:[(\[].*)?$|^[A-Za-z_][\w.]*[(\[]")
 
 
-def _named(text: str) -> Iterator[FoundSecret]:
+def _find_named(text: str) -> Iterator[FoundSecret]:
     """Values given to a secret word: `password: hunter2`, `"api_key": "9f86…"`, `Bearer …`."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length, and positions with it
@@ -268,14 +268,14 @@ def _named(text: str) -> Iterator[FoundSecret]:
         position = lowered.find(name)
         while position >= 0:
             end = position + len(name)
-            said = _said_by(name, lowered, position)
+            said = _what_is_said_by(name, lowered, position)
             if said and (given := _GIVEN_VALUE.match(text, end)):
-                yield from _judged(said, given)
+                yield from _judge(said, given)
                 end = given.end("value")
             position = lowered.find(name, end)
 
 
-def _said_by(name: str, lowered: str, position: int) -> str:
+def _what_is_said_by(name: str, lowered: str, position: int) -> str:
     """What the word names here: itself, `owned` for the key of something, or nothing."""
     if name in ("pass", "pwd", "pin"):
         return "" if position and lowered[position - 1].isalnum() else name
@@ -289,7 +289,7 @@ def _said_by(name: str, lowered: str, position: int) -> str:
     return "owned" if is_joined and not _ORDINARY_KEY.search(owner) else ""
 
 
-def _judged(name: str, given: re.Match[str]) -> Iterator[FoundSecret]:
+def _judge(name: str, given: re.Match[str]) -> Iterator[FoundSecret]:
     tail = given["tail"]
     if _HARMLESS_TAILS.search(tail) or (name in ("pass", "pwd", "pin") and tail):
         return
@@ -304,7 +304,7 @@ def _judged(name: str, given: re.Match[str]) -> Iterator[FoundSecret]:
 
 def is_secret_value(name: str, value: str) -> bool:
     """Whether `value`, stored under `name`, is a secret: the structured form of `name: value`."""
-    return any(secret.start > len(name) for secret in _named(f"{name}: {value}"))
+    return any(secret.start > len(name) for secret in _find_named(f"{name}: {value}"))
 
 
 def _is_stand_in(value: str) -> bool:
@@ -338,7 +338,7 @@ def _has_a_place(text: str) -> bool:
     return "@" in text or "%40" in text or any(word in lowered for word in ("cookie", "authori", "curl"))
 
 
-def _joined(found: list[FoundSecret]) -> list[FoundSecret]:
+def _join(found: list[FoundSecret]) -> list[FoundSecret]:
     """In order; what overlaps becomes one."""
     kept: list[FoundSecret] = []
     for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):

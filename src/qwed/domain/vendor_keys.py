@@ -273,7 +273,7 @@ def may_hold_a_key(run: str) -> bool:
     if _any_beginning().search(run) is not None:
         return True
     return any(
-        vendor.marker in run and vendor.pattern.search(run) is not None for vendor in _known_by_their_middle()
+        vendor.marker in run and vendor.pattern.search(run) is not None for vendor in _find_known_by_middle()
     )
 
 
@@ -284,7 +284,7 @@ def _any_beginning() -> re.Pattern[str]:
 
 
 @cache
-def _known_by_their_middle() -> tuple[_Vendor, ...]:
+def _find_known_by_middle() -> tuple[_Vendor, ...]:
     return tuple(
         vendor
         for vendor in VENDORS

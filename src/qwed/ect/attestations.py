@@ -32,7 +32,7 @@ class Attestation(msgspec.Struct, frozen=True):
 
 def read_attestation(token: str, keys: Mapping[str, PublicKey], now: int) -> Attestation:
     """Raises `InvalidToken`; its message is for the log."""
-    given = signatures.verified_claims(token, ATTESTATION_TYPE, keys)
+    given = signatures.verify_claims(token, ATTESTATION_TYPE, keys)
     iss = signatures.text(given, "iss")
     # The key's DID URL names the node it belongs to; nobody else may speak with it.
     if jws.parse(token).header.kid.partition("#")[0] != iss:

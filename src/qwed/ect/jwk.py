@@ -110,7 +110,7 @@ class PublicKey:
         """RFC 7638."""
         return thumbprint(self.jwk)
 
-    def published(self) -> dict[str, str]:
+    def publish(self) -> dict[str, str]:
         """The JWK for a key set, with what it may be used for."""
         extra = {"kid": self.kid} if self.kid is not None else {}
         alg = {"alg": next(iter(self.algorithms))} if len(self.algorithms) == 1 else {}
@@ -134,7 +134,7 @@ def read(jwk: Mapping[str, Json]) -> PublicKey:
         raise InvalidKey("kty is EC, OKP or RSA")
     _refuse_other_uses(jwk)
     public, checks = reader(jwk)
-    return PublicKey(public, _narrowed(checks, jwk), _text(jwk, "kid") if "kid" in jwk else None)
+    return PublicKey(public, _narrow(checks, jwk), _text(jwk, "kid") if "kid" in jwk else None)
 
 
 def _refuse_other_uses(jwk: Mapping[str, Json]) -> None:
@@ -149,7 +149,7 @@ def _refuse_other_uses(jwk: Mapping[str, Json]) -> None:
         raise InvalidKey("the key's key_ops do not allow verify")
 
 
-def _narrowed(checks: Mapping[str, Check], jwk: Mapping[str, Json]) -> Mapping[str, Check]:
+def _narrow(checks: Mapping[str, Check], jwk: Mapping[str, Json]) -> Mapping[str, Check]:
     """A key that names its algorithm serves no other."""
     if "alg" not in jwk:
         return checks
@@ -218,7 +218,7 @@ def ed25519_public(key: ed25519.Ed25519PublicKey) -> tuple[dict[str, str], Mappi
 
 
 def _rsa(jwk: Mapping[str, Json]) -> tuple[dict[str, str], Mapping[str, Check]]:
-    n, e = _unsigned(jwk, "n"), _unsigned(jwk, "e")
+    n, e = _read_unsigned(jwk, "n"), _read_unsigned(jwk, "e")
     if not MIN_RSA_BITS <= n.bit_length() <= MAX_RSA_BITS or n % 2 == 0:
         raise InvalidKey(f"an RSA modulus is odd and has {MIN_RSA_BITS} to {MAX_RSA_BITS} bits")
     if not 3 <= e < _MAX_RSA_EXPONENT or e % 2 == 0:
@@ -262,7 +262,7 @@ def _bytes(jwk: Mapping[str, Json], name: str) -> bytes:
         raise InvalidKey(f"{name} is not base64url") from None
 
 
-def _unsigned(jwk: Mapping[str, Json], name: str) -> int:
+def _read_unsigned(jwk: Mapping[str, Json], name: str) -> int:
     """Base64urlUInt (RFC 7518, section 2): the fewest octets."""
     raw = _bytes(jwk, name)
     if not raw or raw[0] == 0:

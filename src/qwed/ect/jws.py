@@ -67,7 +67,7 @@ def verify(token: str, jwk: Mapping[str, Json], algorithms: Collection[str]) -> 
 def parse(token: str, max_bytes: int = MAX_TOKEN_BYTES) -> Unverified:
     """A token of one of our kinds: its header names `alg`, `kid` and `typ`. Raises `InvalidToken`."""
     segment, payload, signing_input, signature = _split(token, max_bytes)
-    return Unverified(_typed_header(segment), payload, signing_input, signature)
+    return Unverified(_type_header(segment), payload, signing_input, signature)
 
 
 def verify_signature(
@@ -209,7 +209,7 @@ def _members(segment: str) -> dict[str, Json]:
 
 # An issuer's tokens share their header; reading it once is most of the parsing saved.
 @functools.lru_cache(maxsize=256)
-def _typed_header(segment: str) -> Header:
+def _type_header(segment: str) -> Header:
     members = _members(segment)
     _refuse_what_changes_verification(members)
     if "jwk" in members:

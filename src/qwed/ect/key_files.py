@@ -58,7 +58,7 @@ def read_ring(path: Path, issuer: str, source: KeySource | None = None) -> KeyRi
 
 
 def _ring(path: Path, issuer: str, key: SigningKey, root: bytes | None = None) -> KeyRing:
-    return KeyRing(issuer, key, _retired(path), _log_seed(path), root)
+    return KeyRing(issuer, key, _read_retired(path), _log_seed(path), root)
 
 
 def _root(path: Path, *, is_made: bool = False) -> bytes:
@@ -133,7 +133,7 @@ def revoke(path: Path, issuer: str, kid: str, at: int, source: KeySource | None 
     try:
         _write_retired(path, ring)
     except OSError as error:
-        raise KeyUnusable(f"{_retired_path(path)} can't be written: {error.strerror}") from None
+        raise KeyUnusable(f"{_path_of_retired(path)} can't be written: {error.strerror}") from None
     return ring
 
 
@@ -191,12 +191,12 @@ def _records_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.records")
 
 
-def _retired_path(path: Path) -> Path:
+def _path_of_retired(path: Path) -> Path:
     return path.with_name(f"{path.name}.retired")
 
 
-def _retired(path: Path) -> tuple[RetiredKey, ...]:
-    file = _retired_path(path)
+def _read_retired(path: Path) -> tuple[RetiredKey, ...]:
+    file = _path_of_retired(path)
     try:
         retired = _RETIRED.decode(file.read_bytes())
         for key in retired:
@@ -211,7 +211,7 @@ def _retired(path: Path) -> tuple[RetiredKey, ...]:
 
 
 def _write_retired(path: Path, ring: KeyRing) -> None:
-    file = _retired_path(path)
+    file = _path_of_retired(path)
     fresh = file.with_name(f"{file.name}.new")
     fresh.unlink(missing_ok=True)
     write_new(fresh, msgspec.json.encode(ring.retired))

@@ -208,9 +208,7 @@ class KeyRing:
         """The keys that sign or did. `exp` says since when a key signs no more."""
         ended = {old.kid: {"exp": old.retired_at} for old in self.retired}
         return {
-            "keys": [
-                {**key.published(), "kid": kid, **ended.get(kid, {})} for kid, key in self._public.items()
-            ]
+            "keys": [{**key.publish(), "kid": kid, **ended.get(kid, {})} for kid, key in self._public.items()]
         }
 
     def verify(self, typ: str, token: str) -> dict[str, Any] | None:

@@ -150,11 +150,11 @@ def constraints_at(policy: TokenPolicy, node_id: str) -> NodeConstraints:
     result = NodeConstraints()
     for name in (node_id, *policy.before(node_id)):
         for constraint, value in policy.nodes[name].constraints.items():
-            result = _tightened(result, constraint, value)
+            result = _tighten(result, constraint, value)
     return result
 
 
-def _tightened(before: NodeConstraints, name: str, value: Any) -> NodeConstraints:
+def _tighten(before: NodeConstraints, name: str, value: Any) -> NodeConstraints:
     change: dict[str, Json] = {}
     if name == "apae.min_trust" and _is_score(value):
         change["min_trust"] = max(before.min_trust or Decimal(0), _as_written(value))

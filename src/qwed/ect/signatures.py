@@ -20,7 +20,7 @@ def keys_of(key_set: Mapping[str, Json]) -> dict[str, PublicKey]:
     return by_kid
 
 
-def verified_claims(token: str, typ: str, keys: Mapping[str, PublicKey]) -> dict[str, Json]:
+def verify_claims(token: str, typ: str, keys: Mapping[str, PublicKey]) -> dict[str, Json]:
     """The claims of a token of that type that one of the keys signed. Raises `InvalidToken`."""
     unverified = jws.parse(token)
     if unverified.header.typ != typ:

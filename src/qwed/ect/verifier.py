@@ -211,7 +211,7 @@ class Verifier:
         checked = [
             self._check(token, now, at_hand if index == last else {}) for index, token in enumerate(presented)
         ]
-        by_jti = self._joined(checked)
+        by_jti = self._join_tokens(checked)
         for item in by_jti.values():
             self._remember(item)
         return [by_jti[item.ect.claims.jti] for item in checked]
@@ -226,13 +226,13 @@ class Verifier:
         if signed is not None:
             self._check_signature(token, signed)
         try:
-            return self._checked(token, now, at_hand)
+            return self._check_token(token, now, at_hand)
         except InvalidAudience as error:
             raise _Refusal(Reason.AUDIENCE, str(error)) from None
         except InvalidClaims as error:
             raise _Refusal(Reason.CLAIMS, str(error)) from None
 
-    def _checked(self, token: UnverifiedToken, now: int, at_hand: Mapping[str, bytes | None]) -> _Checked:
+    def _check_token(self, token: UnverifiedToken, now: int, at_hand: Mapping[str, bytes | None]) -> _Checked:
         """Steps 8 to 12. Raises `InvalidClaims` too."""
         given = token.claims
         aud = rules.audience(given.get("aud"))
@@ -247,7 +247,7 @@ class Verifier:
         claims = rules.read(given, aud, span, len(raw))
         if remembered is not None and remembered != token_hash:
             raise _Refusal(Reason.REPLAY, f"{claims.jti} was given to another token")
-        matched = _matched(claims, at_hand) if at_hand else _NOTHING
+        matched = _match(claims, at_hand) if at_hand else _NOTHING
         signed = token.signed
         kid, level = (None, Level.L1) if signed is None else (signed.header.kid, Level.L2)
         return _Checked(Ect(claims, token.raw, token_hash, kid), level, remembered is not None, matched)
@@ -276,7 +276,7 @@ class Verifier:
         if iss != key.issuer:
             raise _Refusal(Reason.ISSUER, f"{header.kid!r} belongs to another identity")
 
-    def _joined(self, checked: Sequence[_Checked]) -> dict[str, Accepted]:
+    def _join_tokens(self, checked: Sequence[_Checked]) -> dict[str, Accepted]:
         """Steps 13 and 14, parents first. The same token presented twice is one."""
         by_jti: dict[str, _Checked] = {}
         for item in checked:
@@ -297,7 +297,7 @@ class Verifier:
 
     def _join(self, item: _Checked, presented: Mapping[str, TokenNode]) -> Accepted:
         weakest = self._weakest_before(_node(item, item.level), presented) if item.ect.claims.par else None
-        level = item.level if self._ledger is None else self._confirmed(item, self._ledger)
+        level = item.level if self._ledger is None else self._confirm(item, self._ledger)
         chain_level = level if weakest is None else min(level, weakest)
         if chain_level < self._minimum:
             raise _Refusal(Reason.LEVEL, f"{chain_level.name}, and {self._minimum.name} is asked for")
@@ -312,7 +312,7 @@ class Verifier:
         except BrokenDag as error:
             raise _Refusal(Reason(error.rule), str(error)) from None
 
-    def _confirmed(self, item: _Checked, ledger: LedgerConfirmation) -> Level:
+    def _confirm(self, item: _Checked, ledger: LedgerConfirmation) -> Level:
         if item.level is Level.L1:
             return Level.L1
         try:
@@ -339,7 +339,7 @@ def _check_times(iat: int, exp: int, now: int) -> None:
         raise _Refusal(Reason.TOO_OLD, f"issued {now - iat} s ago")
 
 
-def _matched(claims: Claims, at_hand: Mapping[str, bytes | None]) -> frozenset[str]:
+def _match(claims: Claims, at_hand: Mapping[str, bytes | None]) -> frozenset[str]:
     matched = set()
     for name, data in at_hand.items():
         claimed = getattr(claims, name)

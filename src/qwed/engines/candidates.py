@@ -117,7 +117,7 @@ def _find_sql(text: str) -> FoundEffect | None:
     forbidden = next((item for item in verdict.problems if item.failure is Failure.FORBIDDEN), None)
     if forbidden is not None:
         return FoundEffect("sql", forbidden.rule, forbidden.message, Status.FAILED)
-    acting = [item.kind.value for item in verdict.statements if item.kind not in _ignored_kinds()]
+    acting = [item.kind.value for item in verdict.statements if item.kind not in _list_ignored_kinds()]
     # A SELECT may move a sequence, take a lock or send a notice: it does more than read.
     acting += [warning.message for warning in verdict.warnings if warning.rule == "side_effect"]
     if verbs or acting:
@@ -137,7 +137,7 @@ _QUERY: Final = re.compile(
 
 
 @functools.cache
-def _ignored_kinds() -> frozenset[Any]:
+def _list_ignored_kinds() -> frozenset[Any]:
     verdict = _module("sql.verdict")
     return frozenset({*verdict.READS, verdict.StatementKind.LOCKING_READ, verdict.StatementKind.TRANSACTION})
 

@@ -117,11 +117,11 @@ class Engines:
             try:
                 action = read_action(action)
             except NotAnAction as error:
-                return _malformed(engine_name or UNKNOWN_ENGINE, str(error))
+                return _refuse_malformed(engine_name or UNKNOWN_ENGINE, str(error))
         name = engine_name or self.engine_of(action.type)
         if name is None:
             reason = f"action type {action.type[:80]!r} has no registered meaning"
-            return _malformed(UNKNOWN_ENGINE, reason)
+            return _refuse_malformed(UNKNOWN_ENGINE, reason)
         tool_risk = self.rules.tool_risks.get(action.type, Risk.LOW)
         engine = self._engines.get(name) or self._engines.setdefault(name, build_engine(name, self.rules))
         finding = _verify_if_quick(engine, action)
@@ -141,7 +141,7 @@ def _verify_if_quick(engine: Engine, action: Action) -> Finding | None:
     return uncertain(engine.name, risk_when_undecided(engine.name), reason, limit=limit)
 
 
-def _malformed(engine: str, reason: str) -> Finding:
+def _refuse_malformed(engine: str, reason: str) -> Finding:
     return Finding(
         Status.FAILED,
         Risk.CRITICAL,

@@ -97,7 +97,7 @@ class WorkerPool:
         job = _Waiting(engine, action, future, time.monotonic(), least_risk)
         refusal = self._enqueue(job, client)
         if refusal is not None:
-            _resolve(job, self._undecided(engine, *refusal))
+            _resolve(job, self._say_undecided(engine, *refusal))
         return future
 
     def warm(self, *engines: str) -> None:
@@ -122,7 +122,7 @@ class WorkerPool:
             self._changed.notify_all()
         for job in waiting:
             if job.future.set_running_or_notify_cancel():
-                _resolve(job, self._undecided(job.engine, "closed", "the engines were shut down"))
+                _resolve(job, self._say_undecided(job.engine, "closed", "the engines were shut down"))
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -195,7 +195,7 @@ class WorkerPool:
             if not job.future.set_running_or_notify_cancel():
                 pass
             elif time.monotonic() - job.submitted_at > self._max_wait_seconds:
-                _resolve(job, self._undecided(job.engine, "wait", "no worker was free for too long"))
+                _resolve(job, self._say_undecided(job.engine, "wait", "no worker was free for too long"))
             else:
                 return owner, job
             with self._changed:
@@ -216,12 +216,12 @@ class WorkerPool:
         except WorkerLost as lost:
             self._workers.pop(slot, None)
             if self._closed:
-                return None, self._undecided(job.engine, "closed", "the engines were shut down")
-            return None, self._undecided(job.engine, lost.limit, lost.reason)
+                return None, self._say_undecided(job.engine, "closed", "the engines were shut down")
+            return None, self._say_undecided(job.engine, lost.limit, lost.reason)
         # A thread that dies would leave its jobs without an answer, for a defect of ours.
         except Exception as error:  # noqa: BLE001
             self._discard(slot, worker)
-            return None, self._undecided(job.engine, "crash", f"the pool failed ({type(error).__name__})")
+            return None, self._say_undecided(job.engine, "crash", f"the pool failed ({type(error).__name__})")
         if worn_out:
             self._discard(slot, worker)
             return None, finding
@@ -258,7 +258,7 @@ class WorkerPool:
                 worker.kill()
         return worker
 
-    def _undecided(self, engine: str, limit: str, reason: str) -> Finding:
+    def _say_undecided(self, engine: str, limit: str, reason: str) -> Finding:
         return uncertain(engine, self._risk(engine), reason, limit=limit)
 
     def _not_handed_over(self, engine: str, error: frames.NotEncodable) -> Finding:

@@ -55,7 +55,7 @@ class WorkerProcess:
         """
         reply = self._ask(frames.encode(job), deadline_seconds)
         if not isinstance(reply, frames.AnswerFrame):
-            raise self._lost("crash", "the worker broke its protocol")
+            raise self._report_lost("crash", "the worker broke its protocol")
         return reply.finding, reply.worn_out
 
     def kill(self) -> None:
@@ -70,7 +70,7 @@ class WorkerProcess:
     def _ask_ready(self, request: frames.Hello | frames.Load) -> None:
         reply = self._ask(frames.encode(request), START_SECONDS)
         if not isinstance(reply, frames.Ready):
-            raise self._lost("start", "the worker did not come up")
+            raise self._report_lost("start", "the worker did not come up")
 
     def _ask(self, frame: bytes, deadline_seconds: float) -> frames.Reply:
         ends_at = time.monotonic() + deadline_seconds
@@ -81,10 +81,10 @@ class WorkerProcess:
             if body is not None:
                 return frames.decode_reply(body)
         except TimeoutError:
-            raise self._lost("deadline", f"no answer within {deadline_seconds:g} s") from None
+            raise self._report_lost("deadline", f"no answer within {deadline_seconds:g} s") from None
         except (OSError, msgspec.MsgspecError):
             pass
-        raise self._lost(*self._cause_of_death())
+        raise self._report_lost(*self._cause_of_death())
 
     def _cause_of_death(self) -> tuple[str, str]:
         try:
@@ -97,7 +97,7 @@ class WorkerProcess:
             return "crash", f"the worker was ended by {_signal_name(-code)}"
         return "crash", f"the worker ended with exit code {code}"
 
-    def _lost(self, limit: str, reason: str) -> WorkerLost:
+    def _report_lost(self, limit: str, reason: str) -> WorkerLost:
         self.close()
         return WorkerLost(limit, reason)
 

@@ -199,7 +199,7 @@ class Application:
             if isinstance(found, FoundRoute):
                 route, scope["path_params"] = found.pattern, found.parameters
                 scope["route_pattern"] = route
-                respond = self._traced if self._tracing.is_on else self._respond
+                respond = self._trace if self._tracing.is_on else self._respond
                 response = await respond(found.endpoint, Request(scope, receive))
             else:
                 response = _nothing_there(found)
@@ -255,7 +255,7 @@ class Application:
             return FoundRoute(f"{EXT_AUTHZ}{{path}}", self._api.ext_authz, {})
         return self._router.find(scope["method"], path, is_quoted=is_quoted)
 
-    async def _traced(self, endpoint: Endpoint, request: Request) -> Response:
+    async def _trace(self, endpoint: Endpoint, request: Request) -> Response:
         route = request.scope["route_pattern"]
         with self._tracing.request(request.method, route, request.headers) as span:
             response = await self._respond(endpoint, request)

@@ -63,7 +63,7 @@ class Gatekeeper:
         if self._requests is not None:
             passed = await self._requests.hit(caller.name)
             if isinstance(passed, Limited):
-                raise _limited(passed, "this credential sends too many requests")
+                raise _refuse_limited(passed, "this credential sends too many requests")
         return caller
 
     async def recognised(self, request: Request, credentials: PresentedCredentials | None = None) -> Caller:
@@ -124,7 +124,7 @@ class Gatekeeper:
         passed = await self._failures.hit(address)
         if isinstance(passed, Limited):
             # Beyond the limit nothing is logged either: the log must not be the thing that is flooded.
-            return _limited(passed, "too many failed authentications from this address")
+            return _refuse_limited(passed, "too many failed authentications from this address")
         path = mask_for_record(request.url.path)[:200]
         self._log.write("warning", "failed_authentication", address=address, path=path)
         if self.security_log is not None:
@@ -132,7 +132,7 @@ class Gatekeeper:
         return refuse(Code.AUTH_MISSING, "send a valid API key or agent token")
 
 
-def _limited(passed: Limited, message: str) -> RequestError:
+def _refuse_limited(passed: Limited, message: str) -> RequestError:
     error = refuse(Code.RATE_LIMITED, message)
     error.retry_after = max(1, int(-(-passed.retry_after_seconds // 1)))
     return error

@@ -133,14 +133,14 @@ class Metrics(Collector):
             {} if self._gate is None else {why.value: count for why, count in self._gate.ended.items()},
         )
 
-    def _counted_by_all(self) -> Counts:
+    def _count_by_all(self) -> Counts:
         counts = self._counted()
         for other in () if self._folder is None else self._folder.others():
             counts.add(other)
         return counts
 
     def collect(self) -> Iterator[Metric]:
-        counts = self._counted_by_all()
+        counts = self._count_by_all()
         info = GaugeMetricFamily("qwed_info", "Version and policy in force", labels=["version", "policy"])
         info.add_metric((self._version, self.policy_version), 1)
         yield info

@@ -31,7 +31,7 @@ _KINDS: Final = {
 
 
 @cache
-def _shipped() -> dict[str, tuple[bytes, str]]:
+def _read_shipped() -> dict[str, tuple[bytes, str]]:
     """Content and media type by name, of every file below `static`."""
     root = resources.files("qwed.http") / "static"
     found = {entry.name: entry for entry in root.iterdir() if entry.is_file()}
@@ -44,7 +44,7 @@ def _shipped() -> dict[str, tuple[bytes, str]]:
 
 
 def _file(name: str) -> Response:
-    content, kind = _shipped()[name]
+    content, kind = _read_shipped()[name]
     return Response(content, media_type=kind, headers=_HEADERS)
 
 
@@ -59,7 +59,7 @@ async def _verify_export(request: Request) -> Response:
 def lone_page() -> str:
     """The page that verifies an export, as one file that fetches nothing."""
     page, script, style = (
-        _shipped()[name][0].decode() for name in ("verify-export.html", "verify-export.js", "page.css")
+        _read_shipped()[name][0].decode() for name in ("verify-export.html", "verify-export.js", "page.css")
     )
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -85,7 +85,7 @@ async def _icon(request: Request) -> Response:
 def _asset(folder: str) -> Endpoint:
     async def asset(request: Request) -> Response:
         name = folder + request.path_params["name"]
-        if name not in _shipped() or name.endswith(".html"):
+        if name not in _read_shipped() or name.endswith(".html"):
             raise refuse(Code.NOT_FOUND, "there is no such file")
         return _file(name)
 

@@ -50,23 +50,23 @@ class PasskeyRoutes:
 
     async def passkeys(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
-        found = await self._required_passkeys().of(caller.name)
-        return response_of(Answer({"owner": caller.name, "passkeys": [_told(one) for one in found]}))
+        found = await self._require_passkeys().of(caller.name)
+        return response_of(Answer({"owner": caller.name, "passkeys": [_describe(one) for one in found]}))
 
     async def begin_passkey(self, request: Request) -> Response:
         caller, session = await self._in_browser(request)
-        return response_of(Answer(await self._required_passkeys().ask_to_add(caller, session)))
+        return response_of(Answer(await self._require_passkeys().ask_to_add(caller, session)))
 
     async def add_passkey(self, request: Request) -> Response:
         caller, session = await self._in_browser(request)
         body = convert(await self._bodies.json(request), NewPasskeyBody)
-        added = await self._required_passkeys().add(caller, session, body)
-        return response_of(Answer(_told(added), status=201))
+        added = await self._require_passkeys().add(caller, session, body)
+        return response_of(Answer(_describe(added), status=201))
 
     async def drop_passkeys(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
         owner = request.path_params["owner"]
-        count = await self._required_passkeys().forget(caller, owner)
+        count = await self._require_passkeys().forget(caller, owner)
         return response_of(Answer({"owner": owner, "removed": count}))
 
     async def ask_for_passkey(self, request: Request) -> Response:
@@ -75,14 +75,14 @@ class PasskeyRoutes:
         raw = await self._bodies.json(request)
         body = convert({} if raw is None else raw, ToSignBody)
         approval = await visible_approval(self._services, caller, request.path_params["approval_id"])
-        return response_of(Answer(await self._required_passkeys().ask_to_sign(caller, approval, body)))
+        return response_of(Answer(await self._require_passkeys().ask_to_sign(caller, approval, body)))
 
     async def _passkey_proof(self, caller: Caller, raw: Any) -> PasskeyProof | None:
         """What a vote carries of a passkey, checked; None where it carries nothing."""
         if not isinstance(raw, dict) or raw.get("passkey") is None:
             return None
         answer = convert(raw, VoteBody).passkey
-        return None if answer is None else await self._required_passkeys().prove(caller, answer)
+        return None if answer is None else await self._require_passkeys().prove(caller, answer)
 
     async def _in_browser(self, request: Request) -> tuple[Caller, Session]:
         """Who is signed in: a key that is sent along adds no passkey."""
@@ -92,7 +92,7 @@ class PasskeyRoutes:
             raise refuse(Code.AUTH_FORBIDDEN, "passkeys are added in the dashboard, by whoever signed in")
         return caller, signed_in[1]
 
-    def _required_passkeys(self) -> "Passkeys":
+    def _require_passkeys(self) -> "Passkeys":
         found = self._gatekeeper.passkeys
         if found is None:
             message = "passkeys need QWED_PUBLIC_URL and pip install 'qwed-gateway[passkeys]'"
@@ -100,7 +100,7 @@ class PasskeyRoutes:
         return found
 
 
-def _told(passkey: Passkey) -> dict[str, Any]:
+def _describe(passkey: Passkey) -> dict[str, Any]:
     return {
         "credential_id": passkey.credential_id,
         "label": passkey.label,

@@ -44,27 +44,27 @@ class PolicyRoutes:
         return response_of(await change_policy.show_version(self._services, caller, number))
 
     async def apply_policy(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.apply_policy(self._services, caller, raw))
 
     async def check_policy(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.check_policy(self._services, caller, raw))
 
     async def reload_policy(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.reload_file(self._services, caller, raw))
 
     async def roll_back_policy(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.roll_back(self._services, caller, raw))
 
     async def stop_acting(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.stop(self._services, caller, raw))
 
     async def resume_acting(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await change_policy.resume(self._services, caller, raw))
 
     async def shadow(self, request: Request) -> Response:
@@ -72,10 +72,10 @@ class PolicyRoutes:
         return response_of(await read_shadow(self._services, caller))
 
     async def backtest_policy(self, request: Request) -> Response:
-        caller, raw = await self._asked(request)
+        caller, raw = await self._read_question(request)
         return response_of(await run_backtest.backtest_policy(self._services, caller, raw))
 
-    async def _asked(self, request: Request) -> tuple[Caller, object]:
+    async def _read_question(self, request: Request) -> tuple[Caller, object]:
         caller = await self._gatekeeper.caller(request)
         return caller, await self._bodies.json(request)
 

@@ -93,7 +93,7 @@ class BodyReader:
         receive, most = request.receive, most or self._limits.max_body_bytes
         if request.scope.get(WHOLE):
             return _part(await receive(), most, 0)
-        _check_size(_announced(request), most)
+        _check_size(_find_announced_length(request), most)
         pot = self._callers if is_known else self._strangers
         with self._gate.left(), pot.lend() as take:
             message = await receive()
@@ -121,7 +121,7 @@ def _part(message: Message, most: int, size: int) -> bytes:
     return body
 
 
-def _announced(request: Request) -> int:
+def _find_announced_length(request: Request) -> int:
     """How long the body is going to be; 0 where nothing says so, or nothing that is a number."""
     lengths = [value for name, value in request.scope["headers"] if name == b"content-length"]
     return int(lengths[0]) if lengths and len(lengths[0]) <= MAX_DIGITS and lengths[0].isdigit() else 0

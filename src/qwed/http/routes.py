@@ -123,21 +123,21 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
         agent_id = AgentId(request.path_params["agent_id"])
         acting = await self._acting(request, agent_id)
         if isinstance(acting, Answer):
-            return self._decided(request, acting)
+            return self._answer_decision(request, acting)
         tokens = execution_context_of(request)
         asked = read_verify(acting.body, idempotency_of(request, acting.raw), tokens)
         answer = await verify_action(self._services, acting.caller, agent_id, asked)
-        return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
+        return self._answer_decision(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
     async def verify_tool(self, request: Request) -> Response:
         agent_id, tool = AgentId(request.path_params["agent_id"]), request.path_params["tool"]
         acting = await self._acting(request, agent_id, body_optional=True)
         if isinstance(acting, Answer):
-            return self._decided(request, acting)
+            return self._answer_decision(request, acting)
         key = idempotency_of(request, acting.raw, tool)
         asked = read_tool(tool, acting.body, key, execution_context_of(request))
         answer = await verify_tool(self._services, acting.caller, agent_id, asked)
-        return self._decided(request, answer) if isinstance(answer, Answer) else response_of(answer)
+        return self._answer_decision(request, answer) if isinstance(answer, Answer) else response_of(answer)
 
     async def hook(self, request: Request) -> Response:
         """A tool call as a coding agent tells its hook of it; the answer is in that agent's words."""
@@ -157,7 +157,7 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
     ) -> "_Acting | Answer":
         """Check 1, answered as the denial it is; then the request of somebody who may ask."""
         try:
-            acting = await self._authenticated(request, body_optional)
+            acting = await self._authenticate(request, body_optional)
         except RequestError as error:
             if error.refusal.code is not Code.AUTH_MISSING:
                 raise
@@ -178,7 +178,7 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
         await charge_foreign_token(self._services, caller, agent_id)
         return True
 
-    async def _authenticated(self, request: Request, body_optional: bool) -> "_Acting":
+    async def _authenticate(self, request: Request, body_optional: bool) -> "_Acting":
         """A credential in the headers is judged before the body is even read; only where there is none
         may the body carry it. Where both do, they must agree."""
         credentials = presented(request)
@@ -205,12 +205,12 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
         raise refuse(Code.AUTH_MISSING, "no valid credential")
 
     async def evaluation(self, request: Request) -> Response:
-        return await self._evaluated(request, AccessQuestions.of_one)
+        return await self._evaluate(request, AccessQuestions.of_one)
 
     async def evaluations(self, request: Request) -> Response:
-        return await self._evaluated(request, AccessQuestions.of_many)
+        return await self._evaluate(request, AccessQuestions.of_many)
 
-    async def _evaluated(self, request: Request, read: Callable[[Any], AccessQuestions]) -> Response:
+    async def _evaluate(self, request: Request, read: Callable[[Any], AccessQuestions]) -> Response:
         """AuthZEN: 200 with `decision: false` is a refusal; other statuses are about the question itself."""
         caller = await self._gatekeeper.caller(request)
         raw = await self._bodies.raw(request)
@@ -252,7 +252,7 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
         }
         return response_of(Answer(told))
 
-    def _decided(self, request: Request, answer: Answer) -> Response:
+    def _answer_decision(self, request: Request, answer: Answer) -> Response:
         self._note_decision(request, answer)
         response = response_of(answer)
         if (token := answer.body.get("execution_context")) is not None:
@@ -443,7 +443,7 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
             software=f"qwed {self._version}",
             within_seconds=MAX_REPORT_SECONDS,
         )
-        return await _rendered(report, form)
+        return await _render(report, form)
 
     async def approvals(self, request: Request) -> Response:
         caller = await self._gatekeeper.caller(request)
@@ -859,7 +859,7 @@ def _report_format(name: str) -> ReportFormat:
     return ReportFormat(name)
 
 
-async def _rendered(report: Report, form: ReportFormat) -> Response:
+async def _render(report: Report, form: ReportFormat) -> Response:
     """Drawn off the loop; a file is offered under a name of ours, not of an agent's."""
     try:
         rendered = await asyncio.to_thread(render, report, form)

@@ -37,7 +37,7 @@ class SessionRoutes:
         """Nobody is no error, so that a page can ask."""
         signed_in = await self._gatekeeper.signed_in(request)
         if signed_in is not None:
-            return response_of(Answer(self._told(*signed_in)))
+            return response_of(Answer(self._describe(*signed_in)))
         return response_of(Answer(self._nobody()))
 
     async def sign_in(self, request: Request) -> Response:
@@ -50,7 +50,7 @@ class SessionRoutes:
             raise refuse(Code.AUTH_FORBIDDEN, "the dashboard is for people: sign in with an API key")
         require_scope(caller, Scope.READ)
         session = self._gatekeeper.sessions.opened(caller.key.key_hash)
-        response = response_of(Answer(self._told(caller, session)))
+        response = response_of(Answer(self._describe(caller, session)))
         self._gatekeeper.sessions.grant(request, response, session)
         return response
 
@@ -75,7 +75,7 @@ class SessionRoutes:
             url, sealed = await people.begin(read_target(request.query_params.get("to")))
         except (ProviderUnavailable, SignInRefused) as error:
             message = f"the identity provider can't be used: {error}"
-            return _sent_back(request, refuse(Code.AUTH_PROVIDER, message), "unavailable")
+            return _send_back(request, refuse(Code.AUTH_PROVIDER, message), "unavailable")
         response = RedirectResponse(url, status_code=303)
         self._gatekeeper.sessions.begin(request, response, sealed, _FLOW_SECONDS)
         return response
@@ -95,10 +95,10 @@ class SessionRoutes:
             if failed.refusal.code is Code.RATE_LIMITED:
                 raise failed from None
             refused = refuse(Code.AUTH_SIGN_IN, str(error))
-            response = _sent_back(request, refused, error.problem.value)
+            response = _send_back(request, refused, error.problem.value)
         except ProviderUnavailable as error:
             message = f"the identity provider can't be used: {error}"
-            response = _sent_back(request, refuse(Code.AUTH_PROVIDER, message), "unavailable")
+            response = _send_back(request, refuse(Code.AUTH_PROVIDER, message), "unavailable")
         else:
             response = RedirectResponse(to, status_code=303)
             sessions.grant(request, response, session)
@@ -110,7 +110,7 @@ class SessionRoutes:
             return {"signed_in": False}
         return {"signed_in": False, "sign_in_url": _SIGN_IN}
 
-    def _told(self, caller: Caller, session: Session) -> dict[str, Json]:
+    def _describe(self, caller: Caller, session: Session) -> dict[str, Json]:
         key, person = caller.key, caller.person
         return {
             "signed_in": True,
@@ -132,7 +132,7 @@ def _no_provider() -> RequestError:
     return refuse(Code.NOT_FOUND, "no identity provider is set up here (QWED_OIDC_ISSUER)")
 
 
-def _sent_back(request: Request, error: RequestError, problem: str) -> Response:
+def _send_back(request: Request, error: RequestError, problem: str) -> Response:
     """A browser goes back to the dashboard, which has a sentence for each problem; others get the refusal."""
     if "text/html" in request.headers.get("accept", ""):
         return RedirectResponse(f"{_DASHBOARD}?sign-in={problem}", status_code=303)

@@ -104,7 +104,7 @@ class Sessions:
     def of(self, request: Request) -> Session | None:
         """The session that the request's cookie stands for; None where it is forged or too old. Whether it
         was ended, the store knows."""
-        session = self._unsealed(_cookie(request, self._name(request)))
+        session = self._unseal(_cookie(request, self._name(request)))
         if session is None or session.expires_ms <= self._clock.now_ms():
             return None
         return session
@@ -121,7 +121,7 @@ class Sessions:
         return is_cross_site(request) or not hmac.compare_digest(given, self.csrf_token(session).encode())
 
     def grant(self, request: Request, response: Response, session: Session) -> None:
-        self._set_cookie(request, response, self._sealed(session), LIFETIME_SECONDS)
+        self._set_cookie(request, response, self._seal(session), LIFETIME_SECONDS)
 
     def take_back(self, request: Request, response: Response) -> None:
         self._set_cookie(request, response, "", 0)
@@ -164,11 +164,11 @@ class Sessions:
         # The prefix makes browsers refuse such a cookie from anywhere but this host over TLS.
         return "__Host-qwed_session" if self._is_secure(request) else "qwed_session"
 
-    def _sealed(self, session: Session) -> str:
+    def _seal(self, session: Session) -> str:
         key_hash = session.key_hash or _NO_KEY
         return self._sealer.seal_text(_CONTENT.pack(session.expires_ms, session.session_id, key_hash))
 
-    def _unsealed(self, text: str | None) -> Session | None:
+    def _unseal(self, text: str | None) -> Session | None:
         if text is None or len(text) != _SEALED_LENGTH:
             return None
         content = self._sealer.open_text(text)

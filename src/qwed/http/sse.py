@@ -103,12 +103,12 @@ class Listeners:
 
     @contextlib.contextmanager
     def one_more(self, caller: Caller) -> Iterator[None]:
-        with _counted(self._waiting, _owner(caller)):
+        with _count(self._waiting, _owner(caller)):
             yield
 
     @contextlib.contextmanager
     def one_more_stream(self, caller: Caller) -> Iterator[None]:
-        with self.one_more(caller), _counted(self._streams, caller.name):
+        with self.one_more(caller), _count(self._streams, caller.name):
             yield
 
 
@@ -117,7 +117,7 @@ def _owner(caller: Caller) -> str:
 
 
 @contextlib.contextmanager
-def _counted(counts: Counter[str], name: str) -> Iterator[None]:
+def _count(counts: Counter[str], name: str) -> Iterator[None]:
     counts[name] += 1
     try:
         yield

@@ -89,7 +89,7 @@ class _Follower:
 
     def compare(self, checkpoint: Checkpoint) -> Tampering | None:
         if checkpoint.size > self._seq:
-            return self._truncated(checkpoint.size)
+            return self._report_truncated(checkpoint.size)
         if checkpoint.size < self._seq:
             seq = checkpoint.size + 1
             return Tampering(AuditKind.INSERTED, seq, self._seq, f"entry {seq} stands before its checkpoint")
@@ -116,7 +116,7 @@ class _Follower:
         self._signed = checkpoint.size
         return None
 
-    def _truncated(self, size: int) -> Tampering:
+    def _report_truncated(self, size: int) -> Tampering:
         first = self._seq + 1
         return Tampering(
             AuditKind.TRUNCATED,
@@ -130,18 +130,18 @@ class _Follower:
         if problem is not None:
             return problem
         if self._known:
-            return self._truncated(self._known[0].size)
+            return self._report_truncated(self._known[0].size)
         root = self._edge.root() if self._edge is not None else b""
         return Audited(Head(self._seq, self._hash), root, self._signed)
 
     def diagnose(self, entry: LedgerEntry, rest: Iterator[LedgerEntry | Checkpoint]) -> Tampering:
         """What happened at the first entry that does not follow."""
         expected = self._seq + 1
-        if _renumbered(entry, expected) and entry.previous == self._hash:
-            return _edited(expected)
+        if _is_renumbered(entry, expected) and entry.previous == self._hash:
+            return _report_edited(expected)
         following = (item for item in rest if isinstance(item, LedgerEntry))
         if not isinstance(entry.seq, int) or entry.seq < expected:
-            return _inserted(expected, entry)
+            return _report_inserted(expected, entry)
         if entry.seq == expected:
             return self._diagnose_numbered(entry, expected, following)
         return self._diagnose_jump(entry, expected, following)
@@ -151,12 +151,12 @@ class _Follower:
     ) -> Tampering:
         after = next(following, None)
         if after is not None and after.seq == expected and after.previous == self._hash and _is_whole(after):
-            return _inserted(expected, entry)
+            return _report_inserted(expected, entry)
         # An entry that the next one vouches for is as it was: then the one before it was changed.
         is_vouched_for = after is not None and after.previous == entry.hash and _is_whole(after)
         if _is_whole(entry) and is_vouched_for and self._seq > 0:
-            return _edited(self._seq)
-        return _edited(expected)
+            return _report_edited(self._seq)
+        return _report_edited(expected)
 
     def _diagnose_jump(
         self, entry: LedgerEntry, expected: int, following: Iterator[LedgerEntry]
@@ -170,7 +170,7 @@ class _Follower:
             if isinstance(item.seq, int) and expected < item.seq:
                 lowest = min(lowest, item.seq)
             if comes_later and number == 0 and not is_genuine:
-                return _inserted(expected, entry)
+                return _report_inserted(expected, entry)
         if comes_later and is_genuine and not is_repeated:
             return Tampering(
                 AuditKind.REORDERED,
@@ -179,9 +179,9 @@ class _Follower:
                 f"entry {entry.seq} stands where entry {expected} belongs",
             )
         if comes_later:
-            return _inserted(expected, entry)
+            return _report_inserted(expected, entry)
         if not is_genuine:
-            return _edited(expected)
+            return _report_edited(expected)
         last = lowest - 1
         missing = f"entry {expected} is" if last == expected else f"entries {expected} to {last} are"
         return Tampering(
@@ -189,13 +189,13 @@ class _Follower:
         )
 
 
-def _edited(seq: int) -> Tampering:
+def _report_edited(seq: int) -> Tampering:
     return Tampering(
         AuditKind.EDITED, seq, seq, f"entry {seq} was changed: its hash is not that of its content"
     )
 
 
-def _inserted(seq: int, entry: LedgerEntry) -> Tampering:
+def _report_inserted(seq: int, entry: LedgerEntry) -> Tampering:
     return Tampering(
         AuditKind.INSERTED, seq, seq, f"an entry numbered {entry.seq} was inserted where entry {seq} belongs"
     )
@@ -203,10 +203,10 @@ def _inserted(seq: int, entry: LedgerEntry) -> Tampering:
 
 def _is_whole(entry: LedgerEntry) -> bool:
     """Whether the entry's hash is that of its content."""
-    return _renumbered(entry, entry.seq)
+    return _is_renumbered(entry, entry.seq)
 
 
-def _renumbered(entry: LedgerEntry, seq: int) -> bool:
+def _is_renumbered(entry: LedgerEntry, seq: int) -> bool:
     """Whether the entry's hash is that of its content, were it numbered `seq`."""
     try:
         # The lengths too: else a byte could pass from one field to the next, under the same hash.

@@ -45,12 +45,12 @@ def sign_checkpoint(ring: KeyRing, checkpoint: Checkpoint) -> str:
 
 def read_checkpoint(token: str, keys: Mapping[str, PublicKey]) -> Checkpoint:
     """Raises `InvalidToken`."""
-    return _checkpoint(signatures.verified_claims(token, CHECKPOINT_TYPE, keys))
+    return _checkpoint(signatures.verify_claims(token, CHECKPOINT_TYPE, keys))
 
 
 def read_cosignature(token: str, witness_keys: Mapping[str, PublicKey], checkpoint: Checkpoint) -> int:
     """When the witness signed this tree. Raises `InvalidToken`, also for the signature of another tree."""
-    signed = _checkpoint(signatures.verified_claims(token, COSIGNATURE_TYPE, witness_keys))
+    signed = _checkpoint(signatures.verify_claims(token, COSIGNATURE_TYPE, witness_keys))
     if not signed.is_same_tree(checkpoint):
         raise InvalidToken("the witness signed another tree")
     return signed.iat

@@ -136,16 +136,16 @@ class _Reader:
             return NotAnExport(self._number, f"the line takes more than {MAX_LINE_BYTES} bytes")
         try:
             if self._number == 1:
-                return self._preamble(self._decoded(_preamble_decoder, raw))
+                return self._preamble(self._decode(_preamble_decoder, raw))
             if raw.startswith(b'{"checkpoint"'):
-                return self._signed(self._decoded(_signed_decoder, raw))
-            return self._entry(self._decoded(_line_decoder, raw))
+                return self._read_signed(self._decode(_signed_decoder, raw))
+            return self._entry(self._decode(_line_decoder, raw))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return NotAnExport(self._number, "not a line of an exported ledger")
         except InvalidToken as error:
             return NotAnExport(self._number, f"the checkpoint is not signed: {error}")
 
-    def _decoded(self, decoder: msgspec.json.Decoder[_Item], raw: bytes) -> _Item:
+    def _decode(self, decoder: msgspec.json.Decoder[_Item], raw: bytes) -> _Item:
         item = decoder.decode(raw)
         if self._respelt is None and _encoder.encode(item) != raw.rstrip(b"\r\n"):
             self._respelt = self._number
@@ -179,7 +179,7 @@ class _Reader:
         what = msgspec.json.decode(facts, type=tuple[Any, ...])[4]
         return self._passkeys.find_problem(what, payload, is_whole=self._is_whole)
 
-    def _signed(self, line: Signed) -> Checkpoint | NotAnExport:
+    def _read_signed(self, line: Signed) -> Checkpoint | NotAnExport:
         checkpoint = read_checkpoint(line.checkpoint, self._keys)
         if checkpoint.ledger != self._ledger:
             return NotAnExport(self._number, "the checkpoint belongs to another ledger")

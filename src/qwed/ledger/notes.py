@@ -91,7 +91,7 @@ class NoteSigner:
 
     def cosign(self, text: str, at: int) -> str:
         """The line of a witness, which says when it saw this."""
-        content = at.to_bytes(_TIME_BYTES) + self._private.sign(_timed(text, at))
+        content = at.to_bytes(_TIME_BYTES) + self._private.sign(_add_time(text, at))
         return NoteSignature(self.cosigner.name, self.cosigner.id, content).line
 
 
@@ -165,7 +165,7 @@ def _verify(text: str, signature: NoteSignature, key: NoteKey) -> int:
         at, content = int.from_bytes(content[:_TIME_BYTES]), content[_TIME_BYTES:]
         if at >= 1 << 63:
             raise InvalidNote("the time of the signature is out of range")
-        message = _timed(text, at)
+        message = _add_time(text, at)
     try:
         Ed25519PublicKey.from_public_bytes(key.public).verify(content, message)
     except (InvalidSignature, ValueError):
@@ -173,7 +173,7 @@ def _verify(text: str, signature: NoteSignature, key: NoteKey) -> int:
     return at
 
 
-def _timed(text: str, at: int) -> bytes:
+def _add_time(text: str, at: int) -> bytes:
     return f"cosignature/v1\ntime {at}\n{text}".encode()
 
 

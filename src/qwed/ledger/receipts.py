@@ -38,7 +38,7 @@ def sign_receipt(ring: KeyRing, receipt: Receipt) -> str:
 
 def read_receipt(token: str, keys: Mapping[str, PublicKey]) -> Receipt:
     """Raises `InvalidToken`."""
-    claims = signatures.verified_claims(token, RECEIPT_TYPE, keys)
+    claims = signatures.verify_claims(token, RECEIPT_TYPE, keys)
     return Receipt(
         signatures.text(claims, "ledger"),
         signatures.number(claims, "seq"),

@@ -81,7 +81,7 @@ def subject_of(table: str, row: Row) -> str:
     return f"{STATE}{table}:{key_of(table, row)}"
 
 
-def adopted_subject(subject: str) -> str:
+def name_adopted_subject(subject: str) -> str:
     return f"{ADOPTED}{subject.removeprefix(STATE)}"
 
 

@@ -61,7 +61,7 @@ class Doorkeeper:
             is_whole = False
         if not is_whole or not as_ascii(parts.hostname or "").isascii():
             return ["is an address such as https://example.com/hook"]
-        if parts.scheme == "http" and not self._private.allow(read_host(_bracketed(parts.hostname or ""))):
+        if parts.scheme == "http" and not self._private.allow(read_host(_bracket(parts.hostname or ""))):
             return ["needs https: without it anybody on the way can read along"]
         return []
 
@@ -89,16 +89,16 @@ class Doorkeeper:
         return NoticeTarget(parts.scheme, host, port, addresses[0], path)
 
     def _judge(self, host: str, address: str) -> None:
-        place = read_host(_bracketed(address))
+        place = read_host(_bracket(address))
         if place.place is None or self._private.allow(place):
             return
         # A name that the policy lists is allowed wherever it leads, but to no cloud's metadata.
-        if place.place != "metadata" and self._private.allow(Host(read_host(_bracketed(host)).name)):
+        if place.place != "metadata" and self._private.allow(Host(read_host(_bracket(host)).name)):
             return
         raise RefusedAddress(f"the host leads to a {place.place} place")
 
 
-def _bracketed(host: str) -> str:
+def _bracket(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

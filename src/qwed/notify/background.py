@@ -54,12 +54,12 @@ class Background:
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
-            await self._tended("policy_not_followed", self._follow)
-            await self._tended("approvals_not_swept", self._sweep)
-            await self._tended("permits_not_swept", self._sweep_permits)
-            await self._tended("compliance_not_checked", self._check)
-            await self._tended("refusals_not_stated", self._state)
-            await self._tended("deliveries_not_sent", self._dispatcher.start_due)
+            await self._tend("policy_not_followed", self._follow)
+            await self._tend("approvals_not_swept", self._sweep)
+            await self._tend("permits_not_swept", self._sweep_permits)
+            await self._tend("compliance_not_checked", self._check)
+            await self._tend("refusals_not_stated", self._state)
+            await self._tend("deliveries_not_sent", self._dispatcher.start_due)
             await asyncio.sleep(LOOK_SECONDS)
         await self._dispatcher.finish(FINISH_SECONDS)
 
@@ -84,7 +84,7 @@ class Background:
             # There may be more; but deliveries wait, too.
             await self._dispatcher.start_due()
 
-    async def _tended(self, trouble: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _tend(self, trouble: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except (GatewayError, RequestError) as error:

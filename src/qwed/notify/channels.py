@@ -48,7 +48,7 @@ class HttpPost:
     async def __call__(self, url: str, headers: dict[str, str], body: bytes) -> DeliveryFailure | None:
         try:
             target = await self._doorkeeper.target(url, self._resolve)
-            return _judged(await self._post(target, headers, body))
+            return _judge(await self._post(target, headers, body))
         except RefusedAddress as refused:
             return DeliveryFailure(str(refused))
         except httpx2.TimeoutException:
@@ -84,7 +84,7 @@ class HttpPost:
             return response.status_code
 
 
-def _judged(status: int) -> DeliveryFailure | None:
+def _judge(status: int) -> DeliveryFailure | None:
     if 200 <= status < 300:
         return None
     if 300 <= status < 400:
@@ -141,7 +141,7 @@ def slack_message(message: NoticeText, *, has_buttons: bool = False) -> dict[str
         elements.append(_button("Open", "qwed_open", url=message.link))
     if elements:
         blocks.append({"type": "actions", "elements": elements})
-    return {"text": _escaped(message.title), "blocks": blocks}
+    return {"text": _escape(message.title), "blocks": blocks}
 
 
 def _button(label: str, action_id: str, **more: str) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _plain_text(text: str) -> dict[str, Any]:
     return {"type": "plain_text", "text": text[:3000], "emoji": False}
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """No mention, link or emphasis of an agent's making: those begin with one of these."""
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, entity)

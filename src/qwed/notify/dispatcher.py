@@ -62,9 +62,9 @@ class Dispatcher:
         self._in_flight[delivery.webhook_id] += 1
         task = asyncio.create_task(self._attempt(delivery))
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._ended(done, delivery))
+        task.add_done_callback(lambda done: self._end(done, delivery))
 
-    def _ended(self, task: asyncio.Task[None], delivery: Delivery) -> None:
+    def _end(self, task: asyncio.Task[None], delivery: Delivery) -> None:
         self._tasks.discard(task)
         self._in_flight[delivery.webhook_id] -= 1
         if not self._in_flight[delivery.webhook_id]:

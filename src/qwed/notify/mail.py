@@ -52,13 +52,13 @@ class Mail:
         if self._server is None:
             return DeliveryFailure("this gateway sends no e-mail: its operator has to set QWED_SMTP_URL")
         recipient = hook.url.removeprefix(MAILTO)
-        message = written(await self._words.of(delivery), self._server.sender, recipient, delivery)
+        message = write_mail(await self._words.of(delivery), self._server.sender, recipient, delivery)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._transmit, self._server, message)
 
     def _transmit(self, server: MailServer, message: EmailMessage) -> DeliveryFailure | None:
         try:
-            with self._connected(server) as connection:
+            with self._connect(server) as connection:
                 if server.user is not None:
                     connection.login(server.user, server.password or "")
                 connection.send_message(message)
@@ -73,7 +73,7 @@ class Mail:
             return DeliveryFailure(f"the mail could not be handed over: {type(error).__name__}")
         return None
 
-    def _connected(self, server: MailServer) -> smtplib.SMTP:
+    def _connect(self, server: MailServer) -> smtplib.SMTP:
         if server.security is Security.TLS:
             context = ssl.create_default_context()
             return smtplib.SMTP_SSL(server.host, server.port, timeout=self._timeout, context=context)
@@ -87,7 +87,7 @@ class Mail:
         return connection
 
 
-def written(message: NoticeText, sender: str, recipient: str, delivery: Delivery) -> EmailMessage:
+def write_mail(message: NoticeText, sender: str, recipient: str, delivery: Delivery) -> EmailMessage:
     """The wording holds no line breaks, and the message would refuse them in a header all the same."""
     mail = EmailMessage(policy=email.policy.SMTP)
     mail["From"] = sender

@@ -58,10 +58,10 @@ class Words:
     async def of(self, delivery: Delivery) -> NoticeText:
         agent_id = msgspec.json.decode(delivery.body).get("agent_id")
         name = await self._find_name(agent_id) if self._find_name and agent_id else None
-        return worded(delivery.event, delivery.body, name, self._home)
+        return word(delivery.event, delivery.body, name, self._home)
 
 
-def worded(event: Event, body: bytes, name: str | None = None, home: str | None = None) -> NoticeText:
+def word(event: Event, body: bytes, name: str | None = None, home: str | None = None) -> NoticeText:
     told: dict[str, Any] = msgspec.json.decode(body)
     data = told.get("data", {})
     subject = data.get("approval") or data.get("decision") or data.get("outcome") or {}
@@ -108,7 +108,7 @@ def _facts(event: Event, subject: Mapping[str, Any], data: Mapping[str, Any]) ->
             return _approval_facts(event, subject)
         case "decision":
             return {
-                "Action": _said(subject),
+                "Action": _say(subject),
                 "Decision": subject.get("decision"),
                 "Why": (subject.get("verification") or {}).get("reason"),
                 "Error": (subject.get("error") or {}).get("message"),
@@ -152,7 +152,7 @@ def _approval_facts(event: Event, approval: Mapping[str, Any]) -> dict[str, Any]
     votes = approval.get("votes") or [{}]
     is_open = approval.get("status") == "open"
     return {
-        "Action": _said(approval),
+        "Action": _say(approval),
         "Why it waits": approval.get("reason"),
         "Stated intent": approval.get("user_intent"),
         "Asked": approval.get("escalated_to") if event is Event.APPROVAL_ESCALATED else None,
@@ -163,7 +163,7 @@ def _approval_facts(event: Event, approval: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _said(subject: Mapping[str, Any]) -> str | None:
+def _say(subject: Mapping[str, Any]) -> str | None:
     action = subject.get("action")
     if not isinstance(action, Mapping):
         return None

@@ -82,13 +82,13 @@ _RUNS: Final = words("code script command cmd sql query statement shell program 
 
 
 @functools.lru_cache(1_024)
-def _known_words(name: str) -> frozenset[str]:
+def _find_known_words(name: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _SPLIT.findall(name))
 
 
 def words_of(name: str) -> frozenset[str]:
     """Names of tools and members come again and again; long ones are not kept."""
-    return _known_words(name) if len(name) <= _MAX_KEPT else _known_words.__wrapped__(name)
+    return _find_known_words(name) if len(name) <= _MAX_KEPT else _find_known_words.__wrapped__(name)
 
 
 def only_looks(tool: str) -> bool:

@@ -128,7 +128,7 @@ def _readings(text: str) -> Iterator[Atom]:
             yield from _plain_atoms(other)
 
 
-def quoted_names(text: str) -> Iterator[Atom]:
+def find_quoted_names(text: str) -> Iterator[Atom]:
     """The names that a text sets in quotation marks."""
     for match in _QUOTES.finditer(canonical(text)):
         if (atom := name_of(match.group("inner"))) is not None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from qwed.domain.provenance_rules import SourceLabel, SourceRule
-from qwed.origins.atoms import Atom, AtomKind, atoms_in, quoted_names, word_runs
+from qwed.origins.atoms import Atom, AtomKind, atoms_in, find_quoted_names, word_runs
 from qwed.origins.results import ResultReader, SeenResult
 
 MAX_INDEX_ATOMS: Final = 20_000
@@ -82,7 +82,7 @@ def hash_atom(key: bytes, atom: Atom) -> bytes:
 
 def hear_user(key: bytes, text: str, step: int) -> Heard:
     """A message that the caller marks as the user's."""
-    seen = dict.fromkeys((*atoms_in(text), *quoted_names(text), *word_runs(text, MAX_USER_WORDS)))
+    seen = dict.fromkeys((*atoms_in(text), *find_quoted_names(text), *word_runs(text, MAX_USER_WORDS)))
     return _heard(
         key, Speaker.USER, "", step, SourceLabel.TRUSTED, [SeenResult(atom, 0, True) for atom in seen]
     )

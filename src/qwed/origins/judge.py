@@ -41,7 +41,7 @@ def judge(index: Index, action: Action, rules: ProvenanceRules, risk: Risk) -> O
     traced: list[Traced] = []
     against: list[tuple[OtherwiseAct, str]] = []
     values = read_values(action)
-    for argument in _judged(values.arguments, named):
+    for argument in _list_judged(values.arguments, named):
         rule = _rule_for(named, argument)
         found = trace(index, argument)
         traced.append(found)
@@ -92,12 +92,12 @@ def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, Sized) and not value)
 
 
-def judged_arguments(action: Action, rules: ProvenanceRules) -> list[Argument]:
+def find_traced_arguments(action: Action, rules: ProvenanceRules) -> list[Argument]:
     """The values that are traced: those that lead somewhere, and those that a sink names."""
-    return _judged(read_values(action).arguments, rules_of(rules, action.type))
+    return _list_judged(read_values(action).arguments, rules_of(rules, action.type))
 
 
-def _judged(arguments: Sequence[Argument], named: Mapping[str, SinkRule]) -> list[Argument]:
+def _list_judged(arguments: Sequence[Argument], named: Mapping[str, SinkRule]) -> list[Argument]:
     special = {argument.where for argument in arguments if argument.role is not ArgumentRole.VALUE}
     return [
         argument

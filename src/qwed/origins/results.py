@@ -20,9 +20,9 @@ from qwed.origins.atoms import (
     AtomKind,
     atoms_in,
     atoms_of_number,
+    find_quoted_names,
     name_of,
     number_of,
-    quoted_names,
 )
 from qwed.origins.tables import read_members
 
@@ -107,7 +107,7 @@ class ResultReader:
         return self._records
 
     def _text(self, text: str, record: int, depth: int) -> Iterator[SeenResult]:
-        inner = _embedded(text)
+        inner = _read_embedded(text)
         if inner is not None:
             yield from self._value(inner, record, depth + 1)
         elif rows := _table_rows(text):
@@ -142,7 +142,7 @@ class ResultReader:
     def _prose(self, text: str) -> Iterator[SeenResult]:
         for atom in atoms_in(text):
             yield SeenResult(atom, 0, False)
-        for atom in quoted_names(text):
+        for atom in find_quoted_names(text):
             yield SeenResult(atom, 0, False)
         if "<" in text and _TAG.search(text) is not None:
             bare = html.unescape(_TAG.sub("", text))
@@ -163,7 +163,7 @@ def _is_prose(text: str) -> bool:
     return "<" in text and _TAG.search(text) is not None and not _NAMED_ADDRESS.fullmatch(text)
 
 
-def _embedded(text: str) -> Any:
+def _read_embedded(text: str) -> Any:
     """What a text holds that is JSON."""
     bare = text.strip()
     if bare[:1] not in _JSON_STARTS:

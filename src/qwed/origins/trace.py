@@ -76,11 +76,11 @@ class TracedFinding(NamedTuple):
 def trace(index: Index, argument: Argument) -> Traced:
     found = find(index, argument.atom)
     if found is None and index.is_forgetful:
-        return _untraced(
+        return _report_untraced(
             argument, Origin.UNTRUSTED, "not everything that was said is known any more, so a result may have"
         )
     if found is None:
-        return _untraced(argument, Origin.UNSAID, "nobody said it")
+        return _report_untraced(argument, Origin.UNSAID, "nobody said it")
     heard = found.witness.heard
     says = f"{argument.role} {argument.shown[:120]}: {_sentence(found)}"
     return Traced(
@@ -106,7 +106,7 @@ def _is_in_users_folder(index: Index, atom: Atom) -> bool:
     return any(found is not None and found.level is OriginLevel.USER for found in above)
 
 
-def _untraced(argument: Argument, origin: Origin, why: str) -> Traced:
+def _report_untraced(argument: Argument, origin: Origin, why: str) -> Traced:
     says = f"{argument.role} {argument.shown[:120]}: {why}"
     return Traced(argument.where, argument.slot, argument.role.value, argument.shown[:200], origin, says)
 
@@ -210,10 +210,10 @@ def _from_host(index: Index, url: str) -> Iterator[TracedFinding]:
             break
     else:
         yield from _from_parts(index, host)
-    yield from _carried(index, url[len(host) :])
+    yield from _trace_carried(index, url[len(host) :])
 
 
-def _carried(index: Index, rest: str) -> Iterator[TracedFinding]:
+def _trace_carried(index: Index, rest: str) -> Iterator[TracedFinding]:
     """A link that leads on (`?next=evil.example`) is as bad as where it leads."""
     for piece in _PIECES.split(rest[:MAX_CARRIED]):
         for atom in atoms_in(piece):
@@ -355,6 +355,6 @@ def _find_page(index: Index, url: str) -> TracedFinding | None:
     """A page of a site that the user named as a whole, and that leads nowhere else."""
     host = host_of(url)
     found = _verbatim(index, Atom(AtomKind.URL, host)) if host != url else None
-    if found is None or found.level is not OriginLevel.USER or any(_carried(index, url[len(host) :])):
+    if found is None or found.level is not OriginLevel.USER or any(_trace_carried(index, url[len(host) :])):
         return None
     return found._replace(level=OriginLevel.ENDORSED, via=f"its host {host}")

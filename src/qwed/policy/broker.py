@@ -87,7 +87,7 @@ _ENTRY: Final[Mapping[str, Reader]] = {
     "headers": readers.list_of(_header, 64),
     "audience": readers.optional(readers.text),
     "address": readers.optional(_ADDRESS),
-    "body": readers.mapped(
+    "body": readers.map_reader(
         readers.one_of("way to name a body", ("fields", "hash")), lambda way: way == "hash"
     ),
 }

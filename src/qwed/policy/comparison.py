@@ -119,7 +119,7 @@ def _compare_keys(old: Policy, new: Policy) -> Iterator[Difference]:
 def _direction(change: ChangedSetting) -> Direction:
     path, old, new = change.path, change.default, change.in_force
     if path in _ORDERS:
-        return _named(_sign(_ORDERS[path].index(old), _ORDERS[path].index(new)))
+        return _name(_sign(_ORDERS[path].index(old), _ORDERS[path].index(new)))
     is_lower = path.startswith(_LOWER_IS_TIGHTER)
     if not is_lower and not path.startswith(_HIGHER_IS_TIGHTER):
         return Direction.NOT_ANALYSED
@@ -129,8 +129,8 @@ def _direction(change: ChangedSetting) -> Direction:
     except (TypeError, ValueError):
         return Direction.NOT_ANALYSED
     step = _sign(*numbers)
-    return _named(-step if is_lower else step)
+    return _name(-step if is_lower else step)
 
 
-def _named(step: int) -> Direction:
+def _name(step: int) -> Direction:
     return Direction.TIGHTER if step > 0 else Direction.LOOSER if step < 0 else Direction.NOT_ANALYSED

@@ -44,7 +44,7 @@ class EngineRule(msgspec.Struct, frozen=True):
     default: Any
 
 
-def _judged_by(judge: Callable[[str, str], None]) -> Reader:
+def _read_with(judge: Callable[[str, str], None]) -> Reader:
     """Text that the engine itself must find meaningful; `judge(key, text)` raises `ValueError`."""
 
     def read(reading: PolicyReading, node: YamlNode, path: str) -> Any:
@@ -82,14 +82,14 @@ def _currency(reading: PolicyReading, line: int, path: str, key: str) -> bool:
 # `urls.allow[3]` is judged as an entry of `allow`.
 _KEY: Final = re.compile(r"^.*\.|\[\d+\]$")
 _CURRENCY: Final = "[A-Z]{3,10}"
-URL_PATTERNS: Final = list_of(_judged_by(_judge_pattern))
+URL_PATTERNS: Final = list_of(_read_with(_judge_pattern))
 _DOMAINS: Final = list_of(matching(r"[\w*.-]{1,253}", "a domain such as example.com or *.example.com"))
 _ROOT: Final = matching(r"(?:/|[A-Za-z]:[/\\])[^\x00]{0,4000}", "an absolute path")
 _SCHEME: Final = matching(r"[a-z][a-z0-9+.-]{0,30}", "a scheme such as https")
 
 RULES: Final[Mapping[str, Mapping[str, EngineRule]]] = {
     "sql": {
-        "default_dialect": EngineRule(optional(_judged_by(_judge_dialect)), None),
+        "default_dialect": EngineRule(optional(_read_with(_judge_dialect)), None),
         "correct_missing_limit": EngineRule(optional(whole(1, 10**9)), None),
         "forbidden_columns": EngineRule(list_of(text), ()),
         "no_sensitive_columns": EngineRule(flag, False),

@@ -90,7 +90,7 @@ def _is_usable(name: str, known: set[str]) -> bool:
 
 def _proposal(name: str, refusals: Refusals) -> Proposal:
     parameters = [found for found, _ in refusals.parameters.most_common(MAX_PARAMETERS)]
-    risk, is_offered, why = _judged(name, parameters)
+    risk, is_offered, why = _judge(name, parameters)
     return Proposal(
         name,
         risk,
@@ -102,7 +102,7 @@ def _proposal(name: str, refusals: Refusals) -> Proposal:
     )
 
 
-def _judged(name: str, parameters: list[str]) -> tuple[Risk, bool, str]:
+def _judge(name: str, parameters: list[str]) -> tuple[Risk, bool, str]:
     """From the words of the name and of its parameters: the worst of them decides."""
     assessed = ToolApprovalSystem().assess(name, dict.fromkeys(parameters))
     words = {factor.factor.partition(":")[2]: factor.weight for factor in assessed.factors}

@@ -148,14 +148,14 @@ def _not_among(value: Any, what: str, allowed: tuple[str, ...]) -> str:
 
 
 def member(what: str, enum: type[StrEnum]) -> Reader:
-    return mapped(one_of(what, [item.value for item in enum]), enum)
+    return map_reader(one_of(what, [item.value for item in enum]), enum)
 
 
 def risk(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    return mapped(one_of("risk", RISK_NAMES), Risk.from_wire)(reading, node, path)
+    return map_reader(one_of("risk", RISK_NAMES), Risk.from_wire)(reading, node, path)
 
 
-def mapped(read: Reader, convert: Callable[[Any], Any]) -> Reader:
+def map_reader(read: Reader, convert: Callable[[Any], Any]) -> Reader:
     def read_and_convert(reading: PolicyReading, node: YamlNode, path: str) -> Any:
         value = read(reading, node, path)
         return value if isinstance(value, Invalid) else convert(value)

@@ -91,7 +91,7 @@ _COOLDOWN: Final[Mapping[str, Reader]] = {"within": _within, "per": _PER}
 
 
 def _limit(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    given = _given(reading, node, path, _LIMIT, ("at_most", "within"))
+    given = _read_given(reading, node, path, _LIMIT, ("at_most", "within"))
     if given is None:
         return INVALID
     named = [name for name in ("sum", "distinct") if name in given]
@@ -112,7 +112,7 @@ def _is_count(amount: Decimal) -> bool:
 
 
 def _requires(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    given = _given(reading, node, path, _REQUIRES, ("before", "within"))
+    given = _read_given(reading, node, path, _REQUIRES, ("before", "within"))
     if given is None:
         return INVALID
     succeeded, confirmed = "outcome" in given, given.get("confirmed", False)
@@ -122,7 +122,7 @@ def _requires(reading: PolicyReading, node: YamlNode, path: str) -> Any:
 
 
 def _never_after(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    given = _given(reading, node, path, _NEVER_AFTER, ("after", "within"))
+    given = _read_given(reading, node, path, _NEVER_AFTER, ("after", "within"))
     return (
         INVALID
         if given is None
@@ -131,11 +131,11 @@ def _never_after(reading: PolicyReading, node: YamlNode, path: str) -> Any:
 
 
 def _cooldown(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    given = _given(reading, node, path, _COOLDOWN, ("within",))
+    given = _read_given(reading, node, path, _COOLDOWN, ("within",))
     return INVALID if given is None else Cooldown(given["within"], given.get("per", Per.AGENT))
 
 
-def _given(
+def _read_given(
     reading: PolicyReading, node: YamlNode, path: str, keys: Mapping[str, Reader], needed: tuple[str, ...]
 ) -> dict[str, Any] | None:
     """What was written; None where a key that is needed is missing or wrong, which was said then."""
@@ -163,7 +163,7 @@ RULE: Final[Mapping[str, Reader]] = {
 
 
 def rule(reading: PolicyReading, node: YamlNode, path: str) -> Any:
-    given = _given(reading, node, path, RULE, ("id", "when", "then"))
+    given = _read_given(reading, node, path, RULE, ("id", "when", "then"))
     if given is None:
         return INVALID
     times = [name for name in _TIMES if name in given]
@@ -196,7 +196,7 @@ def teams(reading: PolicyReading, node: YamlNode, path: str) -> Any:
     seen: dict[str, str] = {}
     for name, item in readers.members_of(reading, node, path).items():
         inner = f"{path}.{name[:80]}"
-        given = _given(reading, item, inner, TEAM, ("principals",))
+        given = _read_given(reading, item, inner, TEAM, ("principals",))
         if not _TEAM_NAME.fullmatch(name):
             reading.fail(item.key_line, inner, "a team's name has letters, digits and _ . - (at most 64)")
         if given is None:

@@ -43,12 +43,12 @@ def cell_of(value: Value) -> str:
     """Only a text can be a formula: a number that is less than nothing stays a number."""
     if not isinstance(value, str):
         return text_of(value)
-    text = "".join(_spelled(character) for character in value)
+    text = "".join(_spell(character) for character in value)
     # Leading spaces do not stop a spreadsheet from looking further.
     return f"'{text}" if text.lstrip(" \u00a0").startswith(_FORMULA) else text
 
 
-def _spelled(character: str) -> str:
+def _spell(character: str) -> str:
     if character in "\t\n\r":
         return character
     return f"<U+{ord(character):04X}>" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character

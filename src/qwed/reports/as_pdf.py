@@ -70,7 +70,7 @@ def pdf_of(report: Report) -> bytes:
         _register_fonts()
         output = io.BytesIO()
         document = _Document(output, report)
-        document.build(list(_story(report)), canvasmaker=_numbered(report))
+        document.build(list(_story(report)), canvasmaker=_make_numbered(report))
         return output.getvalue()
 
 
@@ -91,13 +91,13 @@ def _drawable() -> frozenset[int]:
 
 def visible(text: str, limit: int = MAX_CELL) -> str:
     """The text as one line of characters that the font can draw, cut to fit a cell."""
-    shown = "".join(map(_spelled, text[: limit + 1]))
+    shown = "".join(map(_spell, text[: limit + 1]))
     if len(text) <= limit and len(shown) <= limit:
         return shown
     return f"{shown[:limit]}… [{len(text)} characters in all]"
 
 
-def _spelled(character: str) -> str:
+def _spell(character: str) -> str:
     if character.isspace():
         return " "
     is_seen = unicodedata.category(character)[0] not in "CZ" and ord(character) in _drawable()
@@ -182,7 +182,7 @@ class _Document(BaseDocTemplate):  # type: ignore[misc]
             self.canv.addOutlineEntry(name, key, 0)
 
 
-def _numbered(report: Report) -> type[Canvas]:
+def _make_numbered(report: Report) -> type[Canvas]:
     """A canvas that knows how many pages there are before it draws any of their feet."""
     title = _running_title(report)
     made = parse_iso(report.generated_at) // 1000
@@ -242,7 +242,7 @@ def _story(report: Report) -> Iterable[Flowable]:
     yield PageBreak()
     yield from _summary(report)
     yield PageBreak()
-    yield _outlined("Appendix: every figure")
+    yield _outline("Appendix: every figure")
     for number, section in enumerate(sections(report), start=1):
         yield from _section(number, section)
 
@@ -261,7 +261,7 @@ def _summary(report: Report) -> Iterable[Flowable]:
     """One page for whoever reads one page."""
     figures = report.figures
     decisions, approvals = figures[Figure.DECISIONS], figures[Figure.APPROVALS]
-    yield _outlined("Summary")
+    yield _outline("Summary")
     for sentence in _sentences(report):
         yield Paragraph(escape(sentence), _BODY)
     yield Paragraph("Decisions", _SUBHEADING)
@@ -302,7 +302,7 @@ def _sentences(report: Report) -> Iterable[str]:
         yield f"Not measured: {visible(what)}. The appendix says why."
 
 
-def _outlined(title: str) -> Paragraph:
+def _outline(title: str) -> Paragraph:
     heading = Paragraph(title, _HEADING)
     heading.outline = title
     return heading

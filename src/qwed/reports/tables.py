@@ -184,17 +184,17 @@ _TOLD_BEFORE: Final = ("agent_id", "did", "created_at")
 
 def _details(details: Mapping[str, Json]) -> str:
     return "; ".join(
-        f"{name.replace('_', ' ')}: {_told(value)}"
+        f"{name.replace('_', ' ')}: {_tell(value)}"
         for name, value in details.items()
         if name not in _TOLD_BEFORE
     )
 
 
-def _told(value: Any) -> str:
+def _tell(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + _details(value) + "}"
     if isinstance(value, list):
-        return ", ".join(map(_told, value)) or "none"
+        return ", ".join(map(_tell, value)) or "none"
     return "none" if value is None else str(value)
 
 

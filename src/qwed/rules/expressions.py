@@ -86,7 +86,9 @@ def read_expression(text: str, schema: RuleSchema = RULE_SCHEMA) -> Expression:
     if mistakes:
         raise NotAnExpression(mistakes[:MAX_SHOWN])
     calls = frozenset(_calls(tree, schema))
-    return Expression(text, tree, frozenset(_paths(tree, frozenset(), schema)), calls, pinned_types(tree))
+    return Expression(
+        text, tree, frozenset(_paths(tree, frozenset(), schema)), calls, find_pinned_types(tree)
+    )
 
 
 def _compile(text: str, schema: RuleSchema) -> CelNode:
@@ -219,7 +221,7 @@ def _calls(tree: CelNode, schema: RuleSchema) -> Iterator[tuple[str, str]]:
                 yield node.function, argument.name
 
 
-def pinned_types(node: CelNode) -> frozenset[str] | None:
+def find_pinned_types(node: CelNode) -> frozenset[str] | None:
     """The action types of which this may be true; None: of any. An error beside `false &&` is false."""
     match node:
         case CelLiteral(value=False):
@@ -230,11 +232,13 @@ def pinned_types(node: CelNode) -> frozenset[str] | None:
             values = [each.value for each in items if isinstance(each, CelLiteral)]
             return frozenset(map(str, values)) if len(values) == len(items) else None
         case CelCall(function="_&&_", arguments=(left, right)):
-            return _both(pinned_types(left), pinned_types(right))
+            return _both(find_pinned_types(left), find_pinned_types(right))
         case CelCall(function="_||_", arguments=(left, right)):
-            return _either(pinned_types(left), pinned_types(right))
+            return _either(find_pinned_types(left), find_pinned_types(right))
         case CelCall(function="_?_:_", arguments=(condition, left, right)):
-            return _either(_both(pinned_types(condition), pinned_types(left)), pinned_types(right))
+            return _either(
+                _both(find_pinned_types(condition), find_pinned_types(left)), find_pinned_types(right)
+            )
     return None
 
 

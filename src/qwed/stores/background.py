@@ -25,13 +25,13 @@ class BackgroundLoop:
         """Await work of this loop from a thread that has no loop, or from another loop."""
         ticket: Ticket[T] = Ticket()
 
-        def ended(task: asyncio.Task[T]) -> None:
+        def end(task: asyncio.Task[T]) -> None:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             ticket.bring(None if error is not None else task.result(), error)
             wake((ticket,))
 
         def start() -> None:
-            self.loop.create_task(work()).add_done_callback(ended)
+            self.loop.create_task(work()).add_done_callback(end)
 
         try:
             self.loop.call_soon_threadsafe(start)

@@ -91,7 +91,7 @@ def new_folder(out: Path) -> Iterator[Path]:
     try:
         _lock(lock, part)
         _empty(part)
-        with _removed_on_failure(part):
+        with _remove_on_failure(part):
             yield part
             _rename(part, out)
     finally:
@@ -99,7 +99,7 @@ def new_folder(out: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _removed_on_failure(part: Path) -> Iterator[None]:
+def _remove_on_failure(part: Path) -> Iterator[None]:
     """From here on everything in it is ours."""
     try:
         yield

@@ -57,7 +57,7 @@ class Growth:
             self.tiles.append((level, index, digest))
 
 
-def sealed(ring: KeyRing, ledger: str, growth: Growth, at_ms: int) -> str:
+def seal(ring: KeyRing, ledger: str, growth: Growth, at_ms: int) -> str:
     """The group's signature: a checkpoint over everything up to its last entry. Raises `StoreUnavailable`."""
     head = growth.head
     checkpoint = Checkpoint(ledger, head.seq, growth.edge.root(), head.hash, at_ms // 1000)
@@ -100,7 +100,7 @@ class TiledNodes:
 # --- the graph of tokens ---------------------------------------------------------------------------
 
 
-def walked(jtis: Sequence[str], known: Callable[[str], KnownNode | None], bound: int) -> list[KnownNode]:
+def walk(jtis: Sequence[str], known: Callable[[str], KnownNode | None], bound: int) -> list[KnownNode]:
     """The nodes of these ids and everything before them, as far as the bound."""
     found: dict[str, KnownNode | None] = {}
     waiting = list(dict.fromkeys(jtis))
@@ -128,21 +128,21 @@ def lineage_of(jti: str, find: Callable[[str], LedgerItem | None], bound: int) -
 def parents_of(item: LedgerItem) -> tuple[str, ...]:
     if item.activity is not None:
         return item.activity.par
-    return received_node(item.token).node.par if item.token is not None else ()
+    return make_received_node(item.token).node.par if item.token is not None else ()
 
 
-def decided_node(jti: str, at_ms: int, par: tuple[str, ...], wid: str | None) -> KnownNode:
+def make_decided_node(jti: str, at_ms: int, par: tuple[str, ...], wid: str | None) -> KnownNode:
     """A gateway's own node: the ledger holds it."""
     return KnownNode(dag.TokenNode(jti, at_ms // 1000, par, wid, Level.L3), None)
 
 
-def erased_node(jti: str) -> KnownNode:
+def make_erased_node(jti: str) -> KnownNode:
     """A token that was accepted and erased: it was there, nothing it said can be relied on, and no other
     token takes its place."""
     return KnownNode(dag.TokenNode(jti, 0, (), None, Level.L1), "")
 
 
-def received_node(token: str) -> KnownNode:
+def make_received_node(token: str) -> KnownNode:
     """A token that was accepted before: its claims follow the rules."""
     unverified = parse(token)
     claims = unverified.claims

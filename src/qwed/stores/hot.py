@@ -234,13 +234,13 @@ class HotStore:
         return await self._access.read(self._tables.differences, tables)
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending:
-        hot = await self._required_agent(agent.agent_id)
+        hot = await self._require_agent(agent.agent_id)
         with self._lock:
             hot.spending.roll(now_ms)
         return hot.spending
 
     async def standing(self, agent_id: AgentId) -> Standing:
-        hot = self._agents.get(agent_id) or await self._required_agent(agent_id)
+        hot = self._agents.get(agent_id) or await self._require_agent(agent_id)
         return hot.standing
 
     async def trust_changes(
@@ -249,7 +249,7 @@ class HotStore:
         return await self._access.read(self._tables.trust_changes, agent_id, before, limit)
 
     async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
-        return fingerprint in (await self._required_agent(agent_id)).unsettled
+        return fingerprint in (await self._require_agent(agent_id)).unsettled
 
     async def count_refusal(self, refused: CountedRefusal) -> Counted:
         own = _Counting(refused)
@@ -278,8 +278,8 @@ class HotStore:
         for each, result in zip(batch, counted, strict=True):
             each.counted = result
 
-    async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
-        return await self._access.read(self._tables.refused_minutes_due, before, limit)
+    async def list_refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+        return await self._access.read(self._tables.list_refused_minutes_due, before, limit)
 
     async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
         await self._access.change(self._tables.keep_scores, changes)
@@ -287,8 +287,8 @@ class HotStore:
     async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
         return await self._access.read(self._tables.score_changes, peer, before, limit)
 
-    async def scored_peers(self, after: str | None, limit: int) -> list[str]:
-        return await self._access.read(self._tables.scored_peers, after, limit)
+    async def list_scored_peers(self, after: str | None, limit: int) -> list[str]:
+        return await self._access.read(self._tables.list_scored_peers, after, limit)
 
     async def keep_shared(self, digest: str, body: bytes) -> None:
         await self._access.change(self._tables.keep_shared, digest, body)
@@ -447,8 +447,8 @@ class HotStore:
     async def workflow(self, workflow_id: str) -> Workflow | None:
         return await self._access.read(self._tables.workflow, workflow_id)
 
-    async def completed_nodes(self, workflow_id: str) -> frozenset[str]:
-        return await self._access.read(self._tables.completed_nodes, workflow_id)
+    async def find_completed_nodes(self, workflow_id: str) -> frozenset[str]:
+        return await self._access.read(self._tables.find_completed_nodes, workflow_id)
 
     @property
     def evidence(self) -> "HotEvidence":
@@ -658,7 +658,7 @@ class HotStore:
             self._writing += record.policy_number is not None
         if record.policy_change is not None:
             await self._let_decisions_go_first(record, place, past)
-        await self._access.write(record, lambda ok: self._applied(record, place, past, ok))
+        await self._access.write(record, lambda ok: self._apply_record(record, place, past, ok))
         return None
 
     async def _pin(self, activity: Activity) -> _Place | None:
@@ -709,7 +709,7 @@ class HotStore:
             if ticket is not None:
                 await ticket
         except BaseException:
-            self._applied(record, place, past, False)
+            self._apply_record(record, place, past, False)
             raise
 
     def _prepare(self, record: Record, place: _Place | None) -> Refusal | None:
@@ -794,7 +794,7 @@ class HotStore:
             hot.open_approvals.pop(approval.approval_id, None)
         return None
 
-    def _applied(self, record: Record, place: _Place | None, past: Past | None, ok: bool) -> None:
+    def _apply_record(self, record: Record, place: _Place | None, past: Past | None, ok: bool) -> None:
         """What the tables now hold, the hot state holds too; if they hold nothing, it is undone."""
         waiting: list[Ticket[None]] = []
         with self._lock:
@@ -863,14 +863,14 @@ class HotStore:
 
     async def _warm(self, agent: Agent) -> None:
         if self._agents.get(agent.agent_id) is None:
-            await self._required_agent(agent.agent_id)
+            await self._require_agent(agent.agent_id)
         await self._warm_principal(agent.principal_id)
 
     async def _warm_principal(self, principal_id: PrincipalId) -> None:
         if self._principals.get(principal_id) is None:
             await self._loads.do(("principal", principal_id), lambda: self._load_principal(principal_id))
 
-    async def _required_agent(self, agent_id: AgentId) -> _HotAgent:
+    async def _require_agent(self, agent_id: AgentId) -> _HotAgent:
         hot = self._agents.get(agent_id) or await self._hot_agent(agent_id)
         assert hot is not None, "the agent was read before"
         return hot

@@ -60,7 +60,14 @@ from qwed.ledger.merkle import NodeMemory, TreeEdge, prove_consistency, prove_in
 from qwed.ledger.states import StateDifference, find_differences, is_state
 from qwed.stores.access import InlineAccess
 from qwed.stores.bodies import encode
-from qwed.stores.chaining import Growth, decided_node, erased_node, lineage_of, received_node, walked
+from qwed.stores.chaining import (
+    Growth,
+    lineage_of,
+    make_decided_node,
+    make_erased_node,
+    make_received_node,
+    walk,
+)
 from qwed.stores.hot import HotStore
 from qwed.stores.memory_states import MemoryStates
 from qwed.stores.randomness import nobodys_fingerprint
@@ -236,7 +243,7 @@ class MemoryTables:
         minutes[changed.minute] = changed
         return counted
 
-    def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+    def list_refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
         with self._lock:
             rows = [row for minutes in self._refused.values() for row in minutes.values()]
         return [row for row in rows if row.counted and not row.is_stated and row.minute < before][:limit]
@@ -250,7 +257,7 @@ class MemoryTables:
         own = [row for number, row in sorted(self._scores.get(peer, {}).items(), reverse=True)]
         return [row for row in own if before is None or row.number < before][:limit]
 
-    def scored_peers(self, after: str | None, limit: int) -> list[str]:
+    def list_scored_peers(self, after: str | None, limit: int) -> list[str]:
         return [peer for peer in sorted(self._scores) if peer > (after or "")][:limit]
 
     def keep_shared(self, digest: str, body: bytes) -> None:
@@ -486,7 +493,7 @@ class MemoryTables:
     def workflow(self, workflow_id: str) -> Workflow | None:
         return self._workflows.get(workflow_id)
 
-    def completed_nodes(self, workflow_id: str) -> frozenset[str]:
+    def find_completed_nodes(self, workflow_id: str) -> frozenset[str]:
         return frozenset(self._completed.get(workflow_id, ()))
 
     def ping(self) -> None:
@@ -588,7 +595,7 @@ class MemoryTables:
             commit("conduct", _conduct_columns(record.activity.agent_id, record.conduct), at_ms)
         for change in record.trust_changes:
             self._trust_changes.append(change)
-            commit("trust_changes", _numbered(len(self._trust_changes), change), at_ms)
+            commit("trust_changes", _number(len(self._trust_changes), change), at_ms)
         if record.webhook is not None:
             self._webhooks[record.webhook.webhook_id] = record.webhook
             commit("webhooks", webhook_columns(record.webhook), at_ms)
@@ -629,7 +636,7 @@ class MemoryTables:
         elif table == "conduct":
             yield from itertools.starmap(_conduct_columns, self._conduct.items())
         elif table == "trust_changes":
-            yield from itertools.starmap(_numbered, enumerate(self._trust_changes, start=1))
+            yield from itertools.starmap(_number, enumerate(self._trust_changes, start=1))
         elif table == "webhooks":
             yield from map(webhook_columns, self._webhooks.values())
         elif table == "workflows":
@@ -677,7 +684,7 @@ class MemoryTables:
         for number, change in enumerate(self._trust_changes, start=1):
             if (kept := change.without_texts_of(erased_ids)) is not change:
                 self._trust_changes[number - 1] = kept
-                self._states.commit("trust_changes", _numbered(number, kept), at_ms)
+                self._states.commit("trust_changes", _number(number, kept), at_ms)
         for approval in redaction.approvals:
             self._put_approval(approval, at_ms)
         for outcome in redaction.outcomes:
@@ -712,7 +719,7 @@ def _conduct_columns(agent_id: str, conduct: Conduct) -> dict[str, Any]:
     return {"agent_id": agent_id, "body": encode(conduct)}
 
 
-def _numbered(number: int, change: TrustChange) -> dict[str, Any]:
+def _number(number: int, change: TrustChange) -> dict[str, Any]:
     return {"number": number, **trust_change_columns(change)}
 
 
@@ -857,16 +864,16 @@ class MemoryLedgerTables:
         )
 
     def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:
-        return walked(jtis, self._known, bound)
+        return walk(jtis, self._known, bound)
 
     def _known(self, jti: str) -> KnownNode | None:
         if (decided := self._activities.get(activity_id_of(jti))) is not None:
             activity = decided[1]
-            return decided_node(jti, activity.at_ms, activity.par, activity.wid)
+            return make_decided_node(jti, activity.at_ms, activity.par, activity.wid)
         received = self._tokens.get(jti)
         if received is None:
             return None
-        return erased_node(jti) if received.token is None else received_node(received.token)
+        return make_erased_node(jti) if received.token is None else make_received_node(received.token)
 
 
 def open_memory(policy: Policy, clock: Clock, ring: KeyRing) -> HotStore:

@@ -42,13 +42,13 @@ class MemoryStates:
 
     def states(self) -> States:
         states = States()
-        for entry in self._stated():
+        for entry in self._list_stated():
             states.note(entry.subject, entry.seq, entry.at_ms, entry.commitment)
         return states
 
     def earlier(self, subject: str) -> list[tuple[int, bytes]]:
-        return [(entry.seq, entry.commitment) for entry in self._stated() if entry.subject == subject]
+        return [(entry.seq, entry.commitment) for entry in self._list_stated() if entry.subject == subject]
 
-    def _stated(self) -> Iterator[LedgerEntry]:
+    def _list_stated(self) -> Iterator[LedgerEntry]:
         entries = self._ledger.entries(0, self._ledger.size())
         return (entry for entry in entries if is_state(entry.subject))

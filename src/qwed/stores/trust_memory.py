@@ -84,7 +84,7 @@ class _Shelf:
             found = self._older.get(key)
         if found is not None or self._file is None or not self._may_be_filed(key):
             return found
-        return _filed(self._file, key)
+        return _find_filed(self._file, key)
 
     def put(self, key: str, value: Any) -> None:
         self._new[key] = value
@@ -109,14 +109,14 @@ class _Shelf:
                 weakref.finalize(self, self._file.close)
             self._file.executemany("INSERT OR REPLACE INTO shelf VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError) as error:
-            raise _lost(error) from None
+            raise _report_lost(error) from None
 
 
-def _filed(file: sqlite3.Connection, key: str) -> bytes | None:
+def _find_filed(file: sqlite3.Connection, key: str) -> bytes | None:
     try:
         row = file.execute("SELECT value FROM shelf WHERE key = ?", (key,)).fetchone()
     except sqlite3.Error as error:
-        raise _lost(error) from None
+        raise _report_lost(error) from None
     return None if row is None else row[0]
 
 
@@ -125,7 +125,7 @@ def _places(key: str) -> tuple[int, int]:
     return number % _FILTER_BITS, (number >> 29) % _FILTER_BITS
 
 
-def _lost(error: sqlite3.Error | OSError) -> TrustMemoryLost:
+def _report_lost(error: sqlite3.Error | OSError) -> TrustMemoryLost:
     return TrustMemoryLost(f"the file of what trust rests on can't be used: {error}")
 
 

@@ -118,9 +118,9 @@ def _problems(
 
 def _value_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.type is not None and not _TYPES[rule.type](value):
-        return f"is {_shown(value)}, expected {_ARTICLES.get(rule.type, 'a')} {rule.type}"
+        return f"is {_show(value)}, expected {_ARTICLES.get(rule.type, 'a')} {rule.type}"
     if rule.enum is not None and not any(_same(value, choice) for choice in rule.enum):
-        return f"is {_shown(value)}, expected one of {', '.join(map(str, rule.enum))[:200]}"
+        return f"is {_show(value)}, expected one of {', '.join(map(str, rule.enum))[:200]}"
     return _range_problem(rule, value) or _length_problem(rule, value) or _shape_problem(rule, value)
 
 
@@ -128,12 +128,12 @@ def _range_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.min is None and rule.max is None:
         return None
     if not _is_number(value):
-        return f"is {_shown(value)}, expected a number"
+        return f"is {_show(value)}, expected a number"
     amount = _exact(value)
     if rule.min is not None and amount < rule.min:
-        return f"is {_shown(value)}, at least {rule.min} is allowed"
+        return f"is {_show(value)}, at least {rule.min} is allowed"
     if rule.max is not None and amount > rule.max:
-        return f"is {_shown(value)}, at most {rule.max} is allowed"
+        return f"is {_show(value)}, at most {rule.max} is allowed"
     return None
 
 
@@ -141,7 +141,7 @@ def _length_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.min_length is None and rule.max_length is None:
         return None
     if not isinstance(value, str | list | dict | tuple):
-        return f"is {_shown(value)}, which has no length"
+        return f"is {_show(value)}, which has no length"
     if rule.min_length is not None and len(value) < rule.min_length:
         return f"is shorter than {rule.min_length}"
     if rule.max_length is not None and len(value) > rule.max_length:
@@ -153,11 +153,11 @@ def _shape_problem(rule: ArgumentRule, value: Any) -> str | None:
     if rule.format is None and rule.pattern is None:
         return None
     if not isinstance(value, str):
-        return f"is {_shown(value)}, expected a string"
+        return f"is {_show(value)}, expected a string"
     if rule.format is not None and not _FORMATS[rule.format](value):
-        return f"is {_shown(value)}, expected the format {rule.format}"
+        return f"is {_show(value)}, expected the format {rule.format}"
     if rule.pattern is not None and rule.pattern.fullmatch(value) is None:
-        return f"is {_shown(value)}, which does not match the pattern"
+        return f"is {_show(value)}, which does not match the pattern"
     return None
 
 
@@ -276,7 +276,7 @@ def _rule(name: str, rule: Any) -> ArgumentRule:
     if fields.get("enum") is not None:
         fields["enum"] = tuple(fields["enum"])
     if fields.get("pattern") is not None:
-        fields["pattern"] = _compiled(name, fields["pattern"])
+        fields["pattern"] = _compile(name, fields["pattern"])
     return ArgumentRule(**fields)
 
 
@@ -291,7 +291,7 @@ def _read_type(name: str, fields: dict[str, Json]) -> None:
         raise ValueError(f"the rule of {name!r} has the unknown type {kind!r}")
 
 
-def _compiled(name: str, pattern: str) -> Any:
+def _compile(name: str, pattern: str) -> Any:
     re2: Any = library("re2")
     try:
         return re2.compile(pattern)
@@ -303,7 +303,7 @@ def _same(value: Any, choice: Any) -> bool:
     return isinstance(value, bool) == isinstance(choice, bool) and bool(value == choice)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     """The type, and a short value: long ones may hold what must not be logged."""
     if isinstance(value, str):
         return repr(value) if len(value) <= 24 else f"a string of {len(value)} characters"

@@ -62,7 +62,7 @@ class MathGuard(BaseGuard):
         budget = EngineBudget()
         for path, value in view.objects:
             for claim in claims_in(value):
-                yield None if self._holds(claim) else Wrong(path, _said(claim))
+                yield None if self._holds(claim) else Wrong(path, _say(claim))
             if not _EXPRESSIONS.isdisjoint(value):
                 yield from _outcomes(path, _expression(value, budget))
         for text in view.texts:
@@ -89,7 +89,7 @@ def _outcomes(path: str, judged: Iterator[JudgedCalculation]) -> Iterator[Wrong 
         yield Wrong(path, each.wrong) if each.wrong else None
 
 
-def _said(claim: CalculationClaim) -> str:
+def _say(claim: CalculationClaim) -> str:
     if not claim.results:
         return f"{claim.formula} has no result, not {shown(claim.stated.value)}"
     return f"{claim.formula} = {shown(claim.results[0])}, not {shown(claim.stated.value)}"

@@ -81,7 +81,7 @@ class SafetyGuard(BaseGuard):
             (block_secrets, secrets_in),
             (block_pii, self._personal_data_in),
             (block_injection, injections_in),
-            (self._model is not None, self._flagged_by_model),
+            (self._model is not None, self._ask_model),
             (bool(self._harmful), self._harmful_words_in),
         ]
         self._searches = tuple(search for is_wanted, search in searches if is_wanted)
@@ -135,7 +135,7 @@ class SafetyGuard(BaseGuard):
     def _personal_data_in(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
         return personal_data_in(scanned, places, self._allowed)
 
-    def _flagged_by_model(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
+    def _ask_model(self, scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
         if self._model is None:
             return
         for line in scanned.lines:
@@ -152,7 +152,7 @@ class SafetyGuard(BaseGuard):
 
 def secrets_in(scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
     if url_secrets.SIGNAL in scanned.signals:
-        for kind, start in url_secrets.hidden_secrets(scanned.blob):
+        for kind, start in url_secrets.find_hidden_secrets(scanned.blob):
             yield SafetyFinding(kind, scanned.line_at(start)[0].text.path, "in an address", "secret")
     if scanned.signals.isdisjoint(SECRET_SIGNALS):
         return
@@ -167,11 +167,11 @@ def secrets_in(scanned: TextScan, places: Places) -> Iterator[SafetyFinding]:
 def personal_data_in(
     scanned: TextScan, places: Places, allowed: frozenset[str] = frozenset()
 ) -> Iterator[SafetyFinding]:
-    for finding, _, _ in located_personal_data_in(scanned, places, allowed):
+    for finding, _, _ in locate_personal_data_in(scanned, places, allowed):
         yield finding
 
 
-def located_personal_data_in(
+def locate_personal_data_in(
     scanned: TextScan,
     places: Places,
     allowed: frozenset[str] = frozenset(),

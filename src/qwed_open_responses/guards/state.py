@@ -56,13 +56,13 @@ class StateGuard(BaseGuard):
 
     def _problem(self, current: Any, new: Any, known: Any) -> str | None:
         if not self._is_state(new):
-            return f"unknown state {_shown(new)}, expected one of {', '.join(sorted(self._states))}"
+            return f"unknown state {_show(new)}, expected one of {', '.join(sorted(self._states))}"
         if known is not None and current != known:
-            return f"the output claims the state {_shown(current)}, but the current state is {_shown(known)}"
+            return f"the output claims the state {_show(current)}, but the current state is {_show(known)}"
         if current is None:
             return self._entry_problem(new)
         if not self._is_state(current):
-            return f"unknown current state {_shown(current)}"
+            return f"unknown current state {_show(current)}"
         followers = self._followers.get(current, frozenset())
         if new in followers:
             return None
@@ -98,5 +98,5 @@ def _states_of(name: str, states: str | Iterable[str]) -> frozenset[str]:
     return found
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return repr(value)[:60]

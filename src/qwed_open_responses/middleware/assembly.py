@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.json_types import Json
 from qwed_open_responses import items
-from qwed_open_responses.opening import opened
+from qwed_open_responses.opening import open_object
 
 _TEXTS: Final = ("content", "refusal", "reasoning", "reasoning_content")
 # Members of a message or of a piece of one that call nothing.
@@ -45,7 +45,7 @@ def _message_of(choice: Any) -> Mapping[str, Json] | None:
 
 
 def _read(event: Any) -> Mapping[str, Json]:
-    value = opened(event)
+    value = open_object(event)
     return value if isinstance(value, Mapping) else {"type": f"a {type(event).__name__}", "value": True}
 
 
@@ -156,7 +156,7 @@ class _Output:
         calls = [
             {"type": "function_call", "arguments": text}
             for key, text in self._pieces.items()
-            if text not in _told(self._done.get(key))
+            if text not in _assemble(self._done.get(key))
         ]
         usage = {"usage": self._usage} if self._usage else {}
         return {"object": "response", "output": [*self._items, *left, *texts, *calls], **usage}
@@ -169,7 +169,7 @@ _TEXT_EVENTS: Final = frozenset(
 )
 
 
-def _told(item: Any) -> list[Any]:
+def _assemble(item: Any) -> list[Any]:
     """What the pieces of a complete item add up to."""
     if not isinstance(item, Mapping):
         return []

@@ -138,6 +138,6 @@ def failed(error: Exception, tool_name: str | None, arguments: Any) -> Verificat
     return result
 
 
-def explained(result: VerificationResult) -> str:
+def explain(result: VerificationResult) -> str:
     """What the model is told instead of a tool's answer."""
     return f"QWED blocked {result.tool_name or 'the tool call'}: {result.block_reason}"

@@ -11,7 +11,7 @@ from langchain_core.messages import ToolMessage  # type: ignore[import-not-found
 from qwed.domain.json_types import Json
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explain
 from qwed_open_responses.results import VerificationResult
 
 try:
@@ -93,7 +93,7 @@ class QWEDMiddleware(AgentMiddleware):  # type: ignore[misc,valid-type,unused-ig
         if not self._gate.blocks(result):
             return None
         return ToolMessage(
-            content=explained(result),
+            content=explain(result),
             tool_call_id=call.get("id") or "",
             name=call.get("name"),
             status="error",

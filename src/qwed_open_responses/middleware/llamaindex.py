@@ -16,7 +16,7 @@ from llama_index.core.tools import (  # type: ignore[import-not-found,unused-ign
 
 from qwed.domain.json_types import Json
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explain
 from qwed_open_responses.results import VerificationResult
 
 
@@ -40,10 +40,10 @@ class QWEDToolSpecGuard:
             tool = FunctionTool.from_defaults(tool)
         # An agent hands its context only to real function tools, so those stay what they are.
         if isinstance(tool, FunctionTool) and tool.requires_context:
-            return self._guarded_function_tool(tool)
+            return self._guard_function_tool(tool)
         return GuardedTool(tool, self._gate)
 
-    def _guarded_function_tool(self, tool: FunctionTool) -> FunctionTool:
+    def _guard_function_tool(self, tool: FunctionTool) -> FunctionTool:
         function, gate, name = tool.real_fn, self._gate, tool.metadata.get_name()
 
         @functools.wraps(function)
@@ -52,7 +52,7 @@ class QWEDToolSpecGuard:
             arguments = {key: value for key, value in bound.items() if key != tool.ctx_param_name}
             result = await gate.tool_call_async(name, arguments, {"name": name, "arguments": arguments})
             if gate.blocks(result):
-                return explained(result)
+                return explain(result)
             answer = function(*args, **kwargs)
             return await answer if inspect.isawaitable(answer) else answer
 
@@ -71,27 +71,27 @@ class GuardedTool(AsyncBaseTool):  # type: ignore[misc,unused-ignore]
         return self._tool.metadata
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        name, arguments = self._named(args, kwargs)
+        name, arguments = self._name_arguments(args, kwargs)
         result = self._gate.tool_call(name, arguments, {"name": name, "arguments": arguments})
         refusal = self._refusal(name, arguments, result)
         return self._tool.call(*args, **kwargs) if refusal is None else refusal
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        name, arguments = self._named(args, kwargs)
+        name, arguments = self._name_arguments(args, kwargs)
         result = await self._gate.tool_call_async(name, arguments, {"name": name, "arguments": arguments})
         refusal = self._refusal(name, arguments, result)
         return await self._tool.acall(*args, **kwargs) if refusal is None else refusal
 
-    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    def _name_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         return self.metadata.get_name(), {**({"input": list(args)} if args else {}), **kwargs}
 
     def _refusal(
         self, name: str, arguments: dict[str, Json], result: VerificationResult
     ) -> ToolOutput | None:
-        return _refused(name, arguments, result) if self._gate.blocks(result) else None
+        return _refuse(name, arguments, result) if self._gate.blocks(result) else None
 
 
-def _refused(name: str, arguments: dict[str, Json], result: VerificationResult) -> ToolOutput:
+def _refuse(name: str, arguments: dict[str, Json], result: VerificationResult) -> ToolOutput:
     return ToolOutput(
-        content=explained(result), tool_name=name, raw_input=arguments, raw_output=result, is_error=True
+        content=explain(result), tool_name=name, raw_input=arguments, raw_output=result, is_error=True
     )

@@ -15,7 +15,7 @@ from agents import (  # type: ignore[import-not-found,unused-ignore]
 
 from qwed_open_responses.errors import ToolCallBlocked
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained, failed
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explain, failed
 
 __all__ = ["QWEDRunHooks", "guard_agent", "qwed_guardrail"]
 
@@ -34,7 +34,7 @@ def qwed_guardrail(
         except Exception as error:  # noqa: BLE001 - the boundary to the SDK: an error is a refusal
             result = failed(error, None, None)
         if gate.blocks(result):
-            return ToolGuardrailFunctionOutput.reject_content(explained(result), output_info=result.to_dict())
+            return ToolGuardrailFunctionOutput.reject_content(explain(result), output_info=result.to_dict())
         return ToolGuardrailFunctionOutput.allow()
 
     return ToolInputGuardrail(guardrail_function=verify, name="qwed")

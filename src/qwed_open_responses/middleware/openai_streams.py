@@ -24,9 +24,9 @@ class VerifiedStream:
     def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
-        self._events = self._verified()
+        self._events = self._verify_events()
 
-    def _verified(self) -> Iterator[Any]:
+    def _verify_events(self) -> Iterator[Any]:
         events = list(self._real)
         verify(assemble(events), self._gate)
         yield from events
@@ -51,9 +51,9 @@ class AsyncVerifiedStream:
     def __init__(self, real: Any, gate: OutputGate) -> None:
         self._real = real
         self._gate = gate
-        self._events = self._verified()
+        self._events = self._verify_events()
 
-    async def _verified(self) -> AsyncIterator[Any]:
+    async def _verify_events(self) -> AsyncIterator[Any]:
         events = [event async for event in self._real]
         await verify_async(assemble(events), self._gate)
         for event in events:

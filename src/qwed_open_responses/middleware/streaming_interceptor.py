@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from qwed.domain.json_types import Json
 from qwed_open_responses.guards.base import BaseGuard
-from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explained
+from qwed_open_responses.middleware.gate import OnBlocked, OutputGate, explain
 from qwed_open_responses.middleware.passage import Passage
 from qwed_open_responses.results import VerificationResult
 
@@ -87,7 +87,7 @@ def intervention(result: VerificationResult) -> dict[str, Json]:
         "type": "system_intervention",
         "status": "blocked",
         "tool_name": result.tool_name,
-        "reason": explained(result),
+        "reason": explain(result),
         "verification": {
             "guards_passed": result.guards_passed,
             "guards_failed": result.guards_failed,

@@ -125,7 +125,7 @@ def _with_clitics(word: str) -> Iterator[Meaning]:
 
 
 @functools.cache
-def unspaced_words() -> re.Pattern[str]:
+def find_unspaced_words() -> re.Pattern[str]:
     """The words of languages without blanks, the longest first."""
     words = sorted(lexicon().unspaced, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, words)))

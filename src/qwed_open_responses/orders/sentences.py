@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
-from qwed_open_responses.orders.meanings import Meaning, fold, lexicon, meanings, unspaced_words
+from qwed_open_responses.orders.meanings import Meaning, find_unspaced_words, fold, lexicon, meanings
 
 # A sentence without end is read in pieces of this many words.
 MAX_WORDS: Final = 60
@@ -210,7 +210,7 @@ def _words_in(masks: dict[str, int]) -> int:
 
 def _read_unspaced(raw: str, lowered: str) -> Iterator[Clause]:
     """Words of a dictionary, one after the other; what stands between them counts as little as blanks."""
-    found = list(unspaced_words().finditer(lowered))
+    found = list(find_unspaced_words().finditer(lowered))
     common = {"place": 1 << MAX_WORDS // 4} if _HAS_PLACE.search(lowered) else {}
     table = lexicon().unspaced
     for first in range(0, len(found), MAX_WORDS):

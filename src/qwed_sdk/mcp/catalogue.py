@@ -112,7 +112,7 @@ class Catalogue:
 
     def update(self, tools: Sequence[Any]) -> list[Listed]:
         """Look at a whole list, keep what was found. Raises `PinsUnusable`, `TooManyTools`."""
-        found = [self._admitted(tool) for tool in examine(tools, self._known())]
+        found = [self._admit(tool) for tool in examine(tools, self._known())]
         new = {
             tool.name: Pin(tool.sha256)
             for tool in found
@@ -127,7 +127,7 @@ class Catalogue:
         pinned = self._pins.of(self._server, self._identity)
         return msgspec.structs.replace(pinned, elsewhere={}) if self._is_apart else pinned
 
-    def _admitted(self, tool: Listed) -> Listed:
+    def _admit(self, tool: Listed) -> Listed:
         if tool.standing is not ToolStanding.NEW or self._pins_new:
             return tool
         return msgspec.structs.replace(

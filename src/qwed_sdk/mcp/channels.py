@@ -139,7 +139,7 @@ async def own_stdio(max_bytes: int) -> AsyncIterator[LineChannel]:
     try:
         yield LineChannel(reader, writer, max_bytes)
         with suppress(OSError):
-            await asyncio.wait_for(_flushed(leaving), LEAVE_SECONDS)
+            await asyncio.wait_for(_flush(leaving), LEAVE_SECONDS)
     finally:
         arriving.close()
         leaving.close()
@@ -150,7 +150,7 @@ def _id_of(first: bytes, last: bytes) -> MessageId | None:
     return None if found is None else msgspec.json.decode(found.group(1), type=int | str)
 
 
-async def _flushed(transport: asyncio.WriteTransport) -> None:
+async def _flush(transport: asyncio.WriteTransport) -> None:
     while transport.get_write_buffer_size():
         await asyncio.sleep(0.005)
 

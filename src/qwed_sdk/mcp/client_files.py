@@ -61,7 +61,7 @@ class ClientFile:
 
         Raises `UnreadableConfig`."""
         servers = {
-            entry.name: _merged(self._content[self.section][entry.name], replace(entry))
+            entry.name: _merge(self._content[self.section][entry.name], replace(entry))
             for entry in self.entries()
         }
         wanted = {**self._content, self.section: servers}
@@ -92,7 +92,7 @@ def open_file(path: Path) -> ClientFile:
         raise UnreadableConfig(f"{path}: is not UTF-8") from None
 
 
-def proxied(
+def put_proxy_before(
     entry: ServerEntry, program: tuple[str, ...], options: tuple[str, ...], env: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
     """The entry that starts the proxy in front of this server; None where it does already."""
@@ -126,10 +126,10 @@ def _read(path: Path, text: str, *, is_toml: bool) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    return _LAST_COMMA.sub(_kept, _COMMENT.sub(_kept, text))
+    return _LAST_COMMA.sub(_keep, _COMMENT.sub(_keep, text))
 
 
-def _kept(found: re.Match[str]) -> str:
+def _keep(found: re.Match[str]) -> str:
     """Strings stay; comments and commas before an end go."""
     return found.group() if found.group().startswith('"') else ""
 
@@ -155,7 +155,7 @@ class _Given(msgspec.Struct, frozen=True):
     http_headers: dict[str, str] = {}
 
 
-def _merged(given: Mapping[str, Any], replaced: Mapping[str, Any] | None) -> dict[str, Any]:
+def _merge(given: Mapping[str, Any], replaced: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a client says about a server beside how to start it stays."""
     if replaced is None:
         return dict(given)

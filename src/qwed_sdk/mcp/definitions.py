@@ -105,13 +105,13 @@ def _text_suspicion(text: str) -> str | None:
         return "it hides text behind a long gap"
     if _PSEUDO_TAG.search(text):
         return "it holds a tag that speaks to the model"
-    words = folded(text)
+    words = fold(text)
     if any(phrase.search(words) for phrase in _PHRASES):
         return "it holds an instruction to the model"
     return None
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The words as a reader sees them: no disguise by script, width, case or invisible characters."""
     seen = text
     if not seen.isascii():

@@ -84,9 +84,9 @@ class McpGate:
         try:
             return await self._decide(sha256_hex(encode_exact(action)), action, tick, wait_seconds)
         except ActionDenied as denial:
-            return _denied(denial)
+            return _deny(denial)
         except RequestRefused as error:
-            return _refused(error.code, str(error), {})
+            return _refuse(error.code, str(error), {})
         except QWEDError as error:
             self._log(f"nothing was run: {error}")
             return RefusedCall(UNREACHABLE, {"decision": "UNAVAILABLE"})
@@ -96,7 +96,7 @@ class McpGate:
         if decision is None:
             decision = await self._unless_cancelled(self._verify(action))
             if decision.may_act:
-                return _recorded(Permit(decision, action))
+                return _record(Permit(decision, action))
             if not decision.is_pending:
                 raise ActionDenied(decision)
             self._pending[key] = decision
@@ -104,7 +104,7 @@ class McpGate:
         if approval.status != "open":
             self._pending.pop(key, None)
         redeeming = self._client.carry_out(redemption(self._agent_id, action, decision, approval))
-        return _recorded(await self._unless_cancelled(redeeming))
+        return _record(await self._unless_cancelled(redeeming))
 
     async def _verify(self, action: Mapping[str, Any]) -> Decision:
         conversation = self._conversation
@@ -198,17 +198,17 @@ def _read(result: msgspec.Raw) -> object:
         return result
 
 
-def _recorded(permit: Permit) -> Permit:
+def _record(permit: Permit) -> Permit:
     """Nothing is approved that was not written down first."""
     if permit.decision.activity_id is None:
         raise GatewayUnavailable("the gateway allowed an action without recording it")
     return permit
 
 
-def _denied(denial: ActionDenied) -> RefusedCall:
+def _deny(denial: ActionDenied) -> RefusedCall:
     decision, approval = denial.decision, denial.approval
     if approval is None:
-        return _refused(decision.code or decision.decision, decision.message, decision)
+        return _refuse(decision.code or decision.decision, decision.message, decision)
     if approval.status == "open":
         return RefusedCall(
             f"This waits for a person's approval ({decision.approval_id}) and was not run. Once it is"
@@ -222,7 +222,7 @@ def _denied(denial: ActionDenied) -> RefusedCall:
     )
 
 
-def _refused(code: str, message: str, decision: Mapping[str, Any]) -> RefusedCall:
+def _refuse(code: str, message: str, decision: Mapping[str, Any]) -> RefusedCall:
     advice = next((text for start, text in _ADVICE if code.startswith(start)), "Do not repeat it unchanged.")
     details = {"decision": decision.get("decision", "DENIED"), "code": code}
     if "activity_id" in decision:

@@ -84,7 +84,7 @@ class Listener:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._open(scope, _replayed(body, receive), send)
+        await self._open(scope, _replay(body, receive), send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What the transport refuses all the same is dropped."""
@@ -138,9 +138,9 @@ class Listener:
             self._sessions.pop(session_id, None)
             await channel.end(None)
             if serving is not None:
-                await self._ended(serving)
+                await self._end(serving)
 
-    async def _ended(self, serving: "asyncio.Future[bool]") -> None:
+    async def _end(self, serving: "asyncio.Future[bool]") -> None:
         try:
             await serving
         except asyncio.CancelledError:
@@ -185,17 +185,17 @@ def _opening_refusal(request: Request, body: bytes) -> Response | None:
     try:
         method = messages.read_message(body).method
     except MalformedMessage as problem:
-        return _refused(messages.PARSE_ERROR, str(problem))
+        return _refuse(messages.PARSE_ERROR, str(problem))
     if method != "initialize":
-        return _refused(messages.INVALID_REQUEST, "a session begins with initialize")
+        return _refuse(messages.INVALID_REQUEST, "a session begins with initialize")
     return None
 
 
-def _refused(code: int, text: str) -> Response:
+def _refuse(code: int, text: str) -> Response:
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}, 400)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """The body that was looked at, once more for whoever reads it next."""
     left = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -24,7 +24,7 @@ from qwed_sdk.mcp.listing import Listing
 from qwed_sdk.mcp.messages import MalformedMessage, McpMessage
 from qwed_sdk.mcp.permissions import KnownActions
 from qwed_sdk.mcp.relay import Handled, Handler, Relay, RelayWatcher, ServerGone, ServerRefused
-from qwed_sdk.mcp.results import ResultPolicy, Withheld, screened, screened_error
+from qwed_sdk.mcp.results import ResultPolicy, Withheld, screen, screen_error
 from qwed_sdk.mcp.rounds import Round, Rounds
 from qwed_sdk.tool_map import NotApplicable, ToolMap
 
@@ -97,12 +97,12 @@ class Proxy(RelayWatcher):
 
     def answered(self, request: McpMessage, answer: McpMessage) -> McpMessage:
         if request.method in _GREETINGS:
-            return self._checked_greeting(answer)
+            return self._check_greeting(answer)
         if request.method == messages.TASK_RESULT:
             self._settle_task(request, answer.result if isinstance(answer.result, msgspec.Raw) else None)
         return answer
 
-    def _checked_greeting(self, answer: McpMessage) -> McpMessage:
+    def _check_greeting(self, answer: McpMessage) -> McpMessage:
         """A server's instructions are read by the model as a tool's description is."""
         if not isinstance(answer.result, msgspec.Raw):
             return answer
@@ -126,9 +126,9 @@ class Proxy(RelayWatcher):
         try:
             result = await self._relay.forward(handled, params)
         except ServerRefused as refusal:
-            raise await self._screened_refusal("", refusal) from None
+            raise await self._screen_refusal("", refusal) from None
         tool = self._settle_task(handled.message, result) if "taskId" in params else ""
-        await self._answer(handled, tool, self._bounded(result))
+        await self._answer(handled, tool, self._bound(result))
 
     # --- tools/list ----------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Proxy(RelayWatcher):
             raise MalformedMessage("the whole list is one page: there is no cursor")
         page, found = await self._listing.look(params.get("_meta"))
         try:
-            shown = await self._permitted([tool.definition for tool in found if tool.why is None])
+            shown = await self._find_permitted([tool.definition for tool in found if tool.why is None])
         except QWEDError as error:
             self._log(f"no tool is shown: {error}")
             await self._relay.tell(messages.error(handled.id, messages.SERVER_GONE, UNREACHABLE))
@@ -146,7 +146,7 @@ class Proxy(RelayWatcher):
         page.pop("nextCursor", None)
         await self._relay.tell(messages.response(handled.id, {**page, "tools": shown}))
 
-    async def _permitted(self, tools: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    async def _find_permitted(self, tools: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         if self._rules.permissions is None:
             return tools
         permissions = await self._rules.permissions()
@@ -159,9 +159,9 @@ class Proxy(RelayWatcher):
         async def handle(handled: Handled) -> None:
             params = messages.params_of(handled.message)
             judged = read(params, self._rules.tool_map, self._rules.prefix)
-            answer = await self._decided(handled, params, judged)
+            answer = await self._decide(handled, params, judged)
             if isinstance(answer, msgspec.Raw):
-                await self._answer(handled, judged.call.tool_name, self._bounded(answer))
+                await self._answer(handled, judged.call.tool_name, self._bound(answer))
             elif isinstance(answer, dict):
                 await self._relay.tell(messages.response(handled.id, answer))
             else:
@@ -176,7 +176,7 @@ class Proxy(RelayWatcher):
         else:
             await self._relay.tell(messages.error(handled.id, messages.INVALID_REQUEST, refused.text))
 
-    async def _decided(
+    async def _decide(
         self, handled: Handled, params: dict[str, Any], judged: JudgedParameter
     ) -> msgspec.Raw | dict[str, Any] | RefusedCall:
         refused = await self._tool_refusal(handled, params)
@@ -196,7 +196,9 @@ class Proxy(RelayWatcher):
         if refused is not None:
             self._gate.report(permit, "failure", "not run: the tool changed")
             return refused
-        return await self._run(handled, rounds.continued(params, taken), judged, permit, key, taken.number)
+        return await self._run(
+            handled, rounds.continue_round(params, taken), judged, permit, key, taken.number
+        )
 
     async def _asked(
         self, handled: Handled, params: dict[str, Any], judged: JudgedParameter, key: str, taken: Round
@@ -211,7 +213,7 @@ class Proxy(RelayWatcher):
         is_over = waited >= self._gate.wait_seconds or not rounds.takes_rounds(params)
         if approval_id is None or is_over or rounds.is_given_up(params):
             return decided
-        state = self._kept(key, Round(waited=waited))
+        state = self._keep(key, Round(waited=waited))
         return rounds.waiting_result(params, approval_id, state)
 
     async def _tool_refusal(self, handled: Handled, params: Mapping[str, Any]) -> RefusedCall | None:
@@ -237,12 +239,12 @@ class Proxy(RelayWatcher):
         except NotApplicable as problem:
             self._gate.report(permit, "failure", "not run: what was granted cannot be carried out")
             return RefusedCall(f"It was not run: {problem}. Tell the user.", {"decision": "DENIED"})
-        result = await self._forwarded(handled, granted, permit, judged.call.tool_name)
+        result = await self._forward(handled, granted, permit, judged.call.tool_name)
         if isinstance(result, msgspec.Raw):
-            return self._concluded(result, permit, key, number, judged.call.tool_name)
+            return self._conclude(result, permit, key, number, judged.call.tool_name)
         return result
 
-    async def _forwarded(
+    async def _forward(
         self, handled: Handled, params: Mapping[str, Any], permit: Permit, tool: str
     ) -> msgspec.Raw | RefusedCall:
         try:
@@ -252,16 +254,16 @@ class Proxy(RelayWatcher):
                 self._gate.report(permit, "success")
                 return RefusedCall(self._too_large("a size"), {"decision": "APPROVED", "outcome": "success"})
             if refusal.is_lost:
-                return await self._lost(permit)
+                return await self._report_lost(permit)
             self._gate.report(permit, "failure", "the server answered with an error")
-            raise await self._screened_refusal(tool, refusal) from None
+            raise await self._screen_refusal(tool, refusal) from None
         except asyncio.CancelledError:
             self._gate.report(permit, "unknown", "cancelled while it ran")
             raise
         except ServerGone:
-            return await self._lost(permit)
+            return await self._report_lost(permit)
 
-    async def _lost(self, permit: Permit) -> RefusedCall:
+    async def _report_lost(self, permit: Permit) -> RefusedCall:
         """Reported before anybody can try again: the gateway then refuses the same action."""
         await self._gate.report(permit, "unknown", "the server stopped before it answered")
         return RefusedCall(
@@ -275,7 +277,7 @@ class Proxy(RelayWatcher):
     async def _answer(self, handled: Handled, tool: str, result: msgspec.Raw) -> None:
         policy = self._rules.results
         method = str(handled.message.method)
-        seen = result if policy is None else await screened(policy, tool, method, result)
+        seen = result if policy is None else await screen(policy, tool, method, result)
         if isinstance(seen, Withheld):
             self._log(f"a result of {tool or method!r} is withheld: {seen.why}")
             text = f"It ran, but QWED withholds its result: {seen.why}. Tell the user."
@@ -283,11 +285,11 @@ class Proxy(RelayWatcher):
             return
         await self._relay.tell(McpMessage("2.0", id=handled.id, result=seen))
 
-    async def _screened_refusal(self, tool: str, refusal: ServerRefused) -> ServerRefused:
+    async def _screen_refusal(self, tool: str, refusal: ServerRefused) -> ServerRefused:
         policy = self._rules.results
-        return refusal if policy is None else ServerRefused(await screened_error(policy, tool, refusal.error))
+        return refusal if policy is None else ServerRefused(await screen_error(policy, tool, refusal.error))
 
-    def _bounded(self, result: msgspec.Raw) -> msgspec.Raw:
+    def _bound(self, result: msgspec.Raw) -> msgspec.Raw:
         size = len(memoryview(result))
         if size <= self._rules.max_result_bytes:
             return result
@@ -317,12 +319,12 @@ class Proxy(RelayWatcher):
 
     # --- what became of it ---------------------------------------------------------------------
 
-    def _kept(self, key: str, kept: Round) -> str:
-        for permit in self._rounds.dropped():
+    def _keep(self, key: str, kept: Round) -> str:
+        for permit in self._rounds.drop():
             self._gate.report(permit, "unknown", "nobody came back to finish it")
         return self._rounds.keep(key, kept)
 
-    def _concluded(
+    def _conclude(
         self, result: msgspec.Raw, permit: Permit, key: str, number: int, tool: str
     ) -> msgspec.Raw | RefusedCall:
         """What is passed on: the result; where it asks for input, with our state in place of the server's."""
@@ -335,7 +337,7 @@ class Proxy(RelayWatcher):
             if number >= rounds.MAX_ROUNDS:
                 self._gate.report(permit, "unknown", "the server asked for input again and again")
                 return RefusedCall("The server asks for input again and again. Tell the user.", {})
-            state = self._kept(key, Round(permit, read.requestState, number + 1))
+            state = self._keep(key, Round(permit, read.requestState, number + 1))
             return messages.raw({**messages.object_of(result), "requestState": state})
         if read.task is not None and isinstance(read.task.get("taskId"), str):
             self._keep_task(read.task["taskId"], permit, tool)

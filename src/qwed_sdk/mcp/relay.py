@@ -169,7 +169,7 @@ class Relay:
         known = message_id in self._asked or message_id in self._passed
         for request_id in [message_id] if known else [*self._asked, *self._passed]:
             assert request_id is not None
-            await self._server_answer(_oversized(request_id), request_id)
+            await self._server_answer(_refuse_oversized(request_id), request_id)
 
     # --- from the client -----------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Relay:
             await self.tell(message, self._latest())
         elif message.is_notification:
             self._watcher.notified(message)
-            await self.tell(message, self._related(message))
+            await self.tell(message, self._find_related(message))
         elif message.id is not None:
             await self._server_answer(message, messages.id_of(message))
 
@@ -291,7 +291,7 @@ class Relay:
         forwarded = [request_id for request_id, handled in self._handled.items() if handled.is_forwarded]
         return next(reversed([*self._passed, *forwarded]), None)
 
-    def _related(self, message: McpMessage) -> MessageId | None:
+    def _find_related(self, message: McpMessage) -> MessageId | None:
         """Over HTTP, progress belongs to the request that asked for it; over pipes nobody looks at this."""
         if message.method == messages.PROGRESS:
             with contextlib.suppress(MalformedMessage):
@@ -330,7 +330,7 @@ class Relay:
             self._asked.pop(request_id, None)
 
 
-def _oversized(request_id: MessageId) -> McpMessage:
+def _refuse_oversized(request_id: MessageId) -> McpMessage:
     text = "the server's answer is larger than what is passed on; ask it for less"
     return messages.error(request_id, messages.TOO_LARGE, text)
 

@@ -60,7 +60,7 @@ class Rounds:
         del self._kept[token]
         return found[2]
 
-    def dropped(self) -> list[Permit]:
+    def drop(self) -> list[Permit]:
         """Permits that nobody will come back for; with room for one more."""
         now = self._clock()
         late = [token for token, (_, end, _) in self._kept.items() if end < now]
@@ -121,7 +121,7 @@ def is_given_up(params: Mapping[str, Any]) -> bool:
     return isinstance(answer, dict) and answer.get("action") in ("decline", "cancel")
 
 
-def continued(params: Mapping[str, Any], kept: Round) -> dict[str, Any]:
+def continue_round(params: Mapping[str, Any], kept: Round) -> dict[str, Any]:
     """The parameters as the server may see them: with its own state, without what was said to us."""
     seen = {name: value for name, value in params.items() if name != "requestState"}
     answers = seen.get("inputResponses")

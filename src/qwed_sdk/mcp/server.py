@@ -131,24 +131,24 @@ class GatewayTools:
         self._tools = {tool.name: tool for tool in TOOLS if allows_answers or not tool.answers}
 
     async def list(self, ctx: ServerRequestContext[Any], params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in self._tools.values()])
+        return types.ListToolsResult(tools=[_describe(tool) for tool in self._tools.values()])
 
     async def call(
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            return _failed(f"there is no tool {params.name[:80]!r}")
+            return _fail(f"there is no tool {params.name[:80]!r}")
         try:
             arguments = msgspec.convert(params.arguments or {}, tool.arguments)
             handler: Callable[[Any], Awaitable[Mapping[str, Any]]] = getattr(self, f"_{tool.handler}")
             answer = await handler(arguments)
         except (msgspec.ValidationError, ValueError) as error:
-            return _failed(str(error))
+            return _fail(str(error))
         except GatewayUnavailable:
-            return _failed("the gateway gave no usable answer: nothing is approved")
+            return _fail("the gateway gave no usable answer: nothing is approved")
         except QWEDError as error:
-            return _failed(str(error))
+            return _fail(str(error))
         text = json.dumps(answer, ensure_ascii=False)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=dict(answer)
@@ -160,14 +160,14 @@ class GatewayTools:
         action |= {name: value for name, value in named.items() if value is not None}
         if given.parameters:
             action["parameters"] = given.parameters
-        agent_id = self._meant(given)
+        agent_id = self._find_meant(given)
         conversation = self._conversations.setdefault(agent_id, self._client.conversation(agent_id))
         details = {} if given.user_intent is None else {"user_intent": given.user_intent}
         return await conversation.verify(action, **details)
 
     async def _report(self, given: ReportOutcome) -> Mapping[str, Any]:
         return await self._client.report_outcome(
-            self._meant(given), given.activity_id, given.outcome, error=given.error
+            self._find_meant(given), given.activity_id, given.outcome, error=given.error
         )
 
     async def _approvals(self, given: ListApprovals) -> Mapping[str, Any]:
@@ -182,10 +182,10 @@ class GatewayTools:
 
     async def _activity(self, given: ActivityArguments) -> Mapping[str, Any]:
         limit = min(max(given.limit, 1), MAX_ENTRIES)
-        return {"activities": await self._client.get_agent_activity(self._meant(given), limit)}
+        return {"activities": await self._client.get_agent_activity(self._find_meant(given), limit)}
 
     async def _budget(self, given: BudgetArguments) -> Mapping[str, Any]:
-        return await self._client.get_agent_budget(self._meant(given))
+        return await self._client.get_agent_budget(self._find_meant(given))
 
     async def _approve(self, given: AnswerApproval) -> Mapping[str, Any]:
         return await self._client.approve(given.approval_id, note=given.note)
@@ -193,7 +193,7 @@ class GatewayTools:
     async def _deny(self, given: AnswerApproval) -> Mapping[str, Any]:
         return await self._client.deny(given.approval_id, note=given.note)
 
-    def _meant(self, given: _Arguments) -> str:
+    def _find_meant(self, given: _Arguments) -> str:
         agent_id = given.agent_id or self._agent_id
         if agent_id is None:
             raise ValueError("agent_id is missing: this server speaks for no agent in particular")
@@ -210,7 +210,7 @@ async def serve_stdio(server: Server[Any], client: AsyncQWEDClient) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _described(tool: GatewayTool) -> types.Tool:
+def _describe(tool: GatewayTool) -> types.Tool:
     _, components = msgspec.json.schema_components((tool.arguments,))
     return types.Tool(
         name=tool.name,
@@ -220,5 +220,5 @@ def _described(tool: GatewayTool) -> types.Tool:
     )
 
 
-def _failed(text: str) -> types.CallToolResult:
+def _fail(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)

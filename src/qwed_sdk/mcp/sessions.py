@@ -196,13 +196,13 @@ async def list_tools(upstream: Upstream, max_bytes: int = 16 * 1024 * 1024) -> l
 
 async def _handshake_and_list(server: MessageChannel) -> list[Any]:
     about = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "qwed", "version": "1"}}
-    await _asked(server, messages.request(1, "initialize", about))
+    await _ask(server, messages.request(1, "initialize", about))
     await server.send(messages.notification("notifications/initialized", {}))
     tools: list[Any] = []
     cursor = None
     for number in range(2, MAX_PAGES + 2):
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
-        page = await _asked(server, messages.request(number, messages.LIST, params))
+        page = await _ask(server, messages.request(number, messages.LIST, params))
         if not isinstance(page.get("tools"), list):
             raise CannotList("the server's list of tools is not one")
         tools += page["tools"]
@@ -212,7 +212,7 @@ async def _handshake_and_list(server: MessageChannel) -> list[Any]:
     return tools
 
 
-async def _asked(server: MessageChannel, message: McpMessage) -> dict[str, Any]:
+async def _ask(server: MessageChannel, message: McpMessage) -> dict[str, Any]:
     await server.send(message)
     while (answer := await server.receive()) is not None:
         if answer.method is msgspec.UNSET and answer.id == message.id:

@@ -149,7 +149,7 @@ class Stateless:
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=15.0)
 
-    def _opened(self) -> StatelessChannel:
+    def _open_channel(self) -> StatelessChannel:
         if self._channel is None:
             self._channel = StatelessChannel()
             self._task = asyncio.ensure_future(self._run(self._channel))
@@ -167,13 +167,13 @@ class Stateless:
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        judged = await _judged(request)
+        judged = await _judge(request)
         if isinstance(judged, McpMessage):
             judged = await self._params_refusal(request, judged) or judged
         if not isinstance(judged, McpMessage):
             await judged(scope, receive, send)
             return
-        channel = self._opened()
+        channel = self._open_channel()
         try:
             exchange = channel.begin(judged)
         except MalformedMessage as problem:
@@ -201,19 +201,19 @@ class Stateless:
         prefix = MCP_PARAM_HEADER_PREFIX.lower()
         if not arguments and not any(header.startswith(prefix) for header in request.headers):
             return None
-        channel = self._opened()
+        channel = self._open_channel()
         if not channel.schema(name):
             meta = {key: value for key, value in params["_meta"].items() if key != "progressToken"}
             listing = channel.begin(messages.request(0, messages.LIST, {"_meta": meta}))
             await asyncio.wait_for(listing.said.get(), 60.0)
         rejection = validate_mcp_param_headers(dict(channel.schema(name)), arguments, request.headers)
-        return None if rejection is None else _rejected(messages.id_of(message), rejection)
+        return None if rejection is None else _reject(messages.id_of(message), rejection)
 
 
 # --- one exchange over HTTP ----------------------------------------------------------------------
 
 
-async def _judged(request: Request) -> McpMessage | Response:
+async def _judge(request: Request) -> McpMessage | Response:
     """The request, if it is one and says the same everywhere; otherwise what is answered."""
     if request.method != "POST":
         return Response(status_code=405, headers={"Allow": "POST"})
@@ -229,7 +229,7 @@ async def _judged(request: Request) -> McpMessage | Response:
         version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         refused = unsupported_protocol_version_rejection(version)
         # It would have to be about something that went before, and nothing did.
-        return Response(status_code=202) if refused is None else _rejected(None, refused)
+        return Response(status_code=202) if refused is None else _reject(None, refused)
     if not message.is_request:
         return _error(None, messages.INVALID_REQUEST, "a body is one request or notification")
     return _header_refusal(request, message) or message
@@ -248,10 +248,10 @@ def _header_refusal(request: Request, message: McpMessage) -> Response | None:
     if message.method in _ENDED:
         return _error(message_id, -32601, "this revision has no such method")
     verdict = classify_inbound_request(body, headers=dict(request.headers))
-    return _rejected(message_id, verdict) if isinstance(verdict, InboundLadderRejection) else None
+    return _reject(message_id, verdict) if isinstance(verdict, InboundLadderRejection) else None
 
 
-def _rejected(id: MessageId | None, rejection: InboundLadderRejection) -> Response:
+def _reject(id: MessageId | None, rejection: InboundLadderRejection) -> Response:
     return _error(id, rejection.code, rejection.message, rejection.data)
 
 

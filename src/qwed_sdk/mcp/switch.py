@@ -247,12 +247,12 @@ class Switch:
             self._say(McpMessage("2.0", id=request_id, error=error))
             return
         if method in _LISTS:
-            merged = self._merged_list(_LISTS[method], results)
+            merged = self._merge_list(_LISTS[method], results)
         else:
-            merged = merged_greeting(results) if method in _GREETINGS else {}
+            merged = merge_greetings(results) if method in _GREETINGS else {}
         self._say(messages.response(request_id, merged))
 
-    def _merged_list(self, key: str, results: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    def _merge_list(self, key: str, results: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         items: list[dict[str, Any]] = []
         for name, result in results.items():
             for item in result.get(key) or ():
@@ -269,7 +269,7 @@ class Switch:
         return {**rest, key: items}
 
 
-def merged_greeting(results: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def merge_greetings(results: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """What all servers together are: what any of them can, in a revision that all of them speak."""
     merged: dict[str, Any] = dict(next(iter(results.values())))
     capabilities: dict[str, Any] = {}

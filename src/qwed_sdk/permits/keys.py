@@ -75,7 +75,7 @@ class KeySet:
             raise PermitRefused(Code.PERMIT_UNVERIFIABLE, self._failure[1])
         try:
             found = json.loads(self._fetch())
-            keys = {str(given["kid"]): _trusted(given) for given in found["keys"] if _is_ours(given)}
+            keys = {str(given["kid"]): _trust(given) for given in found["keys"] if _is_ours(given)}
             issuer = self._issuer or _only_issuer(keys.values())
         except (OSError, httpx2.HTTPError, ValueError, KeyError, TypeError, jwk.InvalidKey) as error:
             self._failure = (time.monotonic(), f"the gateway's keys can't be read ({_describe(error)})")
@@ -90,7 +90,7 @@ def _is_ours(given: Mapping[str, Json]) -> bool:
     return given.get("kty") in ("EC", "OKP") and given.get("use", "sig") == "sig" and "kid" in given
 
 
-def _trusted(given: Mapping[str, Json]) -> TrustedKey:
+def _trust(given: Mapping[str, Json]) -> TrustedKey:
     retired = given.get("exp")
     if retired is not None and type(retired) is not int:
         raise ValueError("exp is a number of seconds")

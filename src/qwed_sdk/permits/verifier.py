@@ -196,7 +196,7 @@ class PermitVerifier:
 
             def admit(args: tuple[Json, ...], kwargs: dict[str, Json]) -> tuple[BoundCall, VerifiedPermit]:
                 token = kwargs.pop(PERMIT_ARGUMENT, None) or current_permit()
-                call = bind_call(function, signature, args, kwargs).copied()
+                call = bind_call(function, signature, args, kwargs).copy_call()
                 return call, self.verify(token, *self._actions(function, call, tool_map, token))
 
             @functools.wraps(function)

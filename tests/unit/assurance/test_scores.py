@@ -68,12 +68,12 @@ def test_the_fifth_failure_is_the_first_below_the_floor():
     ],
 )
 def test_idle_days_take_a_hundredth_each_down_to_the_initial_value_never_upwards(score, days, expected):
-    assert RULES.decayed(Decimal(score), days * DAY_SECONDS) == Decimal(expected)
+    assert RULES.decay(Decimal(score), days * DAY_SECONDS) == Decimal(expected)
 
 
 def test_only_whole_days_count():
-    assert RULES.decayed(HIGH, 8 * DAY_SECONDS - 1) == HIGH
-    assert RULES.decayed(HIGH, -5) == HIGH
+    assert RULES.decay(HIGH, 8 * DAY_SECONDS - 1) == HIGH
+    assert RULES.decay(HIGH, -5) == HIGH
 
 
 def test_what_others_say_is_worth_their_score_times_ours_of_them_times_a_half():

@@ -5,7 +5,7 @@ import io
 
 from rich.console import Console
 
-from qwed.cli.inbox import Inbox, InboxAnswer, pressed, refreshed, view
+from qwed.cli.inbox import Inbox, InboxAnswer, press, refreshed, view
 
 NOW = datetime.datetime(2026, 4, 6, 12, tzinfo=datetime.UTC)
 
@@ -47,42 +47,42 @@ def test_what_expires_first_stands_first_and_is_chosen():
 def test_an_empty_inbox_says_so():
     assert "nothing waits for you" in shown(inbox())
     for key in ("a", "d", "j", "k", "y"):
-        assert pressed(inbox(), key) == (inbox(), None)
+        assert press(inbox(), key) == (inbox(), None)
 
 
 def test_arrows_choose_and_stop_at_the_ends():
     found = inbox(approval("apr_a", 1), approval("apr_b", 2))
-    below = pressed(found, "\x1b[B")[0]
+    below = press(found, "\x1b[B")[0]
 
-    assert below.chosen == "apr_b" and pressed(below, "j")[0].chosen == "apr_b"
-    assert pressed(below, "k")[0].chosen == "apr_a" == pressed(found, "\x1b[A")[0].chosen
+    assert below.chosen == "apr_b" and press(below, "j")[0].chosen == "apr_b"
+    assert press(below, "k")[0].chosen == "apr_a" == press(found, "\x1b[A")[0].chosen
 
 
 def test_an_answer_needs_a_yes_and_any_other_key_is_no():
-    asking, nothing = pressed(inbox(approval("apr_a")), "a")
+    asking, nothing = press(inbox(approval("apr_a")), "a")
     assert nothing is None and "approve apr_a?" in shown(asking)
 
-    assert pressed(asking, "y")[1] == InboxAnswer("approve", "apr_a")
+    assert press(asking, "y")[1] == InboxAnswer("approve", "apr_a")
     for key in ("a", "n", "Y", "q", "\r", "\x1b"):
-        declined, order = pressed(asking, key)
+        declined, order = press(asking, key)
         assert order is None and not declined.is_over and declined.asking is None
 
 
 def test_whatever_arrives_meanwhile_the_answer_is_for_what_was_seen():
-    asking = pressed(inbox(approval("apr_b", 10)), "d")[0]
+    asking = press(inbox(approval("apr_b", 10)), "d")[0]
     asking = refreshed(asking, {"approvals": [approval("apr_a", 1), approval("apr_b", 10)]})
 
     assert asking.chosen == "apr_b"
-    assert pressed(asking, "y")[1] == InboxAnswer("deny", "apr_b")
+    assert press(asking, "y")[1] == InboxAnswer("deny", "apr_b")
 
 
 def test_what_is_answered_elsewhere_is_no_longer_asked_about():
-    asking = pressed(inbox(approval("apr_a"), approval("apr_b", 20)), "a")[0]
+    asking = press(inbox(approval("apr_a"), approval("apr_b", 20)), "a")[0]
     changed = refreshed(asking, {"approvals": [approval("apr_b", 20)]})
 
     assert changed.asking is None and changed.chosen == "apr_b"
     assert "apr_a no longer waits" in shown(changed)
-    assert pressed(changed, "y")[1] is None
+    assert press(changed, "y")[1] is None
 
 
 def test_an_agents_words_are_shown_as_text_and_in_bounds():
@@ -99,14 +99,14 @@ def test_an_agents_words_are_shown_as_text_and_in_bounds():
 def test_a_long_list_shows_the_part_around_the_choice():
     found = inbox(*(approval(f"apr_{n:03}", n + 1) for n in range(60)))
     for _ in range(40):
-        found = pressed(found, "j")[0]
+        found = press(found, "j")[0]
 
     assert found.chosen == "apr_040"
     assert "41:00" in shown(found)
 
 
 def test_q_leaves():
-    assert pressed(inbox(approval("apr_a")), "q")[0].is_over
+    assert press(inbox(approval("apr_a")), "q")[0].is_over
 
 
 def test_in_a_narrow_terminal_the_action_is_cut_and_nothing_else():

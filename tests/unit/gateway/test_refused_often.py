@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.support.fakes import HOUR, MINUTE
 from tests.support.world import World, calculate, code_of
-from tests.unit.gateway.test_execution_context import Pen
+from tests.unit.gateway.decide.test_execution_context import Pen
 
 from qwed.domain.findings import Failure, Status
 from qwed.domain.policy import Limits, Policy

@@ -672,7 +672,7 @@ def test_a_second_process_waits_and_then_says_so(guard, workspace, monkeypatch):
     guard.snapshot()
     monkeypatch.setattr(locking, "LOCK_SECONDS", 0.05)
 
-    with locking.locked(guard.store), pytest.raises(WorkspaceBusy):
+    with locking.lock(guard.store), pytest.raises(WorkspaceBusy):
         guard.snapshot()
     guard.snapshot()
 

@@ -20,7 +20,7 @@ from qwed.domain.scopes import Scope
 from qwed.domain.webhooks import Event
 from qwed.http.app import create_app
 from qwed.notify.channels import pagerduty_event, slack_message, teams_message
-from qwed.notify.wording import NoticeText, worded
+from qwed.notify.wording import NoticeText, word
 from qwed.policy import PolicyError, load_policy
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -76,7 +76,7 @@ def world() -> Iterator[SlackWorld]:
 def value(approval: dict[str, Any]) -> str:
     """As the button of a notice carries it."""
     body = msgspec.json.encode({"agent_id": "agent_1", "data": {"approval": approval}})
-    notice = worded(Event.APPROVAL_REQUESTED, body, "Analyst", "https://qwed.example")
+    notice = word(Event.APPROVAL_REQUESTED, body, "Analyst", "https://qwed.example")
     blocks = slack_message(notice, has_buttons=True)["blocks"]
     assert [one["text"]["text"] for one in blocks[-1]["elements"]] == ["Approve", "Deny", "Open"]
     return str(blocks[-1]["elements"][0]["value"])
@@ -192,7 +192,7 @@ def test_a_policy_names_slack_users_and_its_name_follows():
 def test_teams_and_pagerduty_get_their_own_shapes(world: SlackWorld):
     approval = {**world.ask(), "reason": "**bold** [link](https://evil.example)"}
     body = msgspec.json.encode({"agent_id": "agent_1", "data": {"approval": approval}})
-    notice = worded(Event.APPROVAL_REQUESTED, body, "Analyst", "https://qwed.example")
+    notice = word(Event.APPROVAL_REQUESTED, body, "Analyst", "https://qwed.example")
     card = teams_message(notice)["attachments"][0]["content"]
     assert card["actions"][0]["url"] == f"https://qwed.example/dashboard/inbox/{approval['id']}"
     # A text run shows markup as it is written.

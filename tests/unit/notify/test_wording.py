@@ -6,8 +6,8 @@ from tests.support.records import a_delivery
 
 from qwed.domain.webhooks import Event
 from qwed.notify.channels import slack_message
-from qwed.notify.mail import written
-from qwed.notify.wording import MAX_FACT, MAX_TITLE, worded
+from qwed.notify.mail import write_mail
+from qwed.notify.wording import MAX_FACT, MAX_TITLE, word
 
 HOSTILE = "\x1b[31m<!channel>\r\nBcc: x@evil.example\u202e *b*" + "x" * 5000
 
@@ -60,7 +60,7 @@ BODIES = {
 
 @pytest.mark.parametrize("event", Event)
 def test_every_event_has_words_in_which_nothing_of_an_agents_is_more_than_text(event):
-    message = worded(event, body(**BODIES[event.topic]))
+    message = word(event, body(**BODIES[event.topic]))
 
     assert 0 < len(message.title) <= MAX_TITLE
     for text in (message.title, *(value for _, value in message.facts)):
@@ -69,8 +69,8 @@ def test_every_event_has_words_in_which_nothing_of_an_agents_is_more_than_text(e
 
 @pytest.mark.parametrize("event", Event)
 def test_an_event_of_which_much_was_left_out_has_words_too(event):
-    assert worded(event, body()).title
-    assert worded(event, body(approval={"left_out": ["action"]})).title
+    assert word(event, body()).title
+    assert word(event, body(approval={"left_out": ["action"]})).title
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_an_event_of_which_much_was_left_out_has_words_too(event):
 )
 def test_a_change_of_the_policy_says_what_changed_who_did_it_and_why(change, title, facts):
     told = {"version": 4, "by": "key:k", "reason": "a leak", "policy_version": "sha256:00", **change}
-    text = worded(Event.POLICY_CHANGED, body(change=told))
+    text = word(Event.POLICY_CHANGED, body(change=told))
 
     assert text.title == title
     expected = {"Change": "4", "Why": "a leak", "Policy": "sha256:00", **facts}
@@ -96,8 +96,8 @@ def test_a_change_of_the_policy_says_what_changed_who_did_it_and_why(change, tit
 
 
 def test_mail_has_no_header_but_ours():
-    mail = written(
-        worded(Event.APPROVAL_REQUESTED, body(**BODIES["approval"])),
+    mail = write_mail(
+        word(Event.APPROVAL_REQUESTED, body(**BODIES["approval"])),
         "q@x.example",
         "a@b.example",
         a_delivery(5),
@@ -112,6 +112,6 @@ def test_mail_has_no_header_but_ours():
 
 
 def test_a_notification_text_mentions_nobody():
-    text = slack_message(worded(Event.DECISION_FAILED, body(**BODIES["decision"])))["text"]
+    text = slack_message(word(Event.DECISION_FAILED, body(**BODIES["decision"])))["text"]
 
     assert "<" not in text and "&lt;!channel&gt;" in text

@@ -7,7 +7,7 @@ import pytest
 from tests.corpora import tools_urls
 
 from qwed_open_responses.guards import SafetyGuard
-from qwed_open_responses.url_secrets import hidden_secrets
+from qwed_open_responses.url_secrets import find_hidden_secrets
 
 _SOURCE = random.Random("addresses")
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -61,10 +61,10 @@ def test_ordinary_addresses_hide_nothing() -> None:
     ]
     texts += tools_urls.ordinary_urls(1_000)
 
-    assert [text for text in texts if list(hidden_secrets(text))] == []
+    assert [text for text in texts if list(find_hidden_secrets(text))] == []
 
 
 def test_other_addresses_do_not_cover_one() -> None:
     text = "https://example.com/a/b/0123456789abcdef0123 " * 2_000 + _HIDDEN["base32 in a path"]
 
-    assert [text[start:] for _, start in hidden_secrets(text)] == [_HIDDEN["base32 in a path"]]
+    assert [text[start:] for _, start in find_hidden_secrets(text)] == [_HIDDEN["base32 in a path"]]

@@ -12,7 +12,7 @@ from qwed.domain.actions import Action
 from qwed.domain.provenance_rules import NO_PROVENANCE_RULES, OtherwiseAct, SourceRule
 from qwed.domain.risk import Risk
 from qwed.origins.index import Index, Speaker, hear_atoms, hear_result, hear_user
-from qwed.origins.judge import OriginFinding, judge, judged_arguments
+from qwed.origins.judge import OriginFinding, find_traced_arguments, judge
 from qwed.origins.trace import Origin
 
 KEY = b"k" * 32
@@ -137,7 +137,7 @@ def test_what_an_approved_message_says_in_passing_is_not_approved_as_a_recipient
     index = Index(KEY, [hear_user(KEY, "go", 0), hear_result(KEY, "read", 1, SourceRule(), f"{EVE} 7.25")])
     parameters = {"to": "anna@us.example", "body": f"{EVE} said so", "amount": 7.25}
     action = Action("send_email", parameters=parameters)
-    atoms = [argument.atom for argument in judged_arguments(action, NO_PROVENANCE_RULES)]
+    atoms = [argument.atom for argument in find_traced_arguments(action, NO_PROVENANCE_RULES)]
     index.add(hear_atoms(KEY, Speaker.APPROVAL, atoms, 2))
 
     def ask(**parameters: Any) -> object:

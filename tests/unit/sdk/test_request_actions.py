@@ -6,7 +6,7 @@ import pytest
 
 from qwed.domain.actions import Action, action_hash
 from qwed_sdk.calls import read_decision
-from qwed_sdk.conversations import granted_action
+from qwed_sdk.conversations import find_granted_action
 from qwed_sdk.errors import GatewayUnavailable
 from qwed_sdk.results import Approval, Decision
 
@@ -24,17 +24,17 @@ def approval(granted: dict[str, Any] | None) -> Approval:
 
 
 def test_what_an_engine_corrected_is_redeemed_as_it_was_told_and_not_as_it_is_shown() -> None:
-    assert granted_action(PROPOSED, approval(CORRECTED), CORRECTED) == CORRECTED
+    assert find_granted_action(PROPOSED, approval(CORRECTED), CORRECTED) == CORRECTED
 
 
 def test_what_was_proposed_is_redeemed_where_that_was_granted() -> None:
-    assert granted_action(PROPOSED, approval(PROPOSED), None) == PROPOSED
+    assert find_granted_action(PROPOSED, approval(PROPOSED), None) == PROPOSED
 
 
 def test_what_a_person_edited_is_redeemed_as_it_is_shown() -> None:
     edited = {"type": "send_email", "parameters": {"body": "2+2=4"}}
     granted = Approval({**approval(edited), "action": edited})
-    assert granted_action(PROPOSED, granted, CORRECTED) == edited
+    assert find_granted_action(PROPOSED, granted, CORRECTED) == edited
 
 
 def test_a_decision_names_the_corrected_action() -> None:

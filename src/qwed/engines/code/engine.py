@@ -117,8 +117,8 @@ def _finding(verdict: CodeVerdict) -> Finding:
         _reason(verdict),
         _evidence(verdict),
         failure=_failure(verdict),
-        checks_passed=_passed(verdict),
-        checks_failed=_failed(verdict),
+        checks_passed=_list_passed(verdict),
+        checks_failed=_list_failed(verdict),
     )
 
 
@@ -163,7 +163,7 @@ def _problem(problem: CodeProblem) -> dict[str, Any]:
     }
 
 
-def _passed(verdict: CodeVerdict) -> tuple[str, ...]:
+def _list_passed(verdict: CodeVerdict) -> tuple[str, ...]:
     passed = []
     if verdict.malformed is None:
         passed.append("parsed")
@@ -172,7 +172,7 @@ def _passed(verdict: CodeVerdict) -> tuple[str, ...]:
     return tuple(passed)
 
 
-def _failed(verdict: CodeVerdict) -> tuple[str, ...]:
+def _list_failed(verdict: CodeVerdict) -> tuple[str, ...]:
     failed = [] if verdict.malformed is None else ["parsed"]
     failed.extend(dict.fromkeys(problem.rule for problem in verdict.problems))
     return tuple(failed)

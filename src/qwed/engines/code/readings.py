@@ -60,13 +60,13 @@ def find_in_program(text: str) -> CodeVerdict | None:
     harmful = next((reading for reading in others if _certain_harms(reading)), None)
     acting = next((reading for reading in others if reading.acts and reading.malformed is None), None)
     found = harmful or acting
-    if found is None and any(map(_undecided, others)) and not is_plain_data(text):
+    if found is None and any(map(_say_undecided, others)) and not is_plain_data(text):
         return next(filter(None, map(_keep_given_up, others)))
     return found
 
 
 def _keep_given_up(reading: CodeVerdict) -> CodeVerdict | None:
-    doubts = _undecided(reading)
+    doubts = _say_undecided(reading)
     return CodeVerdict(reading.language, doubts, purity="not inspected") if doubts else None
 
 
@@ -157,7 +157,7 @@ class _Readings:
         verdict = self.inspect(SHELL, begun, is_guess=is_guess)
         if runnable is None:
             return verdict
-        kept = (*verdict.harms, *_undecided(verdict))
+        kept = (*verdict.harms, *_say_undecided(verdict))
         return msgspec.structs.replace(
             verdict, problems=kept, pure=False, malformed=_stops_at(begun), home=False
         )
@@ -167,7 +167,7 @@ class _Readings:
         verdict = self.inspect(SHELL, begun + later, is_guess=True)
         return msgspec.structs.replace(
             verdict,
-            problems=(*verdict.harms, *_undecided(verdict)),
+            problems=(*verdict.harms, *_say_undecided(verdict)),
             pure=False,
             malformed=_stops_at(begun),
             home=False,
@@ -229,7 +229,7 @@ def _add_found(base: CodeVerdict, others: Iterable[CodeVerdict], *, with_acts: b
     """What is forbidden counts in whatever language it is found, as does what a known command does."""
     for other in others:
         harms = _certain_harms(other)
-        doubts = _undecided(other) if with_acts else ()
+        doubts = _say_undecided(other) if with_acts else ()
         acts = _find_acts(other) if with_acts and other.malformed is None else ()
         if not harms and not acts and not doubts:
             continue
@@ -250,7 +250,7 @@ def _find_acts(reading: CodeVerdict) -> tuple[str, ...]:
     return _union((reading.acts, ("process",) if reading.substitutes_unknown else ()))
 
 
-def _undecided(reading: CodeVerdict) -> tuple[CodeProblem, ...]:
+def _say_undecided(reading: CodeVerdict) -> tuple[CodeProblem, ...]:
     """A reading that was given up may hold anything, unless its language runs nothing of such a text."""
     if reading.malformed is not None and reading.language != SHELL:
         return ()

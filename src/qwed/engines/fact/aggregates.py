@@ -86,7 +86,7 @@ def judge_grid(claim: Frame, grid: Grid) -> Iterator[Witness]:
 _Judged = tuple[Stance, str, str] | None
 
 
-def _claimed(claim: Frame) -> tuple[list[object], OpenQuantity] | None:
+def _read_claim(claim: Frame) -> tuple[list[object], OpenQuantity] | None:
     """The words of an attribute claim with its circumstances, and the number it states."""
     if claim.verb != "be" or claim.subject is None or len(claim.complement) != 1:
         return None
@@ -98,7 +98,7 @@ def _claimed(claim: Frame) -> tuple[list[object], OpenQuantity] | None:
 
 
 def _judge_number(claim: Frame, grid: Grid) -> _Judged:
-    claimed = _claimed(claim)
+    claimed = _read_claim(claim)
     if claimed is None or not isinstance(claimed[0][0], str) or claimed[0][0] not in _OPERATIONS:
         return None
     said, number = claimed
@@ -248,14 +248,14 @@ def _rows_within(column: Column, bound: OpenQuantity | Span) -> set[int] | None:
 def _judge_count(claim: Frame, grid: Grid) -> _Judged:
     if claim.verb == "have" and claim.subject and isinstance(claim.subject[0], OpenQuantity):
         return _judge_some_have(claim, grid)
-    claimed = _claimed(claim)
+    claimed = _read_claim(claim)
     if claimed is None or claimed[0][:1] not in (["number"], ["count"]):
         return None
     return _count(*claimed, grid)
 
 
 def _count(said: list[object], number: OpenQuantity, grid: Grid) -> _Judged:
-    counted = _counted_rows(said[1:], grid)
+    counted = _count_rows(said[1:], grid)
     if counted is None:
         return None
     count, detail = counted
@@ -265,7 +265,7 @@ def _count(said: list[object], number: OpenQuantity, grid: Grid) -> _Judged:
     return (Stance.CONTRADICTS if relation is Relation.DISJOINT else Stance.ENTAILS), "count", detail
 
 
-def _counted_rows(said: list[object], grid: Grid) -> tuple[int, str] | None:
+def _count_rows(said: list[object], grid: Grid) -> tuple[int, str] | None:
     rest = said[1:] if said[:1] == ["of"] else said
     if not rest or not isinstance(rest[0], str):
         return None
@@ -285,7 +285,7 @@ def _judge_some_have(claim: Frame, grid: Grid) -> _Judged:
     assert claim.subject is not None
     number = claim.subject[0]
     rest = [part for kind, phrase in claim.circumstances for part in (kind, *phrase)]
-    counted = _counted_rows([*claim.subject[1:], "with", *claim.complement, *rest], grid)
+    counted = _count_rows([*claim.subject[1:], "with", *claim.complement, *rest], grid)
     if counted is None or not isinstance(number, OpenQuantity) or not number.is_exact or number.low is None:
         return None
     count, detail = counted
@@ -347,7 +347,7 @@ def _judge_top(name: Phrase, column: Column, sign: int, grid: Grid) -> _Judged:
 
 def _judge_year(claim: Frame, grid: Grid) -> _Judged:
     """`Revenue was 5 in 2020`, where the rows are years."""
-    claimed = _claimed(claim)
+    claimed = _read_claim(claim)
     if claimed is None:
         return None
     said, number = claimed

@@ -21,7 +21,7 @@ def find_aliases(texts: Iterable[str]) -> dict[Phrase, Phrase]:
     found: dict[Phrase, Phrase] = {}
     ambiguous: set[Phrase] = set()
     for text in texts:
-        for alias, name in _declared(plain_signs(text)):
+        for alias, name in _find_declared(plain_signs(text)):
             if found.setdefault(alias, name) != name:
                 ambiguous.add(alias)
             if len(found) > MAX_ALIASES:
@@ -29,7 +29,7 @@ def find_aliases(texts: Iterable[str]) -> dict[Phrase, Phrase]:
     return {alias: name for alias, name in found.items() if alias not in ambiguous and alias != name}
 
 
-def _declared(text: str) -> Iterable[tuple[Phrase, Phrase]]:
+def _find_declared(text: str) -> Iterable[tuple[Phrase, Phrase]]:
     for match in _ACRONYM.finditer(text):
         name = _name_before(text[max(0, match.start() - 120) : match.start()], match[1].replace(".", ""))
         if name:

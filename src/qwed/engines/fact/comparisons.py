@@ -86,8 +86,8 @@ def judge_comparison(
     comparison: Comparison, records: Sequence[FactRecord], frames: Sequence[tuple[str, str, Frame]]
 ) -> Iterator[Witness]:
     """The comparison decided by the numbers found, where there is one for each side."""
-    left = _single(_measured(comparison.attribute, comparison.first, records, frames))
-    right = _single(_measured(comparison.attribute, comparison.second, records, frames))
+    left = _single(_find_measured(comparison.attribute, comparison.first, records, frames))
+    right = _single(_find_measured(comparison.attribute, comparison.second, records, frames))
     if left is None or right is None or left.value.unit.dimension != right.value.unit.dimension:
         return
     ours, theirs = in_base(left.value.low, left.value.unit), in_base(right.value.low, right.value.unit)
@@ -105,7 +105,7 @@ def _single(found: list[Measured]) -> Measured | None:
     return found[0] if found and len({measured.value.key for measured in found}) == 1 else None
 
 
-def _measured(
+def _find_measured(
     attribute: Phrase, owner: Phrase, records: Sequence[FactRecord], frames: Sequence[tuple[str, str, Frame]]
 ) -> list[Measured]:
     found = [

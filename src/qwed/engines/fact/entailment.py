@@ -32,7 +32,7 @@ def judge(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
         return (Stance.CONTRADICTS, "negation") if is_denied else None
     if claim.is_negated:
         positive = msgspec.structs.replace(claim, is_negated=False, never=False)
-        return _turned(judge(positive, source), claim) if _are_certain(claim, source) else None
+        return _turn(judge(positive, source), claim) if _are_certain(claim, source) else None
     found = _judge_positive(claim, source)
     if found is None or found[0] is Stance.ENTAILS:
         return found if _introduces_nothing(claim, source) else None
@@ -56,7 +56,7 @@ def _introduces_nothing(claim: Frame, source: Frame) -> bool:
     return (subject_is_given or claim.subject is None) and complement_is_given
 
 
-def _turned(found: tuple[Stance, str] | None, claim: Frame) -> tuple[Stance, str] | None:
+def _turn(found: tuple[Stance, str] | None, claim: Frame) -> tuple[Stance, str] | None:
     if found is None:
         return None
     stance, rule = found
@@ -233,7 +233,7 @@ def _judge_opposite(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
 
 
 def _judge_copula(claim: Frame, source: Frame) -> tuple[Stance, str] | None:
-    claim, source = oriented(claim), oriented(source)
+    claim, source = orient(claim), orient(source)
     if not claim.complement and not source.complement and claim.subject == source.subject:
         return _judge_appointment(claim, source)
     if claim.circumstances != source.circumstances:
@@ -268,7 +268,7 @@ def _judge_appointment(claim: Frame, source: Frame) -> tuple[Stance, str] | None
     return (Stance.CONTRADICTS, "date") if relation is Relation.DISJOINT else (Stance.ENTAILS, "statement")
 
 
-def oriented(frame: Frame) -> Frame:
+def orient(frame: Frame) -> Frame:
     """`Paris is the capital of France` as `the capital of France is Paris`."""
     subject = frame.subject or ()
     if frame.is_definite and _is_functional(frame.complement) and not _is_functional(subject):

@@ -49,7 +49,7 @@ def in_attribute_form(frame: Frame) -> Iterator[Frame]:
     if frame.verb == "be" and subject == ("there",):
         yield _existence(frame)
     elif frame.verb == "be" and complement[1:2] == ("than",) and first in language.COMPARATIVES:
-        yield _bound(frame)
+        yield _read_bound(frame)
     elif frame.verb == "be" and len(complement) == 2 and isinstance(first, OpenQuantity):
         attribute = language.ADJECTIVE_ATTRIBUTES.get(str(complement[1]))
         yield _attribute(frame, (attribute,), first) if attribute else frame
@@ -82,7 +82,7 @@ def _attribute(frame: Frame, attribute: Phrase, value: Value) -> Frame:
     return msgspec.structs.replace(frame, subject=owner, verb="be", complement=(value,), is_definite=False)
 
 
-def _bound(frame: Frame) -> Frame:
+def _read_bound(frame: Frame) -> Frame:
     """`is taller than 300 m` states a bound of the height."""
     attribute, sign = language.COMPARATIVES[str(frame.complement[0])]
     value = frame.complement[2] if len(frame.complement) == 3 else None

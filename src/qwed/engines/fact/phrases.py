@@ -25,17 +25,17 @@ def phrase_of(items: Sequence[WordItem], aliases: dict[Phrase, Phrase]) -> Phras
     for index in range(len(items) - 1, 0, -1):
         if items[index].lower in ("'s", "'") and index + 1 < len(items):
             owner, owned = items[:index], items[index + 1 :]
-            return _aliased((*phrase_of(owned, aliases), "of", *phrase_of(owner, aliases)), aliases)
+            return _use_alias((*phrase_of(owned, aliases), "of", *phrase_of(owner, aliases)), aliases)
     words: list[str | Value] = []
     for item in items:
         if item.value is not None:
             words.append(item.value)
         elif item.lower not in language.ARTICLES and item.text not in ('"', "'s", "'"):
             words.append(singular(item.lower))
-    return _aliased(tuple(words), aliases)
+    return _use_alias(tuple(words), aliases)
 
 
-def _aliased(phrase: Phrase, aliases: dict[Phrase, Phrase]) -> Phrase:
+def _use_alias(phrase: Phrase, aliases: dict[Phrase, Phrase]) -> Phrase:
     if not aliases:
         return phrase
     parts: list[list[str | Value]] = [[]]

@@ -55,7 +55,7 @@ class _Reader:
         items = self._without_parentheses(items)
         if items and items[0].lower in language.OPENERS:
             items = items[2:] if len(items) > 1 and items[1].text == "," else items[1:]
-        pair = _labelled(items)
+        pair = _read_label(items)
         if pair is not None:
             subject, value = self._phrase(pair[0]), self._phrase(pair[1])
             frame = Frame(subject, "be", "present", value, is_definite=True, names=names_in(pair[1]))
@@ -253,7 +253,7 @@ class _Reader:
             group.verb,
             group.tense,
             self._phrase(complement),
-            _ordered(circumstances),
+            _sort(circumstances),
             group.is_negated,
             group.never,
             group.modal,
@@ -309,7 +309,7 @@ class _Reader:
             frame,
             subject=agent,
             complement=frame.subject or (),
-            circumstances=_ordered(rest),
+            circumstances=_sort(rest),
             is_definite=False,
             subject_kind=PhraseKind.DEFINITE,
             complement_kind=frame.subject_kind,
@@ -350,11 +350,11 @@ def _measures(group: VerbGroup, rest: list[WordItem]) -> list[list[WordItem]]:
     return parts if is_state and each_has_one else [rest]
 
 
-def _ordered(circumstances: list[tuple[str, Phrase]]) -> tuple[tuple[str, Phrase], ...]:
+def _sort(circumstances: list[tuple[str, Phrase]]) -> tuple[tuple[str, Phrase], ...]:
     return tuple(sorted(circumstances, key=repr))
 
 
-def _labelled(items: list[WordItem]) -> tuple[list[WordItem], list[WordItem]] | None:
+def _read_label(items: list[WordItem]) -> tuple[list[WordItem], list[WordItem]] | None:
     """`Height: 330 m`."""
     colon = next((index for index, item in enumerate(items[:7]) if item.text == ":"), 0)
     if not colon or colon + 1 >= len(items) or len(items) - colon > 9:

@@ -168,19 +168,17 @@ def _csv_table(text: str, name: str) -> TableSource | None:
     if all(line.startswith("|") and line.endswith("|") for line in lines):
         rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
         rows = [row for row in rows if not all(set(cell) <= set("-: ") for cell in row)]
-        return _checked_rows(rows, name)
+        return _check_rows(rows, name)
     for delimiter in ("\t", ",", ";"):
         if lines[0].count(delimiter):
             try:
-                return _checked_rows(
-                    list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)), name
-                )
+                return _check_rows(list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)), name)
             except csv.Error:
                 return None
     return None
 
 
-def _checked_rows(rows: list[list[str]], name: str) -> TableSource | None:
+def _check_rows(rows: list[list[str]], name: str) -> TableSource | None:
     if len(rows) < 2 or len({len(row) for row in rows}) != 1 or len(rows[0]) < 2:
         return None
     header = [cell.strip() for cell in rows[0]]

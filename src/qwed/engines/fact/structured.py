@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from qwed.engines.fact.dates import Span
-from qwed.engines.fact.entailment import are_other_names, oriented
+from qwed.engines.fact.entailment import are_other_names, orient
 from qwed.engines.fact.frames import TIME, Frame
 from qwed.engines.fact.language import words
 from qwed.engines.fact.phrases import Phrase
@@ -38,7 +38,7 @@ def judge_records(claim: Frame, records: Sequence[FactRecord]) -> Iterator[Witne
     """What the records say about the claim."""
     if claim.modal or claim.tense == "future" or claim.adverbs:
         return
-    positive = oriented(msgspec.structs.replace(claim, is_negated=False, never=False))
+    positive = orient(msgspec.structs.replace(claim, is_negated=False, never=False))
     ownerless = [record for record in records if record.attribute == positive.subject]
     for record in records:
         relation = _relate(positive, record, is_only=len(ownerless) == 1)

@@ -171,7 +171,7 @@ def _with_values(tokens: list[_Token]) -> list[WordItem]:
         if found is not None:
             quantity, end = found
             text = " ".join(part.text + part.glued for part in tokens[index:end])
-            items.append(_bounded(items, quantity, text, _is_year(tokens, index, end, items)))
+            items.append(_bound(items, quantity, text, _is_year(tokens, index, end, items)))
             index = end
             continue
         items.append(WordItem(token.text, token.text.lower(), token.value))
@@ -206,7 +206,7 @@ def _read_quantity(tokens: list[_Token], index: int) -> tuple[OpenQuantity, int]
     if number is None:
         return None
     value, step, position = number
-    return _finished(tokens, position, value, step, unit, token)
+    return _finish(tokens, position, value, step, unit, token)
 
 
 def _has(tokens: list[_Token], index: int, kind: str) -> bool:
@@ -231,7 +231,7 @@ def _read_number(tokens: list[_Token], index: int) -> tuple[Fraction, Fraction, 
     return NUMBER_WORDS[tens] + (NUMBER_WORDS[ones] if hyphen else 0), Fraction(1), index + 1
 
 
-def _finished(
+def _finish(
     tokens: list[_Token], position: int, value: Fraction, step: Fraction, unit: Unit | None, token: _Token
 ) -> tuple[OpenQuantity, int]:
     """The scale and the unit that follow the digits."""
@@ -265,7 +265,7 @@ def _per_something(tokens: list[_Token], unit: Unit, position: int) -> tuple[Uni
     return unit, position
 
 
-def _bounded(items: list[WordItem], quantity: OpenQuantity, text: str, is_year: bool) -> WordItem:
+def _bound(items: list[WordItem], quantity: OpenQuantity, text: str, is_year: bool) -> WordItem:
     """The value as an item; words that bound it are taken from the items before it."""
     if is_year:
         assert quantity.low is not None
@@ -308,7 +308,11 @@ def _with_ranges(items: list[WordItem]) -> list[WordItem]:
         if start is not None and isinstance(item.value, OpenQuantity):
             low = result[start[1]].value
             assert isinstance(low, OpenQuantity)
-            if item.value.is_exact and low.unit in (NUMBER, item.value.unit) and _ordered(low, item.value):
+            if (
+                item.value.is_exact
+                and low.unit in (NUMBER, item.value.unit)
+                and _are_in_order(low, item.value)
+            ):
                 text = " ".join(part.text for part in result[start[0] :]) + " " + item.text
                 del result[start[0] :]
                 item = WordItem(
@@ -331,5 +335,5 @@ def _is_exact(item: WordItem) -> bool:
     return isinstance(item.value, OpenQuantity) and item.value.is_exact
 
 
-def _ordered(low: OpenQuantity, high: OpenQuantity) -> bool:
+def _are_in_order(low: OpenQuantity, high: OpenQuantity) -> bool:
     return low.low is not None and high.low is not None and low.low < high.low

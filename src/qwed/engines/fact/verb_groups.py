@@ -171,16 +171,16 @@ def _resolve(group: VerbGroup, auxiliaries: list[str], main: str) -> VerbGroup:
     is_participle = main in VERBS.participles or (main.endswith("ed") and len(main) > 4)
     if is_be and is_participle:
         return msgspec.structs.replace(
-            _finished(group, _lemma(main), tense, modal, is_passive=True), participle=main
+            _finish(group, _lemma(main), tense, modal, is_passive=True), participle=main
         )
     if is_be and main.endswith("ing") and main in VERBS.lemma:
-        return _finished(group, f"{_lemma(main)}-ing", tense, modal)
+        return _finish(group, f"{_lemma(main)}-ing", tense, modal)
     if is_be:
         return msgspec.structs.replace(group, verb="be", tense=tense, modal=modal)
     if last in language.HAVE and is_participle:
-        return _finished(group, _lemma(main), "past", modal)
+        return _finish(group, _lemma(main), "past", modal)
     if (last in language.DO or last in ("will", *language.MODALS)) and main in VERBS.base:
-        return _finished(group, _lemma(main), tense, modal)
+        return _finish(group, _lemma(main), tense, modal)
     verb = "have" if last in language.HAVE else "do" if last in language.DO else last
     return msgspec.structs.replace(group, verb=verb, tense=tense, modal=modal)
 
@@ -196,7 +196,7 @@ def _tense(first: str, last: str, count: int, main: str) -> str:
     return "present"
 
 
-def _finished(group: VerbGroup, verb: str, tense: str, modal: str, *, is_passive: bool = False) -> VerbGroup:
+def _finish(group: VerbGroup, verb: str, tense: str, modal: str, *, is_passive: bool = False) -> VerbGroup:
     return msgspec.structs.replace(
         group, end=group.end + 1, verb=verb, tense=tense, modal=modal, is_passive=is_passive
     )

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from qwed.engines.logic.evaluate import World, evaluate
-from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unsatisfiable, shown
+from qwed.engines.logic.outcomes import Outcome, Satisfiable, Unsatisfiable, show
 from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.sexpr import Sexpr
 from qwed.engines.logic.values import Value
@@ -53,7 +53,7 @@ class CriticalPoints:
             assignment = dict(zip(self._domains, values, strict=True))
             here = World(assignment, universes=self._world.universes, constructors=self._world.constructors)
             if all(evaluate(term, here) for term in every):
-                model = {name.strip("|"): shown(value) for name, value in assignment.items()}
+                model = {name.strip("|"): show(value) for name, value in assignment.items()}
                 return Satisfiable(model, "evaluation")
         return Unsatisfiable()
 
@@ -104,7 +104,7 @@ class _Survey:
                 self._comparison(left, right)
         elif head in _EQUALITIES:
             for operand in operands:
-                self._equated(operand)
+                self._survey_equated(operand)
         else:
             raise OutOfReach
 
@@ -116,7 +116,7 @@ class _Survey:
             for each in operands
         )
 
-    def _equated(self, operand: Sexpr) -> None:
+    def _survey_equated(self, operand: Sexpr) -> None:
         if isinstance(operand, str) and (
             operand in self._constants or self._sorts.get(operand) in self._members
         ):

@@ -41,16 +41,16 @@ class LogicEngine:
         if _characters(action) > MAX_QUICK_CHARACTERS:
             return False
         try:
-            prepared = _prepared(action)
+            prepared = _prepare_question(action)
         except (LogicRefusal, RecursionError):
             return True
         return prepared.own is not None and (prepared.in_reals is None or prepared.in_reals.own is not None)
 
     def verify(self, action: Action) -> Finding:
         try:
-            return _verified(action)
+            return _verify(action)
         except LogicRefusal as refusal:
-            return _refused(refusal)
+            return _refuse(refusal)
         except RecursionError:
             return uncertain(LOGIC, Risk.LOW, "the formula is nested too deeply", limit="depth")
         except MemoryError:
@@ -80,7 +80,7 @@ class _Prepared(msgspec.Struct, frozen=True):
     in_reals: "_Prepared | None" = None
 
 
-def _prepared(action: Action) -> _Prepared:
+def _prepare_question(action: Action) -> _Prepared:
     """What is asked.
 
     Asked twice about the same action: first whether it is quick, and then what it means.
@@ -128,8 +128,8 @@ def _in_reals(action: Action, reading: LogicQuestion) -> _Prepared | None:
 _FOR_INTEGERS: Final = re.compile(r"\((?:div|mod|rem|abs) ")
 
 
-def _verified(action: Action) -> Finding:
-    prepared = _prepared(action)
+def _verify(action: Action) -> Finding:
+    prepared = _prepare_question(action)
     reading = prepared.reading
     decider = prepared.own or Solver()
     found = answer(reading, decider)
@@ -208,7 +208,7 @@ def _script(reading: LogicQuestion) -> str:
     return reading.problem.script(tuple(each.term for each in (*reading.premises, *reading.goals)))
 
 
-def _refused(refusal: LogicRefusal) -> Finding:
+def _refuse(refusal: LogicRefusal) -> Finding:
     reason = str(refusal)
     if isinstance(refusal, UndecidedLogic):
         return uncertain(LOGIC, Risk.LOW, reason, limit=refusal.limit)

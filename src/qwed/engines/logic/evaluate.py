@@ -62,11 +62,11 @@ class _Evaluation:
             return self._atom(term)
         head = term[0]
         if isinstance(head, tuple):
-            return self._indexed(head, term[1:])
+            return self._call_indexed(head, term[1:])
         special = _SPECIAL.get(head)
         if special is not None:
             return special(self, term)
-        return self._applied(head, [self.value(argument) for argument in term[1:]])
+        return self._apply(head, [self.value(argument) for argument in term[1:]])
 
     def _atom(self, token: str) -> Value:
         if token in self._scope:
@@ -82,17 +82,17 @@ class _Evaluation:
         if token.startswith("#x"):
             return Vector(int(token[2:], 16), 4 * (len(token) - 2))
         if token in self._world.definitions:
-            return self._defined(token, [])
+            return self._call_defined(token, [])
         if self._world.constructors.get(token) == 0:
             return Element(token)
         raise NotEvaluable(f"{token[:40]} has no value")
 
-    def _applied(self, head: str, arguments: list[Value]) -> Value:
+    def _apply(self, head: str, arguments: list[Value]) -> Value:
         operation = OPERATIONS.get(head)
         if operation is not None:
             return operation(*arguments)
         if head in self._world.definitions:
-            return self._defined(head, arguments)
+            return self._call_defined(head, arguments)
         function = self._world.values.get(head)
         if isinstance(function, FunctionTable):
             return function(*arguments)
@@ -103,7 +103,7 @@ class _Evaluation:
             return arguments[0].fields[selected[1]]
         raise NotEvaluable(f"{head[:40]} is not computed here")
 
-    def _defined(self, name: str, arguments: list[Value]) -> Value:
+    def _call_defined(self, name: str, arguments: list[Value]) -> Value:
         definition = self._world.definitions[name]
         outer, self._scope = self._scope, dict(zip(definition.parameters, arguments, strict=False))
         try:
@@ -111,7 +111,7 @@ class _Evaluation:
         finally:
             self._scope = outer
 
-    def _indexed(self, head: tuple[Sexpr, ...], arguments: tuple[Sexpr, ...]) -> Value:
+    def _call_indexed(self, head: tuple[Sexpr, ...], arguments: tuple[Sexpr, ...]) -> Value:
         values = [self.value(argument) for argument in arguments]
         match head:
             case ("_", str(name), *indices) if name in INDEXED:
@@ -124,7 +124,7 @@ class _Evaluation:
             case ("as", "const", _):
                 return FunctionTable({}, values[0])
             case ("as", str(name), _):
-                return self._applied(name, values)
+                return self._apply(name, values)
         raise NotEvaluable("an indexed function")
 
     # What does not evaluate all its arguments first

@@ -69,7 +69,7 @@ def is_bit_vector(sort: object) -> bool:
     return isinstance(sort, Sort) and isinstance(sort.term, tuple) and sort.term[0] == "_"
 
 
-def found(sort: Type) -> Type:
+def find_type(sort: Type) -> Type:
     while isinstance(sort, UnknownSort) and sort.bound is not None:
         sort = sort.bound
     return sort
@@ -87,7 +87,7 @@ def name_of(sort: Type) -> str:
 
 
 def unify(left: Type, right: Type, where: str) -> None:
-    left, right = found(left), found(right)
+    left, right = find_type(left), find_type(right)
     if left is right:
         return
     if isinstance(right, UnknownSort) and not isinstance(left, UnknownSort):
@@ -154,7 +154,7 @@ class Inference:
         return sort
 
     def expect(self, node: Node, sort: Type, scope: Scope) -> None:
-        unify(self.infer(node, scope), sort, _shown(node))
+        unify(self.infer(node, scope), sort, _show(node))
 
     def infer(self, node: Node, scope: Scope) -> Type:
         match node:
@@ -241,30 +241,32 @@ class Inference:
 
     def arithmetic(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
-        return self._one_arithmetic(node, [found(self.infer(operand, scope)) for operand in node.operands])
+        return self._one_arithmetic(
+            node, [find_type(self.infer(operand, scope)) for operand in node.operands]
+        )
 
     def _one_arithmetic(self, node: OperatorTerm, sorts: list[Type]) -> Type:
         """All numbers, or all bit vectors of one width."""
         vectors = [sort for sort in sorts if is_bit_vector(sort)]
         if vectors:
             for sort in sorts:
-                unify(sort, vectors[0], _shown(node))
+                unify(sort, vectors[0], _show(node))
             return vectors[0]
         result = UnknownSort(is_number=True, is_literal=True)
         for sort in sorts:
-            unify(sort, result, _shown(node))
+            unify(sort, result, _show(node))
         return result
 
     def negative(self, node: OperatorTerm, scope: Scope) -> Type:
         """`-x`; before a proposition the sign means "not", as provers write it."""
         _count_operands(node)
-        sort = found(self.infer(node.operands[0], scope))
+        sort = find_type(self.infer(node.operands[0], scope))
         return BOOL_SORT if sort == BOOL_SORT else self._one_arithmetic(node, [sort])
 
     def power(self, node: OperatorTerm, scope: Scope) -> Type:
         """`x^2`; between propositions the sign means "either, not both"."""
         _count_operands(node)
-        sorts = [found(self.infer(operand, scope)) for operand in node.operands]
+        sorts = [find_type(self.infer(operand, scope)) for operand in node.operands]
         if all(sort == BOOL_SORT for sort in sorts):
             return BOOL_SORT
         return self._one_arithmetic(node, sorts)
@@ -277,11 +279,11 @@ class Inference:
 
     def integral(self, node: OperatorTerm, scope: Scope) -> Type:
         _count_operands(node)
-        sorts = [found(self.infer(operand, scope)) for operand in node.operands]
+        sorts = [find_type(self.infer(operand, scope)) for operand in node.operands]
         if any(map(is_bit_vector, sorts)):
             return self._one_arithmetic(node, sorts)
         for operand, sort in zip(node.operands, sorts, strict=True):
-            unify(sort, INT_SORT, _shown(node))
+            unify(sort, INT_SORT, _show(node))
             self._mark_integral(operand, scope)
         return INT_SORT
 
@@ -290,9 +292,9 @@ class Inference:
         for part in walk(node):
             match part:
                 case Name(text=text):
-                    sort = found(scope.get(text) or self.constants.get(text, INT_SORT))
+                    sort = find_type(scope.get(text) or self.constants.get(text, INT_SORT))
                 case FunctionTerm(function=function):
-                    sort = found(self.functions[function].result)
+                    sort = find_type(self.functions[function].result)
                 case _:
                     continue
             if isinstance(sort, UnknownSort) and sort.is_number:
@@ -302,7 +304,7 @@ class Inference:
         _count_operands(node)
         sort = self._all_alike(node, node.operands, scope)
         if not is_bit_vector(sort) and sort != BOOL_SORT:
-            raise NotLogic(f"{_shown(node)} needs bit vectors: declare how many bits")
+            raise NotLogic(f"{_show(node)} needs bit vectors: declare how many bits")
         return sort
 
     def choice(self, node: OperatorTerm, scope: Scope) -> Type:
@@ -326,24 +328,24 @@ class Inference:
         return sort
 
     def _array(self, node: Node, scope: Scope) -> ArrayType:
-        sort = found(self.infer(node, scope))
+        sort = find_type(self.infer(node, scope))
         if isinstance(sort, UnknownSort):
-            unify(sort, ArrayType(UnknownSort(), UnknownSort()), _shown(node))
-            sort = found(sort)
+            unify(sort, ArrayType(UnknownSort(), UnknownSort()), _show(node))
+            sort = find_type(sort)
         if not isinstance(sort, ArrayType):
-            raise NotLogic(f"{_shown(node)} is no array")
+            raise NotLogic(f"{_show(node)} is no array")
         return sort
 
     def _all_alike(self, node: OperatorTerm, operands: Sequence[Node], scope: Scope) -> Type:
         sorts = [self.infer(operand, scope) for operand in operands]
         for left, right in itertools.pairwise(sorts):
-            unify(left, right, _shown(node))
+            unify(left, right, _show(node))
         return next(
-            (sort for sort in map(found, sorts) if not isinstance(sort, UnknownSort)), found(sorts[0])
+            (sort for sort in map(find_type, sorts) if not isinstance(sort, UnknownSort)), find_type(sorts[0])
         )
 
 
-def _shown(node: Node) -> str:
+def _show(node: Node) -> str:
     match node:
         case Name(text=text) | FunctionTerm(function=text):
             return repr(text)

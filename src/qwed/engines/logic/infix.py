@@ -107,7 +107,7 @@ class _Parser:
                 continue
             current.append(self._formula(0))
             if self._peek().kind not in (*_SEPARATORS, "end", "turnstile"):
-                raise self._unexpected("an operator")
+                raise self._refuse("an operator")
         if has_turnstile:
             return Formulas(tuple(before), tuple(after), tuple(declared), True)
         return Formulas((), tuple(before), tuple(declared))
@@ -145,7 +145,7 @@ class _Parser:
             binding = _BINDING.get(operator, -1)
             if binding < least_binding or binding < 0:
                 break
-            left = self._continued(left, operator, binding)
+            left = self._continue(left, operator, binding)
         self._nesting -= 1
         return left
 
@@ -163,7 +163,7 @@ class _Parser:
             return "not in"
         return kind
 
-    def _continued(self, left: Node, operator: str, binding: int) -> Node:
+    def _continue(self, left: Node, operator: str, binding: int) -> Node:
         self._next()
         if operator == "not in" and self._peek().kind == "in":
             self._next()
@@ -209,10 +209,10 @@ class _Parser:
         read = _OPERANDS.get(token.kind)
         if read is None:
             self._position -= 1
-            raise self._unexpected("a formula")
-        return self._indexed(read(self, token))
+            raise self._refuse("a formula")
+        return self._read_index(read(self, token))
 
-    def _indexed(self, node: Node) -> Node:
+    def _read_index(self, node: Node) -> Node:
         while self._peek().kind == "[" and not self._peek().after_space:
             self._next()
             indices = self._list_until("]")
@@ -238,10 +238,10 @@ class _Parser:
         """`And(p, q)`: a connective before a bracket."""
         if not token.text.isalpha() or not self._take("("):
             self._position -= 1
-            raise self._unexpected("a formula")
+            raise self._refuse("a formula")
         return OperatorTerm(token.kind, self._list_until(")"))
 
-    def _called_in(self, token: LogicToken) -> Node:
+    def _read_in(self, token: LogicToken) -> Node:
         """`in(x, y)`: a predicate with an operator's name."""
         self._expect("(")
         return FunctionTerm(token.text, self._list_until(")"))
@@ -258,7 +258,7 @@ class _Parser:
 
     def _existential_mark(self, token: LogicToken) -> Node:
         if self._peek().kind != "[":
-            raise self._unexpected("a formula")
+            raise self._refuse("a formula")
         return self._quantified(token, "exists")
 
     def _minus(self, token: LogicToken) -> Node:
@@ -279,7 +279,7 @@ class _Parser:
             self._position = start
         condition = self._formula(0)
         if not self._take("then"):
-            raise self._unexpected("'then'")
+            raise self._refuse("'then'")
         consequence = self._formula(_IMPLIES)
         if self._take("else"):
             return OperatorTerm("ite", (condition, consequence, self._formula(_IMPLIES)))
@@ -357,7 +357,7 @@ class _Parser:
                 return None, self._list_until("}")
             sort = self._sort()
             if sort is None:
-                raise self._unexpected("a sort or a set {a, b}")
+                raise self._refuse("a sort or a set {a, b}")
             return sort, None
         if self._take(":"):
             sort = self._sort()
@@ -427,9 +427,9 @@ class _Parser:
         while self._peek().kind == "newline":
             self._position += 1
         if not self._take(kind):
-            raise self._unexpected(repr(kind))
+            raise self._refuse(repr(kind))
 
-    def _unexpected(self, wanted: str) -> NotLogic:
+    def _refuse(self, wanted: str) -> NotLogic:
         token = self._peek()
         return NotLogic(f"expected {wanted} at character {token.start}, not {token.text[:40]!r}")
 
@@ -448,7 +448,7 @@ _OPERANDS: Final[dict[str, Callable[[_Parser, LogicToken], Node]]] = {
     "+": _Parser._plus,
     "~": _Parser._complement,
     "if": _Parser._conditional,
-    "in": _Parser._called_in,
+    "in": _Parser._read_in,
     "forall": _Parser._universal,
     "exists": _Parser._existential,
     **dict.fromkeys(

@@ -70,7 +70,7 @@ def _mod(left: Value, right: Value) -> int:
     return _integer(left) - _integer(right) * _div(left, right)
 
 
-def _chained(holds: Callable[[Any, Any], bool]) -> Callable[..., Value]:
+def _chain(holds: Callable[[Any, Any], bool]) -> Callable[..., Value]:
     def compare(*values: Value) -> Value:
         numbers = [_number(value) for value in values]
         return all(holds(left, right) for left, right in itertools.pairwise(numbers))
@@ -151,7 +151,7 @@ def _with_width(compute: Callable[[int, int, int], int]) -> Callable[[Value, Val
     return operate
 
 
-def _signed_pair(compute: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
+def _as_signed_pair(compute: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
     def operate(left: Value, right: Value) -> Value:
         first, second = _vectors(left, right)
         return Vector(compute(first.signed, second.signed) % (1 << first.width), first.width)
@@ -159,7 +159,7 @@ def _signed_pair(compute: Callable[[int, int], int]) -> Callable[[Value, Value],
     return operate
 
 
-def _unsigned_order(holds: Callable[[int, int], bool]) -> Callable[[Value, Value], Value]:
+def _order_unsigned(holds: Callable[[int, int], bool]) -> Callable[[Value, Value], Value]:
     def compare(left: Value, right: Value) -> Value:
         first, second = _vectors(left, right)
         return holds(first.value, second.value)
@@ -167,7 +167,7 @@ def _unsigned_order(holds: Callable[[int, int], bool]) -> Callable[[Value, Value
     return compare
 
 
-def _signed_order(holds: Callable[[int, int], bool]) -> Callable[[Value, Value], Value]:
+def _order_signed(holds: Callable[[int, int], bool]) -> Callable[[Value, Value], Value]:
     def compare(left: Value, right: Value) -> Value:
         first, second = _vectors(left, right)
         return holds(first.signed, second.signed)
@@ -246,10 +246,10 @@ OPERATIONS: Final[dict[str, Callable[..., Value]]] = {
     "=": _equal,
     "iff": _equal,
     "distinct": _distinct,
-    "<": _chained(lambda left, right: left < right),
-    "<=": _chained(lambda left, right: left <= right),
-    ">": _chained(lambda left, right: left > right),
-    ">=": _chained(lambda left, right: left >= right),
+    "<": _chain(lambda left, right: left < right),
+    "<=": _chain(lambda left, right: left <= right),
+    ">": _chain(lambda left, right: left > right),
+    ">=": _chain(lambda left, right: left >= right),
     "+": lambda *values: sum(map(_number, values)),
     "-": _minus,
     "*": _product,
@@ -279,17 +279,17 @@ OPERATIONS: Final[dict[str, Callable[..., Value]]] = {
     "bvshl": _with_width(lambda left, right, width: left << right if right < width else 0),
     "bvlshr": _with_width(lambda left, right, width: left >> right if right < width else 0),
     "bvashr": lambda left, right: _arithmetic_shift(left, right),
-    "bvsdiv": _signed_pair(_sdiv),
-    "bvsrem": _signed_pair(_srem),
-    "bvsmod": _signed_pair(_smod),
-    "bvult": _unsigned_order(lambda left, right: left < right),
-    "bvule": _unsigned_order(lambda left, right: left <= right),
-    "bvugt": _unsigned_order(lambda left, right: left > right),
-    "bvuge": _unsigned_order(lambda left, right: left >= right),
-    "bvslt": _signed_order(lambda left, right: left < right),
-    "bvsle": _signed_order(lambda left, right: left <= right),
-    "bvsgt": _signed_order(lambda left, right: left > right),
-    "bvsge": _signed_order(lambda left, right: left >= right),
+    "bvsdiv": _as_signed_pair(_sdiv),
+    "bvsrem": _as_signed_pair(_srem),
+    "bvsmod": _as_signed_pair(_smod),
+    "bvult": _order_unsigned(lambda left, right: left < right),
+    "bvule": _order_unsigned(lambda left, right: left <= right),
+    "bvugt": _order_unsigned(lambda left, right: left > right),
+    "bvuge": _order_unsigned(lambda left, right: left >= right),
+    "bvslt": _order_signed(lambda left, right: left < right),
+    "bvsle": _order_signed(lambda left, right: left <= right),
+    "bvsgt": _order_signed(lambda left, right: left > right),
+    "bvsge": _order_signed(lambda left, right: left >= right),
     "bvcomp": _compare_bits,
     "bv2nat": lambda value: _vectors(value)[0].value,
 }

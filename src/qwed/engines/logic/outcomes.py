@@ -45,7 +45,7 @@ class Decider(Protocol):
         ...
 
 
-def shown(value: Value) -> Any:
+def show(value: Value) -> Any:
     """A value as JSON."""
     match value:
         case Fraction():
@@ -55,8 +55,8 @@ def shown(value: Value) -> Any:
         case Element(name=name, fields=()):
             return name
         case Element(name=name, fields=fields):
-            return {"constructor": name, "fields": [shown(field) for field in fields]}
+            return {"constructor": name, "fields": [show(field) for field in fields]}
         case FunctionTable(entries=entries, default=default):
-            listed = [[*map(shown, arguments), shown(result)] for arguments, result in entries.items()]
-            return {"entries": listed, "else": shown(default)}
+            listed = [[*map(show, arguments), show(result)] for arguments, result in entries.items()]
+            return {"entries": listed, "else": show(default)}
     return value

@@ -91,7 +91,7 @@ def _node(expression: Sexpr, depth: int) -> Node:
         raise NotLogic(f"a list begins with an operator: {write(expression)[:60]}")
     operator = _OPERATORS.get(head.lower())
     if operator in _QUANTIFIERS:
-        return _quantified(operator, expression, depth)
+        return _read_quantified(operator, expression, depth)
     operands = tuple(_node(item, depth + 1) for item in rest)
     if operator is None:
         if not _is_name(head) or not operands:
@@ -127,7 +127,7 @@ def _is_name(token: str) -> bool:
     return _NAME.fullmatch(token) is not None
 
 
-def _quantified(operator: str, expression: tuple[Sexpr, ...], depth: int) -> Node:
+def _read_quantified(operator: str, expression: tuple[Sexpr, ...], depth: int) -> Node:
     if len(expression) != 3:
         raise NotLogic(f"({operator} variables formula) has two parts")
     _, variables, body = expression

@@ -36,7 +36,7 @@ def _satisfiable(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
             return LogicAnswer(Status.VERIFIED, "satisfiable", "a model satisfies it", _model(outcome))
         case Unsatisfiable():
             return LogicAnswer(Status.FAILED, "unsatisfiable", "nothing satisfies it")
-    return _undecided(outcome)
+    return _say_undecided(outcome)
 
 
 def _unsatisfiable(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
@@ -49,7 +49,7 @@ def _unsatisfiable(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
 
 def _valid(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     if reading.premises:
-        return _entailed(reading, decider)
+        return _decide_entailment(reading, decider)
     outcome = _decide(decider, reading.problem, [_negation(reading.goals)])
     match outcome:
         case Unsatisfiable():
@@ -58,10 +58,10 @@ def _valid(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
             return LogicAnswer(
                 Status.FAILED, "not_valid", "it has a counterexample", _model(outcome, "counterexample")
             )
-    return _undecided(outcome)
+    return _say_undecided(outcome)
 
 
-def _entailed(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
+def _decide_entailment(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
     """Entailed, contradicted, or undetermined: then there is a model of either side."""
     if not reading.goals:
         raise NotLogic("there is no conclusion")
@@ -77,9 +77,9 @@ def _entailed(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
         # A model of the premises without the conclusion shows that they can hold.
         return found if isinstance(against, Satisfiable) else _from_premises(reading, decider, found)
     if isinstance(against, UnknownOutcome):
-        return _undecided(against)
+        return _say_undecided(against)
     if isinstance(for_it, UnknownOutcome):
-        return _undecided(for_it)
+        return _say_undecided(for_it)
     evidence = {**_model(against, "counterexample"), "example": for_it.model}
     reason = "the premises leave it open: it holds in one model and fails in another"
     # A claim to follow is refuted by a ground counterexample. An open world is no refutation.
@@ -119,7 +119,7 @@ def _equivalent(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
             return LogicAnswer(
                 Status.FAILED, "not_equivalent", "there is a case in which they differ", evidence
             )
-    return _undecided(outcome)
+    return _say_undecided(outcome)
 
 
 def _sides(reading: LogicQuestion) -> tuple[list[Sexpr], tuple[Sexpr, Sexpr]]:
@@ -145,14 +145,14 @@ def _consistent(reading: LogicQuestion, decider: Decider) -> LogicAnswer:
         case Unsatisfiable():
             core = _core(decider, reading.problem, statements)
             return LogicAnswer(Status.FAILED, "inconsistent", "these statements contradict each other", core)
-    return _undecided(outcome)
+    return _say_undecided(outcome)
 
 
 _ANSWERS: Final[dict[Question, Callable[[LogicQuestion, Decider], LogicAnswer]]] = {
     Question.SATISFIABLE: _satisfiable,
     Question.UNSATISFIABLE: _unsatisfiable,
     Question.VALID: _valid,
-    Question.ENTAILED: _entailed,
+    Question.ENTAILED: _decide_entailment,
     Question.EQUIVALENT: _equivalent,
     Question.CONSISTENT: _consistent,
 }
@@ -182,7 +182,7 @@ def _model(outcome: Outcome, name: str = "model") -> dict[str, Any]:
     return {name: outcome.model, "model_checked_by": outcome.checked_by}
 
 
-def _undecided(outcome: Outcome) -> LogicAnswer:
+def _say_undecided(outcome: Outcome) -> LogicAnswer:
     assert isinstance(outcome, UnknownOutcome)
     return LogicAnswer(Status.UNCERTAIN, "unknown", outcome.reason, {"limit": outcome.limit})
 

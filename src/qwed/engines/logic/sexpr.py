@@ -54,7 +54,7 @@ def rename(expressions: Iterable[Sexpr], names: Mapping[str, str]) -> list[Sexpr
     renamed: list[Sexpr] = []
     for expression in expressions:
         parts = [names.get(part, part) for part in _parts(expression)]
-        renamed.extend(read(_joined(parts)))
+        renamed.extend(read(_join(parts)))
     return renamed
 
 
@@ -67,7 +67,7 @@ def _plain(token: str) -> str:
 
 def write(expression: Sexpr) -> str:
     """The text of an expression, however deep."""
-    return _joined(_parts(expression))
+    return _join(_parts(expression))
 
 
 def _parts(expression: Sexpr) -> list[str]:
@@ -84,7 +84,7 @@ def _parts(expression: Sexpr) -> list[str]:
     return parts
 
 
-def _joined(parts: list[str]) -> str:
+def _join(parts: list[str]) -> str:
     pieces: list[str] = []
     previous = "("
     for part in parts:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from qwed.engines.logic.evaluate import Definition, World, evaluate
-from qwed.engines.logic.outcomes import Outcome, Satisfiable, UnknownOutcome, Unsatisfiable, shown
+from qwed.engines.logic.outcomes import Outcome, Satisfiable, UnknownOutcome, Unsatisfiable, show
 from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.refusals import NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import Sexpr, read, write
@@ -57,7 +57,7 @@ class Solver:
             return answer
         if not answer:
             return Unsatisfiable()
-        return self._believed(problem, assertions, formulas, solver.model())
+        return self._check_model(problem, assertions, formulas, solver.model())
 
     def unsatisfiable_part(self, problem: LogicProblem, assertions: Sequence[Sexpr]) -> list[int]:
         context, formulas = self._parse(problem, assertions)
@@ -96,14 +96,14 @@ class Solver:
         except self._z3.Z3Exception as error:
             return UnknownOutcome("solver", _complaint(error))
         # Reading the count costs as much as a small check: a first try is charged in full.
-        self._resources_left -= resources if resources <= _FIRST_TRY else _used(solver)
+        self._resources_left -= resources if resources <= _FIRST_TRY else _count_used(solver)
         if result == self._z3.unknown:
             return _why_unknown(str(solver.reason_unknown()))
         return bool(result == self._z3.sat)
 
     # Models
 
-    def _believed(
+    def _check_model(
         self, problem: LogicProblem, assertions: Sequence[Sexpr], formulas: Any, model: Any
     ) -> Outcome:
         """The model, once every formula was found true under it."""
@@ -118,7 +118,7 @@ class Solver:
                 holds = self._holds(formula, model)
             if not holds:
                 return UnknownOutcome("model", "the solver's model did not pass the check")
-        return Satisfiable(_shown_model(problem, ours, here), checked_by)
+        return Satisfiable(_show_model(problem, ours, here), checked_by)
 
     def _holds(self, formula: Any, model: Any) -> bool:
         """By the solver's own evaluation; what is left of a quantifier must have no counterexample."""
@@ -130,7 +130,7 @@ class Solver:
         return self._check(solver, self._resources_left) is False
 
 
-def _used(solver: Any) -> int:
+def _count_used(solver: Any) -> int:
     counted = {key: value for key, value in solver.statistics()}  # noqa: C416  (it is no mapping)
     return int(counted.get("rlimit count", 0))
 
@@ -166,24 +166,24 @@ def _read_model(text: str) -> Model:
     return Model(values, definitions, universes)
 
 
-def _shown_model(problem: LogicProblem, ours: Model, here: World) -> dict[str, Any]:
+def _show_model(problem: LogicProblem, ours: Model, here: World) -> dict[str, Any]:
     model: dict[str, Any] = {}
     for name, arity, _ in functions(problem.declarations):
         if len(model) >= MAX_SHOWN:
             break
-        model[name.strip("|")] = _shown_name(name, arity, here)
+        model[name.strip("|")] = _show_name(name, arity, here)
     if ours.universes:
         model["(members)"] = {
-            write(sort): [shown(each) for each in members] for sort, members in ours.universes.items()
+            write(sort): [show(each) for each in members] for sort, members in ours.universes.items()
         }
     return model
 
 
-def _shown_name(name: str, arity: int, here: World) -> Any:
+def _show_name(name: str, arity: int, here: World) -> Any:
     definition = here.definitions.get(name)
     if arity == 0:
         try:
-            return shown(evaluate(name, here))
+            return show(evaluate(name, here))
         except NotEvaluable:
             return "any" if definition is None else write(definition.body)[:500]
     if definition is None:

@@ -67,11 +67,11 @@ def interpret(commands: list[Sexpr]) -> list[SatCheck]:
 
 def _without_clashes(commands: list[Sexpr]) -> list[Sexpr]:
     """A script may call its sorts as it likes; the solver has taken some names itself."""
-    clashes = {name for command in commands for name in _declared_sorts(command)} & TAKEN_SORTS
+    clashes = {name for command in commands for name in _find_declared_sorts(command)} & TAKEN_SORTS
     return rename(commands, {name: f"{name}.own" for name in clashes}) if clashes else commands
 
 
-def _declared_sorts(command: Sexpr) -> Iterable[str]:
+def _find_declared_sorts(command: Sexpr) -> Iterable[str]:
     match command:
         case ("declare-sort" | "define-sort" | "declare-datatype", str(name), *_):
             yield name

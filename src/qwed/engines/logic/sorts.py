@@ -102,10 +102,10 @@ def read_sort(name: str, specification: Any) -> Sort:
         return _enumeration(name, specification)
     if not isinstance(specification, str):
         raise NotLogic(f"the sort of {name!r} is a name or a list of members")
-    return _named(name, specification.strip())
+    return _name(name, specification.strip())
 
 
-def _named(name: str, word: str) -> Sort:
+def _name(name: str, word: str) -> Sort:
     if len(word) > MAX_SORT_CHARACTERS:
         raise NotLogic(f"the sort of {name!r} is {len(word)} characters long")
     known = _NAMES.get(word.lower())
@@ -118,7 +118,7 @@ def _named(name: str, word: str) -> Sort:
         return _bit_vector(name, int(bits[1]), is_signed=_SIGNED.match(word) is not None)
     array = _ARRAY.fullmatch(word.strip("()"))
     if array is not None:
-        return Sort(("Array", _named(name, array[1]).term, _named(name, array[2]).term))
+        return Sort(("Array", _name(name, array[1]).term, _name(name, array[2]).term))
     if word.isidentifier():
         return Sort(symbol(f"{word}.own" if word in TAKEN_SORTS else word))
     raise NotLogic(f"{word[:60]!r} is no sort for {name!r}")

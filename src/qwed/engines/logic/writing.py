@@ -15,7 +15,7 @@ from qwed.engines.logic.inference import (
     Signature,
     Type,
     UnknownSort,
-    found,
+    find_type,
     is_bit_vector,
     name_of,
 )
@@ -121,7 +121,7 @@ class Writer:
         return tuple(map(self._sort, signature.arguments)), self._sort(signature.result)
 
     def _sort(self, sort: Type) -> Sort:
-        match found(sort):
+        match find_type(sort):
             case Sort() as known:
                 return known
             case ArrayType(index=index, element=element):
@@ -243,7 +243,7 @@ class Writer:
     def arithmetic(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope, want)
         if node.operator == "neg":
-            return _negated(terms[0], sort), sort
+            return _negate(terms[0], sort), sort
         if len(terms) == 1:
             return terms[0], sort
         operator = _VECTOR_ARITHMETIC[node.operator] if is_bit_vector(sort) else node.operator
@@ -251,7 +251,7 @@ class Writer:
 
     def absolute(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         (term,), sort = self._alike(node.operands, scope, want)
-        return ("ite", (_less(sort), term, _zero(sort)), _negated(term, sort), term), sort
+        return ("ite", (_less(sort), term, _zero(sort)), _negate(term, sort), term), sort
 
     def extreme(self, node: OperatorTerm, scope: _Symbols, want: Sort | None) -> _Written:
         terms, sort = self._alike(node.operands, scope, want)
@@ -269,7 +269,7 @@ class Writer:
         written, sort = self._write(base, scope, want)
         if sort == BOOL_SORT:
             return ("xor", written, self._write(exponent, scope)[0]), BOOL_SORT
-        value = _ungrouped(exponent)
+        value = _ungroup(exponent)
         if not isinstance(value, NumberTerm) or value.value.denominator != 1 or value.value < 0:
             raise UndecidedLogic("unsupported", "only powers with a whole, constant exponent are decided")
         if value.value > MAX_EXPONENT:
@@ -300,7 +300,7 @@ class Writer:
             raise NotLogic(f"{node.operator!r} is for integers")
         if node.operator in ("div", "mod"):
             return (node.operator, dividend, divisor), sort
-        return _floored(dividend, divisor, wants_quotient=wants_quotient), sort
+        return _floor(dividend, divisor, wants_quotient=wants_quotient), sort
 
     def _must_be_defined(self, node: Node, divisor: Sexpr, sort: Sort, scope: _Symbols) -> None:
         value = _constant_value(node)
@@ -412,14 +412,14 @@ def _conjunction(terms: Sequence[Sexpr]) -> Sexpr:
     return terms[0] if len(terms) == 1 else ("and", *terms)
 
 
-def _ungrouped(node: Node) -> Node:
+def _ungroup(node: Node) -> Node:
     while isinstance(node, OperatorTerm) and node.operator == "group":
         node = node.operands[0]
     return node
 
 
 def _constant_value(node: Node) -> Fraction | None:
-    node = _ungrouped(node)
+    node = _ungroup(node)
     if isinstance(node, OperatorTerm) and node.operator == "neg":
         inner = _constant_value(node.operands[0])
         return None if inner is None else -inner
@@ -454,13 +454,13 @@ def _less(sort: Sort) -> str:
     return "<"
 
 
-def _negated(term: Sexpr, sort: Sort) -> Sexpr:
+def _negate(term: Sexpr, sort: Sort) -> Sexpr:
     if sort == BOOL_SORT:
         return ("not", term)
     return ("bvneg" if is_bit_vector(sort) else "-", term)
 
 
-def _floored(dividend: Sexpr, divisor: Sexpr, *, wants_quotient: bool) -> Sexpr:
+def _floor(dividend: Sexpr, divisor: Sexpr, *, wants_quotient: bool) -> Sexpr:
     """Division that rounds down; SMT-LIB's own does so for positive divisors only."""
     if wants_quotient:
         positive: Sexpr = ("div", dividend, divisor)

@@ -64,7 +64,7 @@ def compare(left: Node, relation: str, right: Node) -> AlgebraVerdict:
         return _numbers(first, relation, second)
     if _holds_identically(first, second):
         return AlgebraVerdict(True, "holds", {"how": "as an identity, wherever both sides are defined"})
-    return _refuted(left, first, second)
+    return _refute(left, first, second)
 
 
 def resolved(node: Node) -> Node:
@@ -140,9 +140,9 @@ def _points(names: list[str]) -> Iterator[dict[str, Fraction]]:
         yield {name: _SAMPLES[(start + 3 * index) % len(_SAMPLES)] for index, name in enumerate(names)}
 
 
-def _refuted(written: Node, left: Node, right: Node) -> AlgebraVerdict:
+def _refute(written: Node, left: Node, right: Node) -> AlgebraVerdict:
     note = {"how": "not as an identity", "counterexample": counterexample(left, right)}
-    correction = _worked_out(written, left, right)
+    correction = _work_out(written, left, right)
     if not _is_claim(written, left, right, correction):
         raise UndecidedMath("an equation that holds for some values only")
     return AlgebraVerdict(False, "the two sides are not identical", note, correction)
@@ -172,7 +172,7 @@ def _size(node: Node) -> int:
     return sum(1 for _ in walk(node))
 
 
-def _worked_out(written: Node, left: Node, right: Node) -> str:
+def _work_out(written: Node, left: Node, right: Node) -> str:
     """The worked-out form of a side; empty where there is none short enough to put into the text."""
     try:
         found = polynomial.quotient_text(polynomial.quotient(left))
@@ -271,7 +271,7 @@ def _definite(integral: Integral, relation: str, claimed: Node) -> AlgebraVerdic
     operand = resolved(integral.operand)
     value = certified.integrate(operand, integral.variable, integral.lower, integral.upper)
     second = certified.enclose(claimed, certified.PRECISIONS[0])
-    link = comparison.decided(integral, relation, claimed, value, second)
+    link = comparison.decide(integral, relation, claimed, value, second)
     if link is not None:
         note = {
             "how": f"{link.how}, by certified quadrature",
@@ -287,7 +287,7 @@ def _definite(integral: Integral, relation: str, claimed: Node) -> AlgebraVerdic
 
 def _integral_text(integral: Integral, claimed: Node, value: certified.Interval) -> str:
     """The value in the manner of the wrong one: its decimals, or else a closed form."""
-    number = comparison.stated(claimed)
+    number = comparison.find_stated(claimed)
     if number is not None and number.literal.has_point:
         low, high = (fixed(end, number.literal.places) for end in (value.low, value.high))
         return low if low == high else ""

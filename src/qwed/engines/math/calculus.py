@@ -159,7 +159,7 @@ def antiderivative(node: Node, variable: str) -> Node | None:
         return None
     if variable in symbols(polynomial.as_node(value.bottom)):
         return None
-    integrated = polynomial.as_node(polynomial.integrated(value.top, variable))
+    integrated = polynomial.as_node(polynomial.integrate(value.top, variable))
     return divide(integrated, polynomial.as_node(value.bottom))
 
 

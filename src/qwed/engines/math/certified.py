@@ -23,7 +23,7 @@ from qwed.engines.math.nodes import (
     UnitQuantity,
 )
 from qwed.engines.math.problems import MAX_BITS, NotRational, Symbolic, UndecidedMath, Undefined, too_large
-from qwed.engines.math.ratios import reduced
+from qwed.engines.math.ratios import reduce_ratio
 
 # Working precisions, in bits, tried in this order.
 PRECISIONS: Final = (96, 384, 1_536)
@@ -64,7 +64,7 @@ class _Balls:
 
     def value(self, node: Node) -> Any:
         try:
-            numerator, denominator = reduced(exact.evaluate(node))
+            numerator, denominator = reduce_ratio(exact.evaluate(node))
             return self.arb(self.fmpq(numerator, denominator))
         except NotRational:
             return self.irrational(node)
@@ -119,7 +119,7 @@ class _Balls:
 
     def power(self, base: Any, exponent: Node) -> Any:
         try:
-            count, index = reduced(exact.evaluate(exponent))
+            count, index = reduce_ratio(exact.evaluate(exponent))
         except NotRational:
             return self.real_power(base, self.value(exponent))
         if count.bit_length() > _MAX_EXPONENT_BITS:
@@ -158,7 +158,7 @@ def _cube_root(arb: Any, value: Any) -> Any:
     return -((-value).root(3)) if value < 0 else value.root(3)
 
 
-def _rounded(arb: Any, values: list[Any]) -> Any:
+def _round(arb: Any, values: list[Any]) -> Any:
     """Half away from zero; a ball that straddles a half stays wide, and decides nothing."""
     scale = arb(10) ** (values[1] if len(values) > 1 else arb(0))
     scaled = values[0] * scale
@@ -219,7 +219,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
     "pow": lambda arb, v: v[0] ** v[1],
     "floor": lambda arb, v: v[0].floor(),
     "ceil": lambda arb, v: v[0].ceil(),
-    "round": lambda arb, v: _rounded(arb, v),
+    "round": lambda arb, v: _round(arb, v),
     "factorial": lambda arb, v: (v[0] + 1).gamma(),
     "sum": lambda arb, v: sum(v, arb(0)),
     "product": lambda arb, v: prod(v, start=arb(1)),
@@ -295,7 +295,7 @@ class _Complex:
     def power(self, node: Power, point: Any, analytic: bool) -> Any:
         base = self.value(node.base, point, analytic)
         try:
-            count, index = reduced(exact.evaluate(node.exponent))
+            count, index = reduce_ratio(exact.evaluate(node.exponent))
         except NotRational:
             count, index = 1, 0
         except Symbolic:

@@ -46,21 +46,21 @@ class StatedValue(msgspec.Struct, frozen=True):
     is_percent: bool = False
 
 
-def stated(node: Node) -> StatedValue | None:
+def find_stated(node: Node) -> StatedValue | None:
     """The written number a side consists of, if it is one."""
     match node:
         case Literal():
             return StatedValue(node, Fraction(1))
         case Negation():
-            inner = stated(node.operand)
+            inner = find_stated(node.operand)
             return inner and StatedValue(inner.literal, -inner.factor, inner.is_percent)
         case Percent():
-            inner = stated(node.operand)
+            inner = find_stated(node.operand)
             return inner and StatedValue(inner.literal, inner.factor * _HUNDREDTH, True)
         case UnitQuantity():
-            return stated(node.operand)
+            return find_stated(node.operand)
         case Scaled():
-            inner = stated(node.operand)
+            inner = find_stated(node.operand)
             factor = Fraction(node.numerator, node.denominator)
             return inner and StatedValue(inner.literal, inner.factor * factor, inner.is_percent)
     return None
@@ -73,7 +73,7 @@ def compare(left: Node, relation: str, right: Node) -> Link:
     except NotRational:
         return _compare_intervals(left, relation, right)
     first, second = Fraction(*low), Fraction(*high)
-    link = decided(left, relation, right, Interval(first, first), Interval(second, second))
+    link = decide(left, relation, right, Interval(first, first), Interval(second, second))
     assert link is not None
     return link
 
@@ -81,7 +81,7 @@ def compare(left: Node, relation: str, right: Node) -> Link:
 def _compare_intervals(left: Node, relation: str, right: Node) -> Link:
     for bits in PRECISIONS:
         first, second = enclose(left, bits), enclose(right, bits)
-        link = decided(left, relation, right, first, second)
+        link = decide(left, relation, right, first, second)
         if link is not None:
             return link
     raise NotRational("the two sides agree as far as they were computed")
@@ -97,7 +97,7 @@ def _order(first: Interval, second: Interval) -> int | None:
     return None
 
 
-def decided(left: Node, relation: str, right: Node, first: Interval, second: Interval) -> Link | None:
+def decide(left: Node, relation: str, right: Node, first: Interval, second: Interval) -> Link | None:
     """The relation between two sides whose values lie in these intervals; None while they are too wide."""
     order = _order(first, second)
     if order == 0 or relation not in ("=", "≈"):
@@ -124,9 +124,11 @@ def _rounding(left: Node, relation: str, right: Node, first: Interval, second: I
     """How the computed side rounds to the stated one; None when it does not."""
     is_about = relation == "≈"
     for side, other, value in ((right, left, first), (left, right, second)):
-        number = stated(side)
+        number = find_stated(side)
         # Of two written numbers neither is a result of the other.
-        if number is None or (stated(other) is not None and not is_about and not number.literal.continues):
+        if number is None or (
+            find_stated(other) is not None and not is_about and not number.literal.continues
+        ):
             continue
         how = _rounds_to(number, value, is_about) or _percent_as_unit(number, other, value)
         if how is not None:
@@ -173,7 +175,7 @@ def _percent_as_unit(number: StatedValue, other: Node, value: Interval) -> str |
     return how and f"{how}, with % as the unit of the 100"
 
 
-def written_factor(number: StatedValue, other: Node) -> Fraction | None:
+def find_written_factor(number: StatedValue, other: Node) -> Fraction | None:
     """By what the written number is multiplied to be a result of the other side; None where unclear."""
     if not number.is_percent or any(isinstance(part, Percent) for part in walk(other)):
         return number.factor

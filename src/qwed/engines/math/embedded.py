@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from qwed.engines.math.comparison import stated
+from qwed.engines.math.comparison import find_stated
 from qwed.engines.math.functions import ALIASES
 from qwed.engines.math.grammar import CURRENCIES, RELATIONS, UNIT_MARK, Chain
 from qwed.engines.math.lexicon import (
@@ -86,7 +86,7 @@ def _equation(line: TokenLine, start: int, end: int, clause: int, text: str) -> 
         return None
     if not _is_harmless(before) or _is_function(before) or not _is_harmless(tokens[end]):
         return None
-    bounds = _trimmed(line, start, end, text)
+    bounds = _trim(line, start, end, text)
     if bounds is None:
         return None
     start, end = bounds
@@ -160,7 +160,7 @@ def _computation(part: TokenLine, before: str) -> MathStatement | None:
     if start is None:
         return None
     worked_out = chain.sides[0] if start == 0 else chain.sides[1]
-    if stated(worked_out) is not None and chain.relations[0] in ("=", "≈"):
+    if find_stated(worked_out) is not None and chain.relations[0] in ("=", "≈"):
         return None
     return part.part(start, len(part.tokens) - 1).statement(dropped_words=True)
 
@@ -173,7 +173,7 @@ def without_subject(line: TokenLine, chain: Chain, before: str) -> int | None:
     """
     if any(map(_is_name_of_next, chain.sides[1:], chain.sides[2:], _ends(line, chain)[1:])):
         return None
-    if not chain.relations or stated(chain.sides[0]) is None or stated(chain.sides[1]) is not None:
+    if not chain.relations or find_stated(chain.sides[0]) is None or find_stated(chain.sides[1]) is not None:
         return 0
     if not line.counted[chain.bounds[0][1] - 1] and before not in PREPOSITIONS:
         return 0
@@ -186,7 +186,7 @@ def _ends(line: TokenLine, chain: Chain) -> list[bool]:
 
 def _is_name_of_next(side: Node, following: Node, counted: bool) -> bool:
     """ "= 15 marks = 7 + 9": the words after a result may belong to what follows."""
-    return counted and stated(side) is not None and stated(following) is None
+    return counted and find_stated(side) is not None and find_stated(following) is None
 
 
 def _runs(tokens: list[str]) -> Iterator[Span]:
@@ -227,7 +227,7 @@ def _gives_result(tokens: list[str], at: int) -> bool:
     return False
 
 
-def _trimmed(line: TokenLine, start: int, end: int, text: str) -> Span | None:
+def _trim(line: TokenLine, start: int, end: int, text: str) -> Span | None:
     """Without the dash, the unmatched bracket or the sign that belongs to the words around it.
 
     None where a number would be left out together with the relation it stands in.

@@ -12,8 +12,8 @@ from qwed.engines.effort import is_short
 from qwed.engines.math import derivations, inputs
 from qwed.engines.math.examination import (
     ExaminedClaim,
-    corrected_numbers,
-    corrected_text,
+    correct_numbers,
+    correct_text,
     examine,
     examine_numbers,
 )
@@ -93,10 +93,10 @@ def _is_light_prose(text: str) -> bool:
 
 def _verify_numbers(text: str) -> Finding:
     examined = examine_numbers(text)
-    finding = _finding(_combined(examined.outcomes), [examined], examined.outcomes)
+    finding = _finding(_combine(examined.outcomes), [examined], examined.outcomes)
     if finding.status is not Status.CORRECTED:
         return finding
-    right = corrected_numbers(text)
+    right = correct_numbers(text)
     if right is None:
         return _finding(Status.FAILED, [examined], examined.outcomes)
     return _finding(Status.CORRECTED, [examined], examined.outcomes, Action("verify_math", right))
@@ -113,33 +113,33 @@ def _verify(action: Action) -> Finding:
     if action.query is not None and _has_query_alone(action):
         only = examine(action.query, {})
         if len(only.outcomes) == 1 and only.outcomes[0].status is _VERIFIED and not only.unread:
-            return _verified(only.outcomes[0])
+            return _report_verified(only.outcomes[0])
         given = Inputs([MathInput(("query",), action.query)], {})
-        return _answered(action, given, [only])
+        return _answer(action, given, [only])
     given = inputs.collect(action)
-    finding = _answered(action, given, [examine(source.text, given.variables) for source in given.sources])
+    finding = _answer(action, given, [examine(source.text, given.variables) for source in given.sources])
     return name_unread(finding, action, inputs.read_slots(given))
 
 
 _VERIFIED: Final = Status.VERIFIED
 
 
-def _verified(outcome: MathOutcome) -> Finding:
+def _report_verified(outcome: MathOutcome) -> Finding:
     """The usual answer, on the shortest way."""
     evidence = outcome.evidence
     checks = ("claim",) if "relations" in evidence else ("value",)
     return Finding(_VERIFIED, Risk.LOW, MATH, outcome.reason, evidence, checks_passed=checks)
 
 
-def _answered(action: Action, given: Inputs, examined: list[ExaminedClaim]) -> Finding:
+def _answer(action: Action, given: Inputs, examined: list[ExaminedClaim]) -> Finding:
     outcomes = [outcome for one in examined for outcome in one.outcomes]
-    status = _combined(outcomes)
+    status = _combine(outcomes)
     if status is Status.CORRECTED:
-        return _corrected(action, given, examined, outcomes)
+        return _correct(action, given, examined, outcomes)
     return _finding(status, examined, outcomes)
 
 
-def _combined(outcomes: list[MathOutcome]) -> Status:
+def _combine(outcomes: list[MathOutcome]) -> Status:
     """FAILED before all; a claim that is wrong can be corrected only when every other one is decided."""
     found = {outcome.status for outcome in outcomes}
     if Status.FAILED in found or {Status.CORRECTED, Status.UNCERTAIN} <= found:
@@ -150,7 +150,7 @@ def _combined(outcomes: list[MathOutcome]) -> Status:
     return Status.VERIFIED if outcomes else Status.UNCERTAIN
 
 
-def _corrected(
+def _correct(
     action: Action, given: Inputs, examined: list[ExaminedClaim], outcomes: list[MathOutcome]
 ) -> Finding:
     """Only a text that is itself verified is offered as the right version."""
@@ -158,8 +158,8 @@ def _corrected(
     for source, one in zip(given.sources, examined, strict=True):
         if not any(outcome.status is Status.CORRECTED for outcome in one.outcomes):
             continue
-        text = corrected_text(source.text, given.variables)
-        replaced = None if text is None else _replaced(corrected, source, text)
+        text = correct_text(source.text, given.variables)
+        replaced = None if text is None else _replace(corrected, source, text)
         if replaced is None:
             return _finding(Status.FAILED, examined, outcomes)
         corrected = replaced
@@ -210,7 +210,7 @@ def _evidence(examined: list[ExaminedClaim], outcomes: list[MathOutcome]) -> Map
 # -- the corrected action --------------------------------------------------------------------------
 
 
-def _replaced(action: Action, source: MathInput, text: str) -> Action | None:
+def _replace(action: Action, source: MathInput, text: str) -> Action | None:
     """The action with the corrected text put where the wrong one stood."""
     if source.result_path is not None:
         stem = source.text[: source.result_start]

@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, polynomial
-from qwed.engines.math.comparison import compare, stated
+from qwed.engines.math.comparison import compare, find_stated
 from qwed.engines.math.judge import MathOutcome
 from qwed.engines.math.nodes import Literal, Negation, Node, PlusMinus, Symbol, substitute, subtract, symbols
 from qwed.engines.math.parser import Parser
@@ -147,7 +147,7 @@ def _one_variable(claim: SolutionClaim, name: str) -> MathOutcome:
     equation = claim.equations[0]
     coefficients = _coefficients(equation, name)
     if claim.values is None:
-        return _solved(coefficients, name)
+        return _solve(coefficients, name)
     candidates = _candidates(claim.values, name)
     wrong = [node for node in candidates if not _satisfies(equation, name, node, coefficients)]
     evidence: dict[str, Any] = {"method": "substitution", "relations": []}
@@ -203,7 +203,7 @@ def _satisfies(
 
 def _is_rounded_root(node: Node, coefficients: list[Fraction]) -> bool:
     """A value written with decimals stands for every number that rounds to it."""
-    number = stated(node)
+    number = find_stated(node)
     if number is None or not number.literal.has_point:
         return False
     middle = Fraction(number.literal.numerator, number.literal.denominator) * number.factor
@@ -226,7 +226,7 @@ def _roots_text(roots: list[str], name: str) -> str:
     return ", ".join(f"{name} = {root}" for root in roots)
 
 
-def _solved(coefficients: list[Fraction] | None, name: str) -> MathOutcome:
+def _solve(coefficients: list[Fraction] | None, name: str) -> MathOutcome:
     roots = None if coefficients is None else exact_roots(coefficients)
     if roots is None:
         raise UndecidedMath("the equation could not be solved exactly")
@@ -262,7 +262,7 @@ def _system(claim: SolutionClaim, names: list[str]) -> MathOutcome:
         if solution is None:
             raise UndecidedMath("the system could not be solved exactly")
         return MathOutcome(
-            Status.VERIFIED, "the only solution", {"value": _assigned(solution), "method": "elimination"}
+            Status.VERIFIED, "the only solution", {"value": _show_solution(solution), "method": "elimination"}
         )
     given = {name: node for name, node in claim.values if name is not None}
     if len(given) != len(claim.values) or sorted(given) != names:
@@ -281,11 +281,11 @@ def _wrong_system(solution: dict[str, Fraction] | None) -> MathOutcome:
     reason = "the values do not satisfy every equation"
     if solution is None:
         return MathOutcome(Status.FAILED, reason, {"relations": []}, Failure.INCORRECT)
-    evidence = {"relations": [], "solutions": _assigned(solution)}
+    evidence = {"relations": [], "solutions": _show_solution(solution)}
     return MathOutcome(Status.CORRECTED, reason, evidence, Failure.INCORRECT)
 
 
-def _assigned(solution: dict[str, Fraction]) -> str:
+def _show_solution(solution: dict[str, Fraction]) -> str:
     return ", ".join(f"{name} = {number_text(value)}" for name, value in solution.items())
 
 

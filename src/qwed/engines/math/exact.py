@@ -22,7 +22,7 @@ from qwed.engines.math.nodes import (
 )
 from qwed.engines.math.problems import NotRational, Symbolic, Undefined
 from qwed.engines.math.rational_functions import FUNCTIONS
-from qwed.engines.math.ratios import LARGE, Ratio, checked, power, reduced
+from qwed.engines.math.ratios import LARGE, Ratio, checked, power, reduce_ratio
 
 _OF_MATRICES: Final = frozenset({"det", "inverse", "transpose", "trace", "rank", "dot", "cross"})
 
@@ -88,13 +88,13 @@ def _quantity(node: UnitQuantity) -> Ratio:
     return evaluate(node.operand)
 
 
-def _scaled(node: Scaled) -> Ratio:
+def _evaluate_scaled(node: Scaled) -> Ratio:
     top, bottom = evaluate(node.operand)
     return checked(top * node.numerator, bottom * node.denominator)
 
 
 def _power(node: Power) -> Ratio:
-    return power(evaluate(node.base), reduced(evaluate(node.exponent)))
+    return power(evaluate(node.base), reduce_ratio(evaluate(node.exponent)))
 
 
 def _symbol(node: Symbol) -> Ratio:
@@ -109,7 +109,7 @@ def _call(node: FunctionCall) -> Ratio:
         if node.name in _OF_MATRICES:
             raise Symbolic(f"{node.name} is a function of matrices")
         raise NotRational(f"{node.name} has no rational value in general")
-    return function([reduced(evaluate(argument)) for argument in node.arguments])
+    return function([reduce_ratio(evaluate(argument)) for argument in node.arguments])
 
 
 def _no_number(node: Node) -> Ratio:
@@ -123,7 +123,7 @@ _RULES: Final[dict[type, Callable[[Any], Ratio]]] = {
     Negation: _negation,
     Percent: _percent,
     UnitQuantity: _quantity,
-    Scaled: _scaled,
+    Scaled: _evaluate_scaled,
     Power: _power,
     Symbol: _symbol,
     FunctionCall: _call,

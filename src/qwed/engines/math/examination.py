@@ -9,7 +9,7 @@ import msgspec
 
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import equations, predicates, reader
-from qwed.engines.math.comparison import StatedValue, stated
+from qwed.engines.math.comparison import StatedValue, find_stated
 from qwed.engines.math.derivations import wrong_step
 from qwed.engines.math.equations import SolutionClaim
 from qwed.engines.math.functions import CONSTANTS
@@ -21,7 +21,7 @@ from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import MalformedMath, MathProblem
 from qwed.engines.math.reader import MathStatement, Span
 from qwed.engines.math.tokens import is_number, is_plain, locate, plain
-from qwed.engines.math.values import exact_text, fraction_text, written_like
+from qwed.engines.math.values import exact_text, fraction_text, write_like
 
 # A claim that is right only in one of these readings may have been meant so: a person decides.
 _DOUBTFUL: Final = frozenset({LessUsual.SCALE, LessUsual.DOZEN_TERMS, LessUsual.DEGREES})
@@ -48,7 +48,7 @@ def examine(text: str, variables: Variables) -> ExaminedClaim:
         special = _special(text)
         if special is not None:
             return ExaminedClaim([special], [])
-    outcomes, _, unread = _examined(text, variables, _every)
+    outcomes, _, unread = _examine(text, variables, _every)
     if not variables and text.count("=") > 1 and (step := wrong_step(text)) is not None:
         outcomes.append(does_not_follow(step))
     return ExaminedClaim(outcomes, unread)
@@ -61,7 +61,7 @@ def does_not_follow(step: str) -> MathOutcome:
 
 def examine_numbers(text: str) -> ExaminedClaim:
     """The same for arithmetic alone: whatever would need algebra is left open."""
-    outcomes, _, unread = _examined(plain(text), {}, is_numeric)
+    outcomes, _, unread = _examine(plain(text), {}, is_numeric)
     return ExaminedClaim(outcomes, unread)
 
 
@@ -87,7 +87,7 @@ class _Judged(msgspec.Struct, frozen=True):
     chain: Chain | None
 
 
-def _examined(
+def _examine(
     text: str, variables: Variables, accepts: Accepts
 ) -> tuple[list[MathOutcome], list[tuple[MathStatement, Chain | None]], list[str]]:
     reading = reader.read(text, frozenset(variables))
@@ -122,7 +122,7 @@ def _definitions(statements: list[MathStatement], variables: Variables) -> dict[
             chain = Parser(statement.tokens, names=frozenset(variables)).whole_chain()
         except MathProblem:
             continue
-        name = _defined(chain)
+        name = _find_defined(chain)
         if name is None or name in variables:
             continue
         # x = 6 * 18 = 108 works a value out: that x may be another than the one of "x = 8".
@@ -157,7 +157,7 @@ def _without_blame(outcome: MathOutcome) -> MathOutcome:
     return MathOutcome(Status.UNCERTAIN, "a letter may stand for different things", outcome.evidence)
 
 
-def _defined(chain: Chain | None) -> str | None:
+def _find_defined(chain: Chain | None) -> str | None:
     """The variable that `x = 5` gives a value to."""
     if chain is None or set(chain.relations) != {"="}:
         return None
@@ -176,7 +176,7 @@ def _judged(statement: MathStatement, variables: Variables, accepts: Accepts) ->
     choices = [frozenset(some) for count in range(1, len(kinds) + 1) for some in combinations(kinds, count)]
     others = [(choice, _under(statement, variables, choice, accepts)[0]) for choice in choices]
     if first.chain is not None and not first.chain.relations:
-        return _agreed(first, [other for _, other in others])
+        return _agree(first, [other for _, other in others])
     if ambiguous <= _EITHER | _DOUBTFUL:
         chosen = _any_verified(first, [other for other in others if not other[0] & _DOUBTFUL])
         if chosen.outcome.status is not Status.VERIFIED and _any_verified(first, others) is not first:
@@ -187,7 +187,7 @@ def _judged(statement: MathStatement, variables: Variables, accepts: Accepts) ->
     return first
 
 
-def _agreed(first: _Judged, others: list[_Judged]) -> _Judged:
+def _agree(first: _Judged, others: list[_Judged]) -> _Judged:
     """A bare expression has a value only when all readings give the same."""
     value = first.outcome.evidence.get("value")
     if value is not None and all(other.outcome.evidence.get("value") == value for other in others):
@@ -217,7 +217,7 @@ def _under(
     try:
         chain = parser.whole_chain()
     except MathProblem as problem:
-        return _Judged(_unparsed(statement, problem), None), parser.ambiguous
+        return _Judged(_report_unparsed(statement, problem), None), parser.ambiguous
     if variables:
         sides = tuple(substitute(side, dict(variables)) for side in chain.sides)
         chain = msgspec.structs.replace(chain, sides=sides)
@@ -246,7 +246,7 @@ def _wrong_link(chain: Chain, has_units: bool, accepts: Accepts) -> MathOutcome 
     """A computation and its stated result that are wrong however the other links are meant."""
     for at in range(len(chain.sides) - 1):
         link = Chain(chain.sides[at : at + 2], chain.relations[at : at + 1], chain.bounds[at : at + 2])
-        if stated(link.sides[1]) is None or stated(link.sides[0]) is not None or not accepts(link):
+        if find_stated(link.sides[1]) is None or find_stated(link.sides[0]) is not None or not accepts(link):
             continue
         outcome = judge(link, has_units, True)
         if outcome.failure is Failure.INCORRECT or outcome.repair is not None:
@@ -256,7 +256,7 @@ def _wrong_link(chain: Chain, has_units: bool, accepts: Accepts) -> MathOutcome 
     return None
 
 
-def _unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:
+def _report_unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:
     if isinstance(problem, MalformedMath) and not any(map(str.isalpha, statement.tokens)):
         raise problem
     return MathOutcome(Status.UNCERTAIN, str(problem))
@@ -265,7 +265,7 @@ def _unparsed(statement: MathStatement, problem: MathProblem) -> MathOutcome:
 # -- correction ------------------------------------------------------------------------------------
 
 
-def corrected_text(text: str, variables: Variables) -> str | None:
+def correct_text(text: str, variables: Variables) -> str | None:
     """The text with every wrong result put right; None unless it then verifies."""
     changed = plain(text)
     solution = equations.read(changed)
@@ -273,18 +273,18 @@ def corrected_text(text: str, variables: Variables) -> str | None:
         return _with_solutions(text, changed, solution)
     predicate = predicates.read(changed)
     if predicate is not None:
-        return _spliced(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
-    return _repaired(text, variables, _every)
+        return _splice(text, predicate.verb_span, "is not" if predicate.is_affirmed else "is")
+    return _repair(text, variables, _every)
 
 
-def corrected_numbers(text: str) -> str | None:
-    return _repaired(text, {}, is_numeric)
+def correct_numbers(text: str) -> str | None:
+    return _repair(text, {}, is_numeric)
 
 
-def _repaired(original: str, variables: Variables, accepts: Accepts) -> str | None:
+def _repair(original: str, variables: Variables, accepts: Accepts) -> str | None:
     text = plain(original)
     for _ in range(_MAX_REPAIRS):
-        outcomes, judged, _ = _examined(text, variables, accepts)
+        outcomes, judged, _ = _examine(text, variables, accepts)
         wrong = [index for index, outcome in enumerate(outcomes) if outcome.repair is not None]
         if not wrong:
             is_right = all(outcome.status is Status.VERIFIED for outcome in outcomes)
@@ -293,7 +293,7 @@ def _repaired(original: str, variables: Variables, accepts: Accepts) -> str | No
         # From the end, so that the places before stay where they are.
         for span, new in sorted(edits, reverse=True):
             # The plain text has every character in the place of the original: only the value changes.
-            text, original = _spliced(text, span, new), _spliced(original, span, new)
+            text, original = _splice(text, span, new), _splice(original, span, new)
     return None
 
 
@@ -301,10 +301,10 @@ def _with_solutions(original: str, text: str, claim: SolutionClaim) -> str | Non
     found = equations.judge_solutions(claim).evidence.get("solutions")
     if found is None:
         return None
-    changed = _spliced(text, claim.values_span, found)
+    changed = _splice(text, claim.values_span, found)
     again = equations.read(changed)
     is_right = again is not None and equations.judge_solutions(again).status is Status.VERIFIED
-    return _spliced(original, claim.values_span, found) if is_right else None
+    return _splice(original, claim.values_span, found) if is_right else None
 
 
 def _edit(
@@ -312,7 +312,7 @@ def _edit(
 ) -> tuple[Span, str]:
     """What to write instead, and where."""
     assert chain is not None and repair is not None
-    spans = statement.spans or _located(text)
+    spans = statement.spans or _locate(text)
     first, last = chain.bounds[repair.side]
     if repair.relation:
         return spans[last], _relation_text(text, spans[last], repair.relation)
@@ -320,12 +320,12 @@ def _edit(
     if repair.value is None:
         return side_span, repair.text
     old = text[slice(*side_span)]
-    number = stated(chain.sides[repair.side])
+    number = find_stated(chain.sides[repair.side])
     numeric = [at for at in range(first, last) if is_number(statement.tokens[at])]
     if number is None or len(numeric) != 1:
         return side_span, _side_text(old, repair.value, number)
     number_span = spans[numeric[0]]
-    shown = written_like(abs(repair.value), number.literal, statement.tokens[numeric[0]])
+    shown = write_like(abs(repair.value), number.literal, statement.tokens[numeric[0]])
     if repair.value >= 0:
         return number_span, shown
     # The sign changes, and it stands before the currency; what follows the number stays.
@@ -333,12 +333,12 @@ def _edit(
     return (side_span[0], number_span[1]), sign + _currency(old) + shown
 
 
-def _located(text: str) -> list[Span]:
+def _locate(text: str) -> list[Span]:
     tokens = locate(text)
     return list(zip(tokens.starts, tokens.ends, strict=True))
 
 
-def _spliced(text: str, span: Span, new: str) -> str:
+def _splice(text: str, span: Span, new: str) -> str:
     return text[: span[0]] + new + text[span[1] :]
 
 

@@ -224,11 +224,11 @@ def _from_operation(parameters: Mapping[str, Any]) -> list[tuple[Path, str]]:
     if key is None or not isinstance(parameters[key], str):
         return []
     name = parameters[key].strip().lower().replace(" ", "_")
-    text = _named_call(name, parameters) or _operands_text(name, parameters)
+    text = _write_named_call(name, parameters) or _operands_text(name, parameters)
     return [(("parameters", key), text)] if text else []
 
 
-def _named_call(name: str, parameters: Mapping[str, Any]) -> str | None:
+def _write_named_call(name: str, parameters: Mapping[str, Any]) -> str | None:
     slots = _NAMED_ARGUMENTS.get(name)
     if slots is None:
         return None

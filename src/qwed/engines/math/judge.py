@@ -8,7 +8,7 @@ import msgspec
 from qwed.domain.findings import Failure, Status
 from qwed.engines.math import algebra, exact, matrices
 from qwed.engines.math.certified import PRECISIONS, Interval, enclose
-from qwed.engines.math.comparison import Link, StatedValue, compare, stated, written_factor
+from qwed.engines.math.comparison import Link, StatedValue, compare, find_stated, find_written_factor
 from qwed.engines.math.functions import CONSTANTS
 from qwed.engines.math.grammar import Chain
 from qwed.engines.math.looseness import is_loose
@@ -53,7 +53,7 @@ def judge(chain: Chain, has_units: bool, in_prose: bool = False) -> MathOutcome:
     try:
         if has_units:
             return _with_units(chain, in_prose)
-        return _judged(chain.sides, chain.relations, _ONE, in_prose)
+        return _judge(chain.sides, chain.relations, _ONE, in_prose)
     except MalformedMath as problem:
         return MathOutcome(Status.FAILED, str(problem), failure=Failure.MALFORMED)
     except Undefined as problem:
@@ -70,7 +70,7 @@ def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
     except UndecidedMath as problem:
         return _by_numbers_alone(chain, in_prose, str(problem))
     for plain in meant:
-        outcome = _judged(plain.sides, chain.relations, plain.size, in_prose)
+        outcome = _judge(plain.sides, chain.relations, plain.size, in_prose)
         if not plain.agrees:
             evidence = {
                 **outcome.evidence,
@@ -83,7 +83,7 @@ def _with_units(chain: Chain, in_prose: bool) -> MathOutcome:
     if any(map(_is_conversion, (outcome.evidence.get("relations") for outcome in wrong))):
         return MathOutcome(Status.UNCERTAIN, "the units may convert one side to the other", wrong[0].evidence)
     numbers = bare(chain.sides)
-    if numbers and _judged(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
+    if numbers and _judge(numbers, chain.relations, _ONE, in_prose).status is Status.VERIFIED:
         return MathOutcome(Status.UNCERTAIN, "the numbers agree and their units do not", wrong[0].evidence)
     if len(wrong) == 1 or wrong[0].repair == wrong[1].repair:
         return wrong[0]
@@ -129,9 +129,9 @@ def _by_numbers_alone(chain: Chain, in_prose: bool, reason: str) -> MathOutcome:
     """3 hours x 2 days = 7 hours: the units say nothing, and no usual factor makes the numbers agree."""
     open_ = MathOutcome(Status.UNCERTAIN, reason)
     numbers = bare(chain.sides) if len(chain.sides) == 2 and isinstance(chain.sides[0], Product) else None
-    if not numbers or stated(numbers[1]) is None:
+    if not numbers or find_stated(numbers[1]) is None:
         return open_
-    outcome = _judged(numbers, chain.relations, _ONE, in_prose)
+    outcome = _judge(numbers, chain.relations, _ONE, in_prose)
     relations = outcome.evidence.get("relations")
     if outcome.status is not Status.CORRECTED or not relations:
         return open_
@@ -159,7 +159,7 @@ def _is_conversion(relations: Any) -> bool:
     return left / right in _CONVERSIONS or right / left in _CONVERSIONS
 
 
-def _judged(
+def _judge(
     sides: tuple[Node, ...], relations: tuple[str, ...], size: Fraction, in_prose: bool
 ) -> MathOutcome:
     if len(sides) == 1:
@@ -192,15 +192,15 @@ def _value_of(node: Node, size: Fraction) -> MathOutcome:
     try:
         value = exact.evaluate(node)
     except NotRational:
-        return _enclosed(node)
+        return _enclose(node)
     except Symbolic:
-        return _structured(node)
+        return _judge_structures(node)
     if size != 1:
         value = (value[0] * size.denominator, value[1] * size.numerator)
-    return _computed(value)
+    return _compute(value)
 
 
-def _computed(value: Ratio) -> MathOutcome:
+def _compute(value: Ratio) -> MathOutcome:
     text = exact_text(value)
     evidence = {"value": text, "method": "exact arithmetic"}
     if "/" in text:
@@ -208,17 +208,17 @@ def _computed(value: Ratio) -> MathOutcome:
     return MathOutcome(Status.VERIFIED, "the exact value", evidence)
 
 
-def _enclosed(node: Node) -> MathOutcome:
+def _enclose(node: Node) -> MathOutcome:
     interval = enclose(node, PRECISIONS[0])
     evidence = {
-        "value": _agreed_digits(interval),
+        "value": _find_agreed_digits(interval),
         "enclosure": bounds_text(interval.low, interval.high),
         "method": "certified interval",
     }
     return MathOutcome(Status.VERIFIED, "a certified value", evidence)
 
 
-def _structured(node: Node) -> MathOutcome:
+def _judge_structures(node: Node) -> MathOutcome:
     if matrices.has_rows(node):
         return MathOutcome(
             Status.VERIFIED, "the exact value", {"value": matrices.text(node), "method": "exact arithmetic"}
@@ -229,7 +229,7 @@ def _structured(node: Node) -> MathOutcome:
     return MathOutcome(Status.VERIFIED, "the exact result", {"value": text, "method": method})
 
 
-def _agreed_digits(interval: Interval) -> str:
+def _find_agreed_digits(interval: Interval) -> str:
     """The decimals that both ends of the interval share."""
     for places in (20, 15, 10, SHOWN_PLACES, 3, 1):
         low, high = fixed(interval.low, places), fixed(interval.high, places)
@@ -334,7 +334,7 @@ def _wrong(
     note = notes[-1]
     reason = f"{_brief(note['left'])} {note['relation']} {_brief(note['right'])} does not hold"
     if note["relation"] in ("=", "≈"):
-        repair = _corrected_value(sides, index, link, size)
+        repair = _correct_value(sides, index, link, size)
     else:
         order = (link.left.low > link.right.high) - (link.left.high < link.right.low)
         repair = Repair(index, relation=_TRUE_RELATION[order])
@@ -346,18 +346,18 @@ def _brief(value: Any) -> str:
     return str(value if isinstance(value, str) else value[0])[:40]
 
 
-def _corrected_value(sides: tuple[Node, ...], index: int, link: Link, size: Fraction) -> Repair | None:
+def _correct_value(sides: tuple[Node, ...], index: int, link: Link, size: Fraction) -> Repair | None:
     """The claimed value is the one after the last sign, or the stated side of two. None where neither is."""
     target, source = index + 1, link.left
-    number = stated(sides[target])
-    if number is None and len(sides) == 2 and (first := stated(sides[0])) is not None:
+    number = find_stated(sides[target])
+    if number is None and len(sides) == 2 and (first := find_stated(sides[0])) is not None:
         target, source, number = 0, link.right, first
     if target and target < len(sides) - 1:
         return None
     if number is None:
         is_value = source.is_point and _is_fraction(sides[target])
         return Repair(target, value=source.low / size) if is_value else None
-    factor = written_factor(number, sides[1 - target] if len(sides) == 2 else sides[index])
+    factor = find_written_factor(number, sides[1 - target] if len(sides) == 2 else sides[index])
     return None if factor is None else Repair(target, value=_representative(source, number) / factor)
 
 

@@ -22,7 +22,7 @@ _UNIT_LETTERS: Final = frozenset("mglLhs")
 
 def without_labels(tokens: list[str], spans: list[Span], text: str) -> TokenLine:
     """The tokens that are left."""
-    kept = _kept(tokens, _unit_letters(tokens, spans), _names(tokens, spans, text))
+    kept = _find_kept(tokens, _unit_letters(tokens, spans), _names(tokens, spans, text))
     counted = [after - at > 1 for at, after in zip(kept, [*kept[1:], kept[-1] + 1], strict=True)]
     return TokenLine([tokens[at] for at in kept], [spans[at] for at in kept], counted)
 
@@ -64,7 +64,7 @@ def _names_the_result(tokens: list[str], spans: list[Span], at: int) -> bool:
     )
 
 
-def _kept(tokens: list[str], unit_letters: frozenset[int], names: frozenset[int]) -> list[int]:
+def _find_kept(tokens: list[str], unit_letters: frozenset[int], names: frozenset[int]) -> list[int]:
     kept: list[int] = []
     letters = sum(len(lexeme) == 1 and lexeme.isalpha() for lexeme in tokens)
     has_variables = letters > len(unit_letters)

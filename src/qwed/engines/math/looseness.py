@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from qwed.engines.math import exact
-from qwed.engines.math.comparison import compare, stated
+from qwed.engines.math.comparison import compare, find_stated
 from qwed.engines.math.nodes import (
     FunctionCall,
     Literal,
@@ -78,7 +78,7 @@ def _holds_loosely(left: Node, right: Node, in_prose: bool) -> bool:
     if in_prose and isinstance(right, FunctionCall) and right.name == "factorial":
         # "That makes 3 + 4 = 7!"
         return compare(left, "=", right.arguments[0]).holds
-    number = stated(right)
+    number = find_stated(right)
     if number is None:
         return False
     value = Fraction(*exact.evaluate(left))
@@ -136,7 +136,7 @@ def _begins_later(left: Node, right: Node) -> bool:
     if not isinstance(left, Sum):
         return False
     rests = [_rest(left, start) for start in range(1, len(left.terms)) if left.negative[start]]
-    return any(stated(rest) is None and compare(rest, "=", right).holds for rest in rests)
+    return any(find_stated(rest) is None and compare(rest, "=", right).holds for rest in rests)
 
 
 def _rest(node: Sum, start: int) -> Node:

@@ -7,7 +7,7 @@ from qwed.engines.math import exact
 from qwed.engines.math.algebra import AlgebraVerdict
 from qwed.engines.math.nodes import Brackets, FunctionCall, Negation, Node, Power, Product, Sum, walk
 from qwed.engines.math.problems import MalformedMath, NotRational, UndecidedMath, Undefined
-from qwed.engines.math.ratios import reduced
+from qwed.engines.math.ratios import reduce_ratio
 from qwed.engines.math.values import exact_text
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -75,7 +75,7 @@ def evaluate(node: Node) -> Value:
         case Product():
             return _product(node)
         case Negation():
-            return _scaled(evaluate(node.operand), Fraction(-1))
+            return _scale(evaluate(node.operand), Fraction(-1))
         case Power() if has_rows(node.base):
             return _power(evaluate(node.base), node.exponent)
         case FunctionCall() if has_rows(node):
@@ -111,13 +111,13 @@ def _entry(node: Node) -> Fraction:
 def _sum(node: Sum) -> Value:
     total: Value | None = None
     for term, negative in zip(node.terms, node.negative, strict=True):
-        value = _scaled(evaluate(term), Fraction(-1 if negative else 1))
-        total = value if total is None else _added(total, value)
+        value = _scale(evaluate(term), Fraction(-1 if negative else 1))
+        total = value if total is None else _add(total, value)
     assert total is not None
     return total
 
 
-def _added(left: Value, right: Value) -> Value:
+def _add(left: Value, right: Value) -> Value:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return left + right
     if isinstance(left, Fraction) or isinstance(right, Fraction):
@@ -129,7 +129,7 @@ def _added(left: Value, right: Value) -> Value:
     )
 
 
-def _scaled(value: Value, factor: Fraction) -> Value:
+def _scale(value: Value, factor: Fraction) -> Value:
     if isinstance(value, Fraction):
         return value * factor
     return tuple(tuple(entry * factor for entry in row) for row in value)
@@ -139,11 +139,11 @@ def _product(node: Product) -> Value:
     total: Value = Fraction(1)
     for factor, inverse in zip(node.factors, node.inverse, strict=True):
         value = evaluate(factor)
-        total = _times(total, _inverted(value) if inverse else value)
+        total = _times(total, _invert(value) if inverse else value)
     return total
 
 
-def _inverted(value: Value) -> Value:
+def _invert(value: Value) -> Value:
     if isinstance(value, Fraction):
         if not value:
             raise Undefined("division by zero")
@@ -153,9 +153,9 @@ def _inverted(value: Value) -> Value:
 
 def _times(left: Value, right: Value) -> Value:
     if isinstance(left, Fraction):
-        return _scaled(right, left)
+        return _scale(right, left)
     if isinstance(right, Fraction):
-        return _scaled(left, right)
+        return _scale(left, right)
     if len(left[0]) != len(right):
         raise Undefined("the shapes of the matrices do not allow a product")
     columns = list(zip(*right, strict=True))
@@ -166,18 +166,18 @@ def _times(left: Value, right: Value) -> Value:
 
 
 def _power(base: Value, exponent: Node) -> Value:
-    count, index = reduced(exact.evaluate(exponent))
+    count, index = reduce_ratio(exact.evaluate(exponent))
     if index != 1 or abs(count) > _MAX_POWER or isinstance(base, Fraction):
         raise UndecidedMath("that power of a matrix is not supported")
     matrix = _inverse(base) if count < 0 else base
     result: Value = _identity(_square(matrix))
     for _ in range(abs(count)):
         result = _times(result, matrix)
-        _bounded(result)
+        _check_bound(result)
     return result
 
 
-def _bounded(value: Value) -> None:
+def _check_bound(value: Value) -> None:
     if isinstance(value, tuple) and any(
         entry.numerator.bit_length() > 8_192 for row in value for entry in row
     ):
@@ -204,7 +204,7 @@ def _call(node: FunctionCall) -> Value:
         raise UndecidedMath(f"{node.name} of a matrix and a number")
     match node.name, matrices:
         case "det", [matrix]:
-            return _eliminated(matrix, _square(matrix))[1]
+            return _eliminate(matrix, _square(matrix))[1]
         case "inverse", [matrix]:
             return _inverse(matrix)
         case "transpose", [matrix]:
@@ -212,7 +212,7 @@ def _call(node: FunctionCall) -> Value:
         case "trace", [matrix]:
             return sum((matrix[i][i] for i in range(_square(matrix))), Fraction(0))
         case "rank", [matrix]:
-            return Fraction(_eliminated(matrix, len(matrix[0]))[2])
+            return Fraction(_eliminate(matrix, len(matrix[0]))[2])
         case "dot", [left, right] if len(left) == len(right) == 1 and len(left[0]) == len(right[0]):
             return sum((a * b for a, b in zip(left[0], right[0], strict=True)), Fraction(0))
         case "cross", [[left], [right]] if len(left) == len(right) == 3:
@@ -224,13 +224,13 @@ def _call(node: FunctionCall) -> Value:
 def _inverse(matrix: Matrix) -> Matrix:
     size = _square(matrix)
     joined = tuple((*row, *unit) for row, unit in zip(matrix, _identity(size), strict=True))
-    rows, determinant, _ = _eliminated(joined, size)
+    rows, determinant, _ = _eliminate(joined, size)
     if not determinant:
         raise Undefined("a singular matrix has no inverse")
     return tuple(tuple(row[size:]) for row in rows)
 
 
-def _eliminated(matrix: Matrix, columns: int) -> tuple[list[list[Fraction]], Fraction, int]:
+def _eliminate(matrix: Matrix, columns: int) -> tuple[list[list[Fraction]], Fraction, int]:
     """Gauss-Jordan over the first columns: the rows, the determinant of that block, its rank."""
     rows = [list(row) for row in matrix]
     determinant, rank = Fraction(1), 0

@@ -20,7 +20,7 @@ from qwed.engines.math.nodes import (
     UnitQuantity,
     children,
 )
-from qwed.engines.math.ratios import reduced
+from qwed.engines.math.ratios import reduce_ratio
 
 _MAX_EXPONENT: Final = 12
 _MAX_BASE: Final = 10**6
@@ -82,7 +82,7 @@ def _is_square(node: Node) -> bool:
     """√144, √0.0081, √(5² + 12²)."""
     if not _is_number(node) or not _is_small_sum(node):
         return False
-    top, bottom = reduced(exact.evaluate(node))
+    top, bottom = reduce_ratio(exact.evaluate(node))
     return 0 <= top < _MAX_BASE**2 and isqrt(top) ** 2 == top and isqrt(bottom) ** 2 == bottom
 
 

@@ -24,7 +24,7 @@ from qwed.engines.math.nodes import (
     UnitQuantity,
 )
 from qwed.engines.math.problems import NotRational, Symbolic, UndecidedMath, Undefined
-from qwed.engines.math.ratios import reduced
+from qwed.engines.math.ratios import reduce_ratio
 
 # The exponents of a monomial by variable, sorted by name.
 Monomial = tuple[tuple[str, int], ...]
@@ -121,26 +121,26 @@ def _structure(node: Node) -> Quotient:
         case Sum():
             parts = [quotient(term) for term in node.terms]
             signs = [-1 if negative else 1 for negative in node.negative]
-            return reduce(_plus, map(_signed, parts, signs))
+            return reduce(_plus, map(_sign, parts, signs))
         case Product():
             parts = [quotient(factor) for factor in node.factors]
-            return reduce(_times, map(_inverted, parts, node.inverse))
+            return reduce(_times, map(_invert, parts, node.inverse))
         case Negation():
-            return _signed(quotient(node.operand), -1)
+            return _sign(quotient(node.operand), -1)
         case Percent():
             return _times(quotient(node.operand), Quotient(constant(Fraction(1, 100)), ONE))
         case UnitQuantity():
             return quotient(node.operand)
         case Power():
-            return _raised(quotient(node.base), node.exponent)
+            return _raise_to(quotient(node.base), node.exponent)
     raise NotPolynomial(f"a {type(node).__name__.lower()} is not a rational function")
 
 
-def _signed(part: Quotient, sign: int) -> Quotient:
+def _sign(part: Quotient, sign: int) -> Quotient:
     return part if sign > 0 else Quotient(plus(ZERO, part.top, -1), part.bottom)
 
 
-def _inverted(part: Quotient, inverse: bool) -> Quotient:
+def _invert(part: Quotient, inverse: bool) -> Quotient:
     if not inverse:
         return part
     if not part.top:
@@ -159,15 +159,15 @@ def _times(left: Quotient, right: Quotient) -> Quotient:
     return Quotient(times(left.top, right.top), times(left.bottom, right.bottom))
 
 
-def _raised(base: Quotient, exponent: Node) -> Quotient:
+def _raise_to(base: Quotient, exponent: Node) -> Quotient:
     try:
-        count, index = reduced(exact.evaluate(exponent))
+        count, index = reduce_ratio(exact.evaluate(exponent))
     except (NotRational, Symbolic):
         raise NotPolynomial("the exponent is not a number") from None
     if index != 1:
         raise NotPolynomial("the exponent is not a whole number")
     if count < 0:
-        return _raised(_inverted(base, True), Literal(-count))
+        return _raise_to(_invert(base, True), Literal(-count))
     return Quotient(power(base.top, count), power(base.bottom, count))
 
 
@@ -190,7 +190,7 @@ def coefficients(polynomial: Polynomial, name: str) -> list[Fraction]:
     return result
 
 
-def integrated(polynomial: Polynomial, name: str) -> Polynomial:
+def integrate(polynomial: Polynomial, name: str) -> Polynomial:
     result: dict[Monomial, Fraction] = {}
     for monomial, coefficient in polynomial.items():
         exponents = dict(monomial)

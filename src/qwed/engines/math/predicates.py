@@ -14,7 +14,7 @@ from qwed.engines.math.judge import MathOutcome
 from qwed.engines.math.parser import Parser
 from qwed.engines.math.problems import MathProblem, NotRational
 from qwed.engines.math.prose import rewrite
-from qwed.engines.math.ratios import integer_root, reduced
+from qwed.engines.math.ratios import integer_root, reduce_ratio
 
 _MAX_TEXT: Final = 300
 _LARGEST: Final = 10**24
@@ -67,7 +67,7 @@ def _whole(text: str) -> int | None:
     try:
         parser = Parser(rewrite(text).values)
         (side,) = parser.whole_chain().sides
-        numerator, denominator = reduced(exact.evaluate(side))
+        numerator, denominator = reduce_ratio(exact.evaluate(side))
     except (MathProblem, ValueError):
         return None
     is_usable = denominator == 1 and abs(numerator) < _LARGEST and not parser.ambiguous

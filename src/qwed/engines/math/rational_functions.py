@@ -7,7 +7,7 @@ from math import factorial as integer_factorial
 from typing import Final
 
 from qwed.engines.math.problems import MAX_BITS, NotRational, UndecidedMath, Undefined, too_large
-from qwed.engines.math.ratios import Ratio, checked, power, reduced, root
+from qwed.engines.math.ratios import Ratio, checked, power, reduce_ratio, root
 
 _MAX_FACTORIAL: Final = 5_000
 _LONG_BITS: Final = 20_000
@@ -25,7 +25,7 @@ def _ratio(value: Fraction | int) -> Ratio:
 
 def natural(value: Ratio, most: int = MAX_BITS) -> int:
     """A whole number from 0 to `most`."""
-    top, bottom = reduced(value)
+    top, bottom = reduce_ratio(value)
     if bottom != 1 or top < 0:
         raise Undefined(
             f"{top}/{bottom} is not a natural number" if abs(top) < 1 << 64 else "not a natural number"
@@ -36,7 +36,7 @@ def natural(value: Ratio, most: int = MAX_BITS) -> int:
 
 
 def _whole(value: Ratio) -> int:
-    top, bottom = reduced(value)
+    top, bottom = reduce_ratio(value)
     if bottom != 1:
         raise Undefined("not an integer")
     return top
@@ -72,10 +72,10 @@ def _round(arguments: Arguments) -> Ratio:
     places = _whole(arguments[1]) if len(arguments) > 1 else 0
     if abs(places) > 1_000:
         raise too_large()
-    return _ratio(rounded_half_away(_fraction(arguments[0]), places))
+    return _ratio(round_half_away(_fraction(arguments[0]), places))
 
 
-def rounded_half_away(value: Fraction, places: int) -> Fraction:
+def round_half_away(value: Fraction, places: int) -> Fraction:
     """The usual rounding of a person: half goes away from zero."""
     scale = Fraction(10) ** places
     scaled = abs(value) * scale
@@ -187,10 +187,10 @@ def _growth(rate: Ratio, years: Ratio, per_year: Ratio) -> Fraction:
     if not periods:
         raise Undefined("no compounding period in a year")
     factor = 1 + _fraction(rate) / periods
-    return _fraction(_bounded_power(factor, _fraction(years) * periods))
+    return _fraction(_bound_power(factor, _fraction(years) * periods))
 
 
-def _bounded_power(factor: Fraction, count: Fraction) -> Ratio:
+def _bound_power(factor: Fraction, count: Fraction) -> Ratio:
     if abs(count) * max(factor.numerator.bit_length(), factor.denominator.bit_length()) > _LONG_BITS:
         raise NotRational("the exact value is too long to be of use")
     return power((factor.numerator, factor.denominator), (count.numerator, count.denominator))
@@ -263,7 +263,7 @@ def _cagr(arguments: Arguments) -> Ratio:
     start, end, years = map(_fraction, arguments)
     if start <= 0 or end < 0 or years <= 0:
         raise Undefined("growth needs a positive start and time")
-    growth = _fraction(_bounded_power(end / start, 1 / years))
+    growth = _fraction(_bound_power(end / start, 1 / years))
     return _ratio(growth - 1)
 
 

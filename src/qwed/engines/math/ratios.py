@@ -14,7 +14,7 @@ Ratio = tuple[int, int]
 LARGE: Final = 1 << 1_024
 
 
-def reduced(value: Ratio) -> Ratio:
+def reduce_ratio(value: Ratio) -> Ratio:
     numerator, denominator = value
     if denominator == 1:
         return value
@@ -25,7 +25,7 @@ def reduced(value: Ratio) -> Ratio:
 def checked(numerator: int, denominator: int) -> Ratio:
     """In lowest terms once it is large; refused once it is huge."""
     if denominator > LARGE or not -LARGE < numerator < LARGE:
-        numerator, denominator = reduced((numerator, denominator))
+        numerator, denominator = reduce_ratio((numerator, denominator))
         if numerator.bit_length() > MAX_BITS or denominator.bit_length() > MAX_BITS:
             raise too_large()
     return numerator, denominator
@@ -33,7 +33,7 @@ def checked(numerator: int, denominator: int) -> Ratio:
 
 def power(base: Ratio, exponent: Ratio) -> Ratio:
     """base ** exponent where that is rational; the exponent in lowest terms."""
-    top, bottom = reduced(base)
+    top, bottom = reduce_ratio(base)
     count, index = exponent
     if top == 0:
         return _power_of_zero(count)
@@ -57,7 +57,7 @@ def _power_of_zero(count: int) -> Ratio:
 
 
 def root(value: Ratio, index: int) -> Ratio:
-    top, bottom = reduced(value)
+    top, bottom = reduce_ratio(value)
     if top < 0:
         if index % 2 == 0:
             raise UndecidedMath("an even root of a negative number is not real")

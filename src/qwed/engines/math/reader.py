@@ -94,7 +94,7 @@ def _read_sentences(text: str) -> MathReading:
     named: list[str] = []
     for start, part, is_annotation in segments(text):
         sentence = read_sentence(part)
-        statements.extend(_moved(statement, start) for statement in sentence.statements)
+        statements.extend(_move(statement, start) for statement in sentence.statements)
         if len(statements) > MAX_STATEMENTS:
             raise UndecidedMath(f"more than {MAX_STATEMENTS} statements")
         named.extend(filter(None, sentence.named))
@@ -110,7 +110,7 @@ def _read_sentences(text: str) -> MathReading:
         raise _nothing_found(text, unclear)
     _refuse_denials(text, statements, [*unread, *unclear])
     final = [*_FINAL.findall(text), *_conclusions(text)]
-    unclear.extend(f"= {value}" for value in dict.fromkeys(_unfounded(named, final, statements)))
+    unclear.extend(f"= {value}" for value in dict.fromkeys(_find_unfounded(named, final, statements)))
     return MathReading(statements, unread, unclear)
 
 
@@ -121,7 +121,7 @@ def _may_claim(part: str, statements: list[MathStatement]) -> bool:
     return (not _CLAIM_SIGNS.isdisjoint(part) and "?" in part) or _ARROW.search(part) is not None
 
 
-def _unfounded(named: list[str], final: list[str], statements: list[MathStatement]) -> Iterator[str]:
+def _find_unfounded(named: list[str], final: list[str], statements: list[MathStatement]) -> Iterator[str]:
     """Numbers that get a name and are in no statement, and answers that no statement has worked out."""
     if not named and not final:
         return
@@ -204,7 +204,7 @@ def _goes_on(text: str, start: int, end: int) -> bool:
     return not following.isupper() and _ABBREVIATION.search(before) is not None
 
 
-def _moved(statement: MathStatement, start: int) -> MathStatement:
+def _move(statement: MathStatement, start: int) -> MathStatement:
     """The statement of a sentence, with its places counted from the start of the whole text."""
     assert statement.spans is not None
     moved = [(first + start, last + start) for first, last in statement.spans]

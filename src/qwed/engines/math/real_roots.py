@@ -53,7 +53,7 @@ def exact_roots(coefficients: list[Fraction]) -> list[str] | None:
     rational: list[Fraction] = []
     while len(rest) > 1 and (root := _rational_root(rest)) is not None:
         rational.append(root)
-        rest = _divided(rest, root)
+        rest = _divide(rest, root)
     found = [number_text(root) for root in sorted(set(rational))]
     if len(rest) == 1:
         return found
@@ -91,7 +91,7 @@ def _divisors(value: int) -> list[int] | None:
     return sorted({*small, *(value // divisor for divisor in small)})
 
 
-def _divided(coefficients: list[int], root: Fraction) -> list[int]:
+def _divide(coefficients: list[int], root: Fraction) -> list[int]:
     quotient: list[Fraction] = []
     carry = Fraction(0)
     for coefficient in reversed(coefficients):
@@ -104,10 +104,10 @@ def _quadratic_roots(c: int, b: int, a: int) -> list[str]:
     discriminant = b * b - 4 * a * c
     if discriminant < 0:
         return []
-    return [f"({-b} {sign} sqrt({discriminant}))/{_bracketed(2 * a)}" for sign in ("-", "+")]
+    return [f"({-b} {sign} sqrt({discriminant}))/{_bracket(2 * a)}" for sign in ("-", "+")]
 
 
-def _bracketed(value: int) -> str:
+def _bracket(value: int) -> str:
     return str(value) if value > 0 else f"({value})"
 
 

@@ -2,7 +2,7 @@
 
 from qwed.engines.math import finance
 from qwed.engines.math.approximations import approximated
-from qwed.engines.math.comparison import stated
+from qwed.engines.math.comparison import find_stated
 from qwed.engines.math.embedded import equations_in, without_subject
 from qwed.engines.math.labels import without_labels
 from qwed.engines.math.lexicon import ANSWER_LEADS, ARITHMETIC, ASKING, CONNECTIVES, LEADS
@@ -29,7 +29,7 @@ def _whole_sentence(tokens: list[str], spans: list[Span], text: str) -> list[Mat
     while end and tokens[end - 1] in ("?", ".", ",", ":", "="):
         end -= 1
     tokens, spans = [*tokens[:end], ""], [*spans[:end], spans[-1]]
-    tokens, spans = _answered(tokens, spans)
+    tokens, spans = _complete_question(tokens, spans)
     start = 0
     asked = True
     if tokens[0] in ("Q", "q", "A") and tokens[1] == ":":
@@ -48,7 +48,7 @@ def _whole_sentence(tokens: list[str], spans: list[Span], text: str) -> list[Mat
     return None
 
 
-def _answered(tokens: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
+def _complete_question(tokens: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
     """What is 5 plus 7? 12: the answer completes the question."""
     if "?" not in tokens:
         return tokens, spans
@@ -103,5 +103,5 @@ def _is_name(side: Node) -> bool:
 
 
 def _is_plain_number(side: Node) -> bool:
-    number = stated(side)
+    number = find_stated(side)
     return number is not None and abs(number.factor) == 1

@@ -18,7 +18,7 @@ from qwed.engines.math.nodes import (
     walk,
 )
 from qwed.engines.math.problems import UndecidedMath
-from qwed.engines.math.ratios import reduced
+from qwed.engines.math.ratios import reduce_ratio
 
 _MAX_NODES: Final = 150
 _SMALL: Final = 60
@@ -161,7 +161,7 @@ class _Builder:
         name = _FUNCTIONS.get(node.name)
         if name is not None and len(arguments) == 1:
             return getattr(sympy, name)(arguments[0])
-        return self.rational(*reduced(exact.evaluate(node)))
+        return self.rational(*reduce_ratio(exact.evaluate(node)))
 
 
 def is_zero(node: Node) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from qwed.engines.math.nodes import Literal
 from qwed.engines.math.problems import MAX_DIGITS, UndecidedMath
-from qwed.engines.math.ratios import Ratio, reduced
+from qwed.engines.math.ratios import Ratio, reduce_ratio
 
 # The decimals shown of a number that has no end, where the text does not ask for a count.
 SHOWN_PLACES: Final = 6
@@ -14,7 +14,7 @@ _LONGEST_EXACT: Final = 30
 
 def exact_text(value: Ratio) -> str:
     """The exact value: 14.97 or 10/3."""
-    numerator, denominator = reduced(value)
+    numerator, denominator = reduce_ratio(value)
     if denominator == 1:
         return _digits(numerator)
     places = terminating_places(denominator)
@@ -62,7 +62,7 @@ def _digits(value: int) -> str:
     return str(value)
 
 
-def written_like(value: Fraction, literal: Literal, token: str) -> str:
+def write_like(value: Fraction, literal: Literal, token: str) -> str:
     """The value in the manner of a number that stood there: its decimals, its thousands separators."""
     places = literal.places if literal.has_point and literal.places > 0 else 0
     needed = terminating_places(value.denominator)

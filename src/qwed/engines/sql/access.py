@@ -235,13 +235,13 @@ def _function_name(node: exp.Expr) -> str:
     below: exp.Expr = node
     parent: exp.Expr | None = node.parent
     while type(parent) is exp.Dot and parent.args.get("expression") is below:
-        parts.append(_dotted(parent.this))
+        parts.append(_spell_dotted(parent.this))
         below = parent
         parent = below.parent
     return ".".join(reversed(parts)).lower()
 
 
-def _dotted(node: exp.Expr) -> str:
+def _spell_dotted(node: exp.Expr) -> str:
     names = (part.name for part in descendants(node) if type(part) is exp.Identifier)
     return ".".join(itertools.islice(names, _MAX_QUALIFIERS))
 

@@ -37,13 +37,13 @@ def _insert(node: exp.Expr, resolver: Resolver) -> None:
     families = [source.columns.get(name.name.lower(), TypeFamily.OTHER) for name in names]
     if not names and not source.is_open:
         families = list(source.columns.values())
-    _inserted(node.args.get("expression"), families, ctes, resolver)
+    _check_inserted(node.args.get("expression"), families, ctes, resolver)
     for part in (node.args.get("conflict"), node.args.get("returning")):
         if part is not None:
-            _upserted(part, table.alias_or_name.lower(), source, ctes, resolver)
+            _check_upserted(part, table.alias_or_name.lower(), source, ctes, resolver)
 
 
-def _inserted(
+def _check_inserted(
     values: Any, families: list[TypeFamily], ctes: dict[str, SqlSource], resolver: Resolver
 ) -> None:
     if isinstance(values, exp.Values):
@@ -64,7 +64,7 @@ def _check_width(given: int, width: int, node: exp.Expr, resolver: Resolver) -> 
         resolver.notes.incorrect("column_count", f"{given} values for {width} columns", node)
 
 
-def _upserted(
+def _check_upserted(
     part: exp.Expr, table: str, source: SqlSource, ctes: dict[str, SqlSource], resolver: Resolver
 ) -> None:
     outer = SqlScope(None, ctes)
@@ -90,12 +90,12 @@ def _update_or_delete(node: exp.Expr, resolver: Resolver) -> None:
         resolver.source(node.this, scope)
     for key, value in node.args.items():
         if key == "returning":
-            _returned(value, scope, resolver)
+            _check_returned(value, scope, resolver)
         elif key not in ("this", "from_", "using", "with_", "tables"):
             resolver.expressions(value, scope, visible=NOTHING)
 
 
-def _returned(returning: Any, scope: SqlScope, resolver: Resolver) -> None:
+def _check_returned(returning: Any, scope: SqlScope, resolver: Resolver) -> None:
     rows = SqlScope(scope, scope.ctes)
     rows.sources = {name: SqlSource({}, is_open=True) for name in _CHANGED_ROWS}
     for item in returning.expressions if isinstance(returning, exp.Expr) else ():

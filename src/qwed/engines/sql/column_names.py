@@ -66,10 +66,10 @@ class ColumnNames:
             if kind is exp.Lambda:
                 scope = with_lambda(node, scope)
             elif kind in _COMPARISONS:
-                self._compared(node, scope)
+                self._check_comparison(node, scope)
             stack.extend(reversed(children(node)))
 
-    def _compared(self, node: exp.Expr, scope: SqlScope) -> None:
+    def _check_comparison(self, node: exp.Expr, scope: SqlScope) -> None:
         others = _COMPARISONS[type(node)](node)
         left = self._family(node.this, scope)
         for other in others:
@@ -115,11 +115,11 @@ class ColumnNames:
             return
         name = node.name.lower()
         if table is not None:
-            self._qualified(node, name, table.name.lower(), scope)
+            self._check_qualified(node, name, table.name.lower(), scope)
         else:
-            self._unqualified(node, name, scope, visible=visible)
+            self._check_unqualified(node, name, scope, visible=visible)
 
-    def _qualified(self, node: exp.Expr, name: str, alias: str, scope: SqlScope) -> None:
+    def _check_qualified(self, node: exp.Expr, name: str, alias: str, scope: SqlScope) -> None:
         source = self._find_source(alias, scope)
         if source is None:
             self._unknown_alias(node, alias, scope)
@@ -147,7 +147,7 @@ class ColumnNames:
             for source in level.sources.values()
         )
 
-    def _unqualified(
+    def _check_unqualified(
         self, node: exp.Expr, name: str, scope: SqlScope, *, visible: Mapping[str, TypeFamily]
     ) -> None:
         for level in levels(scope):

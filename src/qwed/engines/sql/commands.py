@@ -119,7 +119,7 @@ def _prepare(rest: str) -> Command:
     inner = match["inner"].strip()
     quoted = _QUOTED.fullmatch(inner)
     return Command(
-        StatementKind.PROCEDURE, Risk.CRITICAL, (_unquoted(quoted) if quoted else inner,), understood=True
+        StatementKind.PROCEDURE, Risk.CRITICAL, (_unquote(quoted) if quoted else inner,), understood=True
     )
 
 
@@ -128,24 +128,24 @@ def _replace(rest: str) -> Command:
 
 
 def _execute(rest: str) -> Command:
-    inner = tuple(_unquoted(match) for match in _QUOTED.finditer(rest))
+    inner = tuple(_unquote(match) for match in _QUOTED.finditer(rest))
     statements = tuple(text for text in inner if _STATEMENT_START.match(text))
     understood = _PLAIN_WORDS.fullmatch(rest) is not None
-    calls = "sp_executesql" if rest.lstrip().startswith("(") else _called(rest)
+    calls = "sp_executesql" if rest.lstrip().startswith("(") else _name_of_call(rest)
     return Command(StatementKind.PROCEDURE, Risk.CRITICAL, statements[:_MAX_INNER], understood, calls)
 
 
 def _call(rest: str) -> Command:
     match = _CALLED.fullmatch(rest)
     if not match:
-        return Command(StatementKind.PROCEDURE, Risk.CRITICAL, calls=_called(rest))
+        return Command(StatementKind.PROCEDURE, Risk.CRITICAL, calls=_name_of_call(rest))
     # The arguments are read as a query's, so that nothing hides in them.
     arguments = match["arguments"] or ""
     inner = (f"SELECT {arguments}",) if arguments.strip() else ()
-    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, inner, understood=True, calls=_called(rest))
+    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, inner, understood=True, calls=_name_of_call(rest))
 
 
-def _called(rest: str) -> str:
+def _name_of_call(rest: str) -> str:
     match = _PROCEDURE_NAME.match(rest)
     return match[1].lower() if match else ""
 
@@ -153,19 +153,17 @@ def _called(rest: str) -> str:
 def block(rest: str) -> Command:
     """A DO block or a procedure's body: the statements that can be made out in it, never all of it."""
     match = _QUOTED.search(rest)
-    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, statements_in(_unquoted(match) if match else rest))
+    return Command(StatementKind.PROCEDURE, Risk.CRITICAL, statements_in(_unquote(match) if match else rest))
 
 
 def statements_in(body: str) -> tuple[str, ...]:
     pieces = (piece.strip() for piece in _BLOCK_SEPARATOR.split(body))
     found = [piece for piece in pieces if _STATEMENT_START.match(piece)]
-    found += [
-        _unquoted(match) for match in _QUOTED.finditer(body) if _STATEMENT_START.match(_unquoted(match))
-    ]
+    found += [_unquote(match) for match in _QUOTED.finditer(body) if _STATEMENT_START.match(_unquote(match))]
     return tuple(found[:_MAX_INNER])
 
 
-def _unquoted(match: re.Match[str]) -> str:
+def _unquote(match: re.Match[str]) -> str:
     return match[3] if match[1] is None else match[1].replace("''", "'")
 
 

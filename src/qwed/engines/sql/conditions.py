@@ -12,7 +12,7 @@ from qwed.engines.sql.constants import (
     is_tautology,
     truth,
 )
-from qwed.engines.sql.nodes import is_number, operands, parent_beyond_parens, unaliased, unwrapped
+from qwed.engines.sql.nodes import is_number, operands, parent_beyond_parens, strip_alias, unwrap
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.probes import check_server_probe
 
@@ -22,7 +22,7 @@ _CONSTANT: Final = "a condition that depends on no row stands beside the real on
 
 def check_filter(node: exp.Expr, notes: Notes) -> None:
     """A whole WHERE that is constant: `1=1` and its like are how programs build queries; the rest is not."""
-    condition = unwrapped(node.this)
+    condition = unwrap(node.this)
     kind = type(condition)
     if kind is exp.Or or kind is exp.And or not is_constant(condition):
         check_server_probe(condition, notes)
@@ -44,7 +44,7 @@ def check_or(node: exp.Expr, notes: Notes) -> None:
         for rule, message, term in found:
             notes.forbidden(rule, message, term)
     for term in terms:
-        check_server_probe(unwrapped(term), notes)
+        check_server_probe(unwrap(term), notes)
 
 
 def _wrong_term(position: int, term: exp.Expr) -> tuple[str, str, exp.Expr] | None:
@@ -53,7 +53,7 @@ def _wrong_term(position: int, term: exp.Expr) -> tuple[str, str, exp.Expr] | No
     held = truth(constant_value(term))
     if held is not False:
         return "tautology", _TAUTOLOGY, term
-    if position == 0 and _is_builder_stub(unwrapped(term)):
+    if position == 0 and _is_builder_stub(unwrap(term)):
         return None
     return "constant_condition", _CONSTANT, term
 
@@ -65,7 +65,7 @@ def check_and(node: exp.Expr, notes: Notes) -> None:
     # Builders begin a WHERE or a group of their own with a stub; nothing else does.
     built = isinstance(node.parent, exp.Where | exp.Qualify | exp.Paren)
     found = []
-    for position, term in enumerate(map(unwrapped, operands(node))):
+    for position, term in enumerate(map(unwrap, operands(node))):
         if not is_constant(term) and not _compares_string_with_itself(term):
             check_server_probe(term, notes)
             continue
@@ -126,7 +126,7 @@ def check_comparison(node: exp.Expr, notes: Notes) -> None:
 
 def check_is(node: exp.Expr, notes: Notes) -> None:
     """`a = 1 IS NOT NULL`."""
-    if type(node.args.get("expression")) is exp.Null and type(unwrapped(node.this)) in _COMPARISONS:
+    if type(node.args.get("expression")) is exp.Null and type(unwrap(node.this)) in _COMPARISONS:
         notes.forbidden("tautology", "the outcome of a comparison is tested for NULL", node)
 
 
@@ -143,7 +143,7 @@ def check_exists(node: exp.Expr, notes: Notes) -> None:
 def _check_subquery_probe(query: Any, node: exp.Expr, notes: Notes) -> None:
     if type(query) is not exp.Select or query.args.get("from_") is None or len(query.expressions) != 1:
         return
-    shown = unaliased(query.expressions[0])
+    shown = strip_alias(query.expressions[0])
     if is_constant(shown):
         notes.forbidden("blind_probe", "a subquery that always gives the same value is compared", node)
     elif type(shown) in _EXTRACTIONS:
@@ -157,13 +157,13 @@ _CASTS: Final = frozenset({exp.Cast, exp.TryCast, exp.Convert})
 
 
 def _check_error_cast(cast: Any, node: exp.Expr, notes: Notes) -> None:
-    source = unwrapped(cast.args.get("expression") if type(cast) is exp.Convert else cast.this)
+    source = unwrap(cast.args.get("expression") if type(cast) is exp.Convert else cast.this)
     if type(source) is exp.Subquery and not source.find(exp.AggFunc):
         notes.forbidden("error_probe", "a queried value is forced into a number beside a literal", node)
 
 
 def check_division(node: exp.Expr, notes: Notes) -> None:
-    divisor = unwrapped(node.args.get("expression"))
+    divisor = unwrap(node.args.get("expression"))
     if is_number(divisor) and not str(divisor.this).strip("0."):
         notes.forbidden("error_probe", "a division by zero is an error on purpose", node)
 
@@ -193,7 +193,7 @@ def check_concatenation(node: exp.Expr, notes: Notes) -> None:
         return
     terms = operands(node)
     numbers = any(map(is_number, terms)) and all(type(term) is exp.Literal for term in terms)
-    if numbers or any(type(unwrapped(term)) in _OUTCOMES for term in terms):
+    if numbers or any(type(unwrap(term)) in _OUTCOMES for term in terms):
         notes.forbidden("tautology", "what is no text is joined as if by OR", node)
     if _is_blank(terms[0]) and _is_blank(terms[-1]) and any(term.find(exp.Select) for term in terms[1:-1]):
         notes.forbidden("blind_probe", "a query is spliced into an empty value", node)

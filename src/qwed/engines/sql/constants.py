@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from qwed.engines.sql.nodes import descendants, operands, unwrapped
+from qwed.engines.sql.nodes import descendants, operands, unwrap
 
 _MAX_DIGITS: Final = 60
 _MAX_EVALUATED_NODES: Final = 150
@@ -64,14 +64,14 @@ def _varies(node: exp.Expr) -> bool:
 
 def is_tautology(node: exp.Expr) -> bool:
     """True for every row (NULLs apart): the condition filters nothing."""
-    node = unwrapped(node)
+    node = unwrap(node)
     kind = type(node)
     if kind is exp.Or:
         terms = operands(node)
         return any(map(is_tautology, terms)) or has_complementary_terms(terms)
     if kind is exp.And:
         return all(map(is_tautology, operands(node)))
-    if kind is exp.Not and type(unwrapped(node.this)) is not exp.Not:
+    if kind is exp.Not and type(unwrap(node.this)) is not exp.Not:
         return is_contradiction(node.this)
     if is_constant(node):
         return truth(constant_value(node)) is not False
@@ -81,7 +81,7 @@ def is_tautology(node: exp.Expr) -> bool:
 
 
 def is_contradiction(node: exp.Expr) -> bool:
-    node = unwrapped(node)
+    node = unwrap(node)
     if is_constant(node):
         return truth(constant_value(node)) is False
     return _same_on_both_sides(node, _IRREFLEXIVE)
@@ -96,7 +96,7 @@ _IRREFLEXIVE: Final = frozenset({exp.NEQ, exp.GT, exp.LT, exp.NullSafeNEQ})
 def _same_on_both_sides(node: exp.Expr, operators: frozenset[type[exp.Expr]]) -> bool:
     kind = type(node)
     if kind in operators:
-        left, right = unwrapped(node.this), unwrapped(node.args.get("expression"))
+        left, right = unwrap(node.this), unwrap(node.args.get("expression"))
         return type(left) is type(right) and bool(left == right)
     if operators is not _REFLEXIVE:
         return False
@@ -140,7 +140,7 @@ def has_complementary_terms(terms: list[exp.Expr]) -> bool:
     wanted: set[tuple[Any, ...]] = set()
     not_null: list[exp.Expr] = []
     compared: list[exp.Expr] = []
-    for term in map(unwrapped, terms):
+    for term in map(unwrap, terms):
         kind = type(term)
         if kind in _COMPLEMENTS:
             seen.add((kind, term.this, term.expression))
@@ -151,7 +151,7 @@ def has_complementary_terms(terms: list[exp.Expr]) -> bool:
             compared += [part.this for part in operands(term) if type(part) in _COMPLEMENTS]
             continue
         negated = kind is exp.Not
-        test = unwrapped(term.this) if negated else term
+        test = unwrap(term.this) if negated else term
         if type(test) is exp.Is and type(test.expression) is exp.Null:
             if negated != bool(test.args.get("negate")):
                 wanted.add((exp.Is, test.this))
@@ -179,7 +179,7 @@ def constant_value(node: exp.Expr) -> Value:
 
 def _value_of(node: exp.Expr) -> Value:
     """As `constant_value`, for an expression that is known to be small."""
-    node = unwrapped(node)
+    node = unwrap(node)
     evaluate = _EVALUATE.get(type(node))
     value: Value = evaluate(node) if evaluate else OPAQUE
     return not value if isinstance(value, bool) and node.args.get("negate") else value
@@ -205,12 +205,12 @@ def _not(node: exp.Expr) -> Value:
     return OPAQUE if held is None else not held
 
 
-def _negated(node: exp.Expr) -> Value:
+def _negate(node: exp.Expr) -> Value:
     value = _value_of(node.this)
     return -value if isinstance(value, Decimal) else OPAQUE
 
 
-def _connected(node: exp.Expr) -> Value:
+def _connect(node: exp.Expr) -> Value:
     deciding = type(node) is exp.Or
     held = [truth(_value_of(term)) for term in operands(node)]
     if deciding in held:
@@ -218,7 +218,7 @@ def _connected(node: exp.Expr) -> Value:
     return OPAQUE if None in held else not deciding
 
 
-def _compared(node: exp.Expr) -> Value:
+def _compare(node: exp.Expr) -> Value:
     left, right = _value_of(node.this), _value_of(node.expression)
     if left is OPAQUE or right is OPAQUE:
         return OPAQUE
@@ -256,7 +256,7 @@ _ARITHMETIC: Final[dict[type[exp.Expr], Any]] = {
 }
 
 
-def _computed(node: exp.Expr) -> Value:
+def _compute(node: exp.Expr) -> Value:
     left, right = _value_of(node.this), _value_of(node.expression)
     if not (isinstance(left, Decimal) and isinstance(right, Decimal)):
         return OPAQUE
@@ -301,7 +301,7 @@ def _in(node: exp.Expr) -> Value:
     return value in values
 
 
-def _joined(node: exp.Expr) -> Value:
+def _join(node: exp.Expr) -> Value:
     left, right = _value_of(node.this), _value_of(node.expression)
     return left + right if isinstance(left, str) and isinstance(right, str) else OPAQUE
 
@@ -311,15 +311,15 @@ _EVALUATE: Final[dict[type[exp.Expr], Any]] = {
     exp.Boolean: lambda node: bool(node.this),
     exp.Null: lambda node: None,
     exp.Not: _not,
-    exp.Neg: _negated,
-    exp.And: _connected,
-    exp.Or: _connected,
+    exp.Neg: _negate,
+    exp.And: _connect,
+    exp.Or: _connect,
     exp.Like: _like,
     exp.ILike: _like,
     exp.Is: _is,
     exp.Between: _between,
     exp.In: _in,
-    exp.DPipe: _joined,
-    **dict.fromkeys(_COMPARE, _compared),
-    **dict.fromkeys(_ARITHMETIC, _computed),
+    exp.DPipe: _join,
+    **dict.fromkeys(_COMPARE, _compare),
+    **dict.fromkeys(_ARITHMETIC, _compute),
 }

@@ -47,17 +47,17 @@ class SqlDecision(msgspec.Struct, frozen=True):
 
 def decide(request: SqlRequest, rules: SqlRules) -> SqlDecision:
     if not any(text.strip() for text in request.texts):
-        return SqlDecision(_refused("statement", "there is no SQL to verify", "", Failure.MALFORMED))
+        return SqlDecision(_refuse("statement", "there is no SQL to verify", "", Failure.MALFORMED))
     named = request.dialect or rules.default_dialect
     dialect = dialect_named(named) if named else None
     if named and dialect is None:
         return SqlDecision(
-            _refused("dialect", f"the dialect {named[:40]!r} is not known", named, Failure.MALFORMED)
+            _refuse("dialect", f"the dialect {named[:40]!r} is not known", named, Failure.MALFORMED)
         )
-    rules = _tightened(rules, request)
-    verdict = _combined([inspect(text, dialect, rules, request.schema) for text in request.texts])
-    injected = [_injected(value, dialect, rules) for value in request.unbound]
-    injected += [_injected(each, dialect, rules, _CONDITION_PLACES) for each in request.conditions]
+    rules = _tighten(rules, request)
+    verdict = _combine([inspect(text, dialect, rules, request.schema) for text in request.texts])
+    injected = [_find_injection(value, dialect, rules) for value in request.unbound]
+    injected += [_find_injection(each, dialect, rules, _CONDITION_PLACES) for each in request.conditions]
     verdict = _with_problems(verdict, [problem for problem in injected if problem is not None])
     finding = _finding(verdict, request, rules)
     if finding.status is Status.VERIFIED and rules.correct_missing_limit is not None:
@@ -65,7 +65,7 @@ def decide(request: SqlRequest, rules: SqlRules) -> SqlDecision:
     return SqlDecision(finding)
 
 
-def _tightened(rules: SqlRules, request: SqlRequest) -> SqlRules:
+def _tighten(rules: SqlRules, request: SqlRequest) -> SqlRules:
     """An action may ask for more strictness than the deployment, never for less."""
     if not request.forbidden_columns and not request.no_sensitive_columns:
         return rules
@@ -76,7 +76,7 @@ def _tightened(rules: SqlRules, request: SqlRequest) -> SqlRules:
     )
 
 
-def _combined(verdicts: list[SqlVerdict]) -> SqlVerdict:
+def _combine(verdicts: list[SqlVerdict]) -> SqlVerdict:
     if len(verdicts) == 1:
         return verdicts[0]
     return SqlVerdict(
@@ -99,7 +99,7 @@ def _with_problems(verdict: SqlVerdict, found: list[SqlProblem]) -> SqlVerdict:
     )
 
 
-def _injected(
+def _find_injection(
     value: str, dialect: str | None, rules: SqlRules, places: tuple[str, ...] | None = None
 ) -> SqlProblem | None:
     """`places` is where a condition belongs; a mere value may be meant for several."""
@@ -110,9 +110,9 @@ def _injected(
             verdict = inspect(template.replace("{}", spelling), dialect, rules)
             for problem in verdict.problems:
                 if problem.failure is Failure.FORBIDDEN and _is_injection(problem.rule, spelling):
-                    return _injected_value(value, problem.rule)
+                    return _report_injected_value(value, problem.rule)
         if _LEAVES_THE_QUOTES.search(spelling):
-            return _injected_value(value, "outside the quotation marks")
+            return _report_injected_value(value, "outside the quotation marks")
     return None
 
 
@@ -146,7 +146,7 @@ _COMMENT_SIGNS: Final = re.compile(r"--|/\*")
 _ENDS_A_VALUE: Final = re.compile(r"['\"`)\\]|\A\s*-?\d+\s*#")
 
 
-def _injected_value(value: str, why: str) -> SqlProblem:
+def _report_injected_value(value: str, why: str) -> SqlProblem:
     message = f"a value that nothing binds would change the statement ({why})"
     return SqlProblem("injected_value", message, value[:200], Failure.FORBIDDEN, Risk.CRITICAL)
 
@@ -188,7 +188,7 @@ def _finding(verdict: SqlVerdict, request: SqlRequest, rules: SqlRules) -> Findi
     elif verdict.problems:
         status, reason = Status.UNCERTAIN, verdict.problems[0].message
     else:
-        status, reason = Status.VERIFIED, _described(verdict)
+        status, reason = Status.VERIFIED, _describe(verdict)
     return Finding(
         status,
         verdict.risk,
@@ -212,7 +212,7 @@ def _checks(request: SqlRequest, rules: SqlRules) -> list[str]:
     return checks
 
 
-def _described(verdict: SqlVerdict) -> str:
+def _describe(verdict: SqlVerdict) -> str:
     kinds = ", ".join(dict.fromkeys(kind.value for kind in verdict.kinds))
     return f"understood completely as {verdict.dialect}: {kinds}"
 
@@ -227,21 +227,21 @@ def _evidence(verdict: SqlVerdict, request: SqlRequest) -> dict[str, Any]:
         "tables": list(verdict.tables),
     }
     if verdict.problems:
-        evidence["problems"] = [_shown(problem) for problem in verdict.problems]
+        evidence["problems"] = [_show(problem) for problem in verdict.problems]
     if verdict.warnings:
-        evidence["warnings"] = [_shown(problem) for problem in verdict.warnings]
+        evidence["warnings"] = [_show(problem) for problem in verdict.warnings]
     if request.bound_values:
         evidence["bound_values"] = request.bound_values
     return evidence
 
 
-def _shown(problem: SqlProblem) -> dict[str, str]:
+def _show(problem: SqlProblem) -> dict[str, str]:
     return {"rule": problem.rule, "message": problem.message, "node": problem.node}
 
 
-def _refused(rule: str, message: str, node: str, failure: Failure) -> Finding:
+def _refuse(rule: str, message: str, node: str, failure: Failure) -> Finding:
     problem = SqlProblem(rule, message, node[:200], failure, Risk.CRITICAL)
-    evidence = {"problems": [_shown(problem)]}
+    evidence = {"problems": [_show(problem)]}
     return Finding(
         Status.FAILED, Risk.CRITICAL, SQL, message, evidence, failure=failure, checks_failed=("parsed",)
     )

@@ -16,7 +16,7 @@ from qwed.engines.candidates import FoundEffect, add_found, find_in_candidates, 
 from qwed.engines.effort import is_small
 from qwed.engines.slots import SlotUse, sort_texts
 from qwed.engines.sql.completeness import find_beyond_tables
-from qwed.engines.sql.request import bound_slots, read_request
+from qwed.engines.sql.request import find_bound_slots, read_request
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.verdict import SqlVerdict
 
@@ -43,7 +43,7 @@ class SqlEngine:
         return is_small(action, _QUICK_TOKENS)
 
     def verify(self, action: Action) -> Finding:
-        parameters = _encoded(action.parameters) if action.parameters else b""
+        parameters = _encode(action.parameters) if action.parameters else b""
         if parameters is None:
             return uncertain(SQL, Risk.CRITICAL, "the parameters are not JSON")
         texts = (action.type, action.query, action.code, action.target)
@@ -70,8 +70,8 @@ class SqlEngine:
         action = Action(kind, query, code, target, decoded)
         use = sort_texts(SQL, action, self._rules.slots.get(kind, {}), own=_OWN_MEMBERS)
         texts = [text.value for text, _ in use.runs if isinstance(text, Text)]
-        decision: SqlDecision = _loaded("deciding").decide(read_request(texts, target, decoded), self._rules)
-        finding = add_found(decision.finding, _found_beside(use, texts, decoded))
+        decision: SqlDecision = _load("deciding").decide(read_request(texts, target, decoded), self._rules)
+        finding = add_found(decision.finding, _find_beside(use, texts, decoded))
         if not use.is_complete:
             finding = join_findings((finding, too_many_texts(SQL)))
         is_corrected = finding.status is Status.CORRECTED
@@ -80,16 +80,16 @@ class SqlEngine:
         )
 
 
-def _found_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any]) -> tuple[FoundEffect, ...]:
+def _find_beside(use: SlotUse, texts: list[str], parameters: Mapping[str, Any]) -> tuple[FoundEffect, ...]:
     """What the texts hold that are not meant to run. What a driver binds is data."""
-    bound = bound_slots(texts, parameters)
+    bound = find_bound_slots(texts, parameters)
     candidates = [text for text in use.candidates if not _is_within(text.slot, bound)]
     joined = [each for each in use.joined if not _is_within(each.slot, bound)]
     dialect = parameters.get("dialect")
     found = find_in_candidates(
         candidates, joined, dialect if isinstance(dialect, str) else None, in_database=True
     )
-    return (*found, *_found_in_schema(parameters.get("schema")))
+    return (*found, *_find_in_schema(parameters.get("schema")))
 
 
 def _is_within(slot: str, slots: frozenset[str]) -> bool:
@@ -101,7 +101,7 @@ _OWN_MEMBERS: Final = frozenset({"schema", "dialect"})
 _MAX_SCHEMA_DEPTH: Final = 12
 
 
-def _found_in_schema(schema: Any) -> tuple[FoundEffect, ...]:
+def _find_in_schema(schema: Any) -> tuple[FoundEffect, ...]:
     verb = next(filter(None, map(find_beyond_tables, _schema_texts(schema))), None)
     if verb is None:
         return ()
@@ -136,7 +136,7 @@ def inspect_sql(text: str, dialect: str | None = None, rules: SqlRules | None = 
 
     `dialect` is a name of `qwed.engines.sql.dialects`; None takes the first dialect that parses.
     """
-    verdict: SqlVerdict = _loaded("inspection").inspect_named(text, dialect, rules or _DEFAULT_RULES)
+    verdict: SqlVerdict = _load("inspection").inspect_named(text, dialect, rules or _DEFAULT_RULES)
     return verdict
 
 
@@ -149,11 +149,11 @@ def warm_up() -> None:
 
 
 @functools.cache
-def _loaded(module: str) -> Any:
+def _load(module: str) -> Any:
     return importlib.import_module(f"qwed.engines.sql.{module}")
 
 
-def _encoded(parameters: Any) -> bytes | None:
+def _encode(parameters: Any) -> bytes | None:
     try:
         return msgspec.json.encode(parameters, enc_hook=str)
     except (TypeError, ValueError, RecursionError):

@@ -47,7 +47,7 @@ _FROM_FIRST: Final = frozenset({"duckdb", "bigquery", "databricks", "spark", "hi
 _JOINED_STRINGS: Final = frozenset({"mysql"})
 
 
-def misplaced_token(tokens: Sequence[Token], dialect: str) -> Token | None:
+def find_misplaced_token(tokens: Sequence[Token], dialect: str) -> Token | None:
     """The first token that cannot stand where it stands, as far as its neighbour tells."""
     never_after, nothing = _NEVER_AFTER.get, _NOTHING
     previous: Any = None
@@ -77,7 +77,7 @@ def _cannot_repeat(previous: Token, token: Token, dialect: str) -> bool:
 _PAIRED: Final = frozenset({_T.WHEN, _T.THEN, _T.BETWEEN, _T.AND})
 
 
-def unbalanced(tokens: Sequence[Token]) -> str | None:
+def find_unbalanced(tokens: Sequence[Token]) -> str | None:
     """Keywords that come in pairs, and do not."""
     kinds = [kind for token in tokens if (kind := token.token_type) in _PAIRED]
     if not kinds:

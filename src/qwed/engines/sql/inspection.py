@@ -85,13 +85,13 @@ def _inspect_in_union(context: Context) -> SqlVerdict:
         if statements.beyond_bounds:
             break
     assert first is not None
-    return _unparsed(first, _ANY_DIALECT)
+    return _report_unparsed(first, _ANY_DIALECT)
 
 
 def _inspect_in(context: Context, dialect: str) -> SqlVerdict:
     statements = parse(context.text, dialect)
     if isinstance(statements, Unparsed):
-        return _unparsed(statements, dialect)
+        return _report_unparsed(statements, dialect)
     return _verdict(statements, Notes(context, dialect))
 
 
@@ -133,7 +133,7 @@ def _with_worse(verdict: SqlVerdict, other: SqlVerdict) -> SqlVerdict:
     )
 
 
-def _unparsed(unparsed: Unparsed, dialect: str) -> SqlVerdict:
+def _report_unparsed(unparsed: Unparsed, dialect: str) -> SqlVerdict:
     if unparsed.beyond_bounds:
         message, failure = f"too large to decide: {unparsed.why}", None
         problem = SqlProblem("bounds", message, unparsed.where, failure, Risk.CRITICAL)

@@ -64,7 +64,7 @@ def too_hostile(text: str) -> str | None:
     if lowered.count("join") > MAX_OPEN_JOINS and _most_open_joins(lowered) > MAX_OPEN_JOINS:
         return f"more than {MAX_OPEN_JOINS} joins in a row without a condition"
     if _may_nest_deeply(lowered):
-        return _nested_too_deeply(text)
+        return _find_deep_nesting(text)
     return None
 
 
@@ -74,16 +74,16 @@ def _may_nest_deeply(lowered: str) -> bool:
     return openers + prefixes > MAX_PREFIX_RUN
 
 
-def _nested_too_deeply(text: str) -> str | None:
+def _find_deep_nesting(text: str) -> str | None:
     # Nesting is counted for the dialect in which the least of it is hidden in strings.
     for dialect in ("postgres", "mysql"):
-        reason = _measured_nesting(text, dialect)
+        reason = _measure_nesting(text, dialect)
         if reason:
             return reason
     return None
 
 
-def _measured_nesting(text: str, dialect: str) -> str | None:
+def _measure_nesting(text: str, dialect: str) -> str | None:
     depth = run = 0
     for match in _lexemes(dialect).finditer(text):
         kind = match.lastgroup

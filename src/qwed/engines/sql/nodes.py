@@ -29,7 +29,7 @@ def children(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def unwrapped(node: Any) -> Any:
+def unwrap(node: Any) -> Any:
     """Without the parentheses around it."""
     while type(node) is exp.Paren:
         node = node.this
@@ -66,7 +66,7 @@ def parent_beyond_parens(node: exp.Expr) -> exp.Expr | None:
     return parent
 
 
-def unaliased(item: exp.Expr) -> exp.Expr:
+def strip_alias(item: exp.Expr) -> exp.Expr:
     return item.this if type(item) is exp.Alias else item
 
 

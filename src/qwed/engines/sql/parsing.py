@@ -12,7 +12,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 from sqlglot.tokens import Tokenizer
 
-from qwed.engines.sql.grammar import misplaced_token, unbalanced
+from qwed.engines.sql.grammar import find_misplaced_token, find_unbalanced
 from qwed.engines.sql.lexing import too_hostile
 
 
@@ -48,12 +48,12 @@ def parse(text: str, dialect: str) -> list[exp.Expr] | Unparsed:
     try:
         reader, parser = _readers.of(dialect)
         tokens = reader.tokenize(text)
-        stray = misplaced_token(tokens, dialect)
+        stray = find_misplaced_token(tokens, dialect)
         if stray is not None:
             return Unparsed(
                 f"nothing can stand between {stray.text!r} and what is beside it", _around(text, stray)
             )
-        reason = unbalanced(tokens)
+        reason = find_unbalanced(tokens)
         if reason:
             return Unparsed(reason, text[:80])
         found = parser.parse(tokens, text)

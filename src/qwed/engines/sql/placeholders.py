@@ -46,13 +46,13 @@ def _code_of(text: str, dialect: str | None) -> str:
     readings = [blank_out(text, dialect or "postgres")]
     if dialect is None or "\\" in text:
         readings.append(blank_out(text, "mysql"))
-    code = readings[0] if len(readings) == 1 else "".join(map(_hidden_in_either, *readings))
+    code = readings[0] if len(readings) == 1 else "".join(map(_hide_in_either, *readings))
     code = _BRACKETED.sub(lambda match: "'" * len(match.group()), code)
     # Comments nest in some databases: what stands before the last end of one may be a part of it.
     return _BLANKS.sub(" ", code[code.rfind("*/") + 2 :] if "*/" in code else code)
 
 
-def _hidden_in_either(one: str, other: str) -> str:
+def _hide_in_either(one: str, other: str) -> str:
     return one if one == other else "'" if "'" in (one, other) else " "
 
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from qwed.engines.sql.constants import is_constant
 from qwed.engines.sql.functions import SERVER_FACTS
-from qwed.engines.sql.nodes import descendants, unwrapped
+from qwed.engines.sql.nodes import descendants, unwrap
 from qwed.engines.sql.notes import Notes
 
 _FILTERS: Final = (exp.Where, exp.Having, exp.Qualify)
@@ -44,7 +44,7 @@ _FACT_TYPES: Final = frozenset(
 
 def check_extraction(node: exp.Expr, notes: Notes) -> None:
     """`SUBSTRING((SELECT …), 1, 1)`: a value read letter by letter."""
-    source = unwrapped(node.this)
+    source = unwrap(node.this)
     if type(source) is exp.Subquery and _within_filter(node):
         notes.forbidden("blind_probe", "a queried value is taken apart inside a condition", node)
 
@@ -64,7 +64,7 @@ def check_choice(node: exp.Expr, notes: Notes) -> None:
 def check_cast(node: exp.Expr, notes: Notes) -> None:
     """Casts that can only be meant to fail with the value in the message."""
     target = node.this if type(node) is exp.Convert else node.args.get("to")
-    source = unwrapped(node.args.get("expression") if type(node) is exp.Convert else node.this)
+    source = unwrap(node.args.get("expression") if type(node) is exp.Convert else node.this)
     if not (isinstance(target, exp.DataType) and target.this in _NUMERIC) or source is None:
         return
     if is_server_fact(source) or _is_fact_subquery(source):
@@ -85,7 +85,7 @@ def _is_fact_subquery(source: exp.Expr) -> bool:
 
 def check_floor(node: exp.Expr, notes: Notes) -> None:
     """`FLOOR(RAND(0)*2)` in a GROUP BY: the double-query error."""
-    product = unwrapped(node.this)
+    product = unwrap(node.this)
     if type(product) is exp.Mul and any(
         type(side) is exp.Rand and side.this for side in product.args.values()
     ):

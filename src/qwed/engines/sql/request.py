@@ -33,9 +33,9 @@ class SqlRequest(msgspec.Struct, frozen=True):
 
 def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[str, Any]) -> SqlRequest:
     """`texts` are what will run."""
-    values = dict(_named_values(parameters))
+    values = dict(_list_named_values(parameters))
     filled = tuple(dict.fromkeys(_fill(text, values) for text in texts))
-    bound = bound_slots(filled, parameters)
+    bound = find_bound_slots(filled, parameters)
     strings = tuple(_strings(parameters, bound))[:_MAX_VALUES]
     conditions = tuple(value for slot, value in strings if is_condition(slot))
     values_only = tuple(value for slot, value in strings if not is_condition(slot))
@@ -56,7 +56,7 @@ def read_request(texts: Iterable[str], target: str | None, parameters: Mapping[s
     )
 
 
-def bound_slots(texts: Iterable[str], parameters: Mapping[str, Any]) -> frozenset[str]:
+def find_bound_slots(texts: Iterable[str], parameters: Mapping[str, Any]) -> frozenset[str]:
     """The slots whose values a driver binds: as many values as there are placeholders, or by their names."""
     if not parameters:
         return frozenset()
@@ -82,7 +82,7 @@ def _is_row_of(value: Sequence[Any], count: int) -> bool:
     )
 
 
-def _named_values(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_named_values(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in parameters.items():
         if key not in _RESERVED:
             yield key, value

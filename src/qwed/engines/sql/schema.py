@@ -204,14 +204,14 @@ def _ddl_tables(text: str) -> Iterator[SqlTable]:
     position = 0
     while position < len(lexemes):
         if lexemes[position].key == "CREATE":
-            table, position = _created(lexemes, position + 1)
+            table, position = _read_created(lexemes, position + 1)
             if table:
                 yield table
         else:
             position += 1
 
 
-def _created(lexemes: list[_Lexeme], position: int) -> tuple[SqlTable | None, int]:
+def _read_created(lexemes: list[_Lexeme], position: int) -> tuple[SqlTable | None, int]:
     is_open = False
     while position < len(lexemes) and lexemes[position].key in _BEFORE_TABLE:
         is_open = is_open or lexemes[position].key == "VIRTUAL"
@@ -222,7 +222,7 @@ def _created(lexemes: list[_Lexeme], position: int) -> tuple[SqlTable | None, in
     position += 1
     while position < len(lexemes) and lexemes[position].key in ("IF", "NOT", "EXISTS"):
         position += 1
-    name, position = _dotted_name(lexemes, position)
+    name, position = _read_dotted_name(lexemes, position)
     if not name:
         return None, position
     if position >= len(lexemes) or lexemes[position].text != "(":
@@ -232,7 +232,7 @@ def _created(lexemes: list[_Lexeme], position: int) -> tuple[SqlTable | None, in
     return SqlTable(name, columns, is_open=is_open or not columns), position
 
 
-def _dotted_name(lexemes: list[_Lexeme], position: int) -> tuple[str, int]:
+def _read_dotted_name(lexemes: list[_Lexeme], position: int) -> tuple[str, int]:
     parts = []
     while position < len(lexemes) and lexemes[position].is_name:
         parts.append(lexemes[position].text.lower())

@@ -114,14 +114,14 @@ def _insert(node: exp.Expr, notes: Notes) -> Classified:
 
 
 def _update(node: exp.Expr, notes: Notes) -> Classified:
-    return StatementKind.UPDATE, _filtered_risk(node, notes)
+    return StatementKind.UPDATE, _find_filtered_risk(node, notes)
 
 
 def _delete(node: exp.Expr, notes: Notes) -> Classified:
-    return StatementKind.DELETE, _filtered_risk(node, notes)
+    return StatementKind.DELETE, _find_filtered_risk(node, notes)
 
 
-def _filtered_risk(node: exp.Expr, notes: Notes) -> Risk:
+def _find_filtered_risk(node: exp.Expr, notes: Notes) -> Risk:
     where = node.args.get("where")
     if where is None:
         notes.warn("missing_where", "every row of the table is affected", node)

@@ -18,11 +18,11 @@ def check_comments(text: str, notes: Notes) -> None:
     for comment in comments_in(text, notes.dialect):
         if comment.is_line and _cuts_off(text, comment):
             notes.forbidden(
-                "comment_truncation", "a comment cuts off the rest of the statement", _shown(text, comment)
+                "comment_truncation", "a comment cuts off the rest of the statement", _show(text, comment)
             )
         elif not comment.is_line and _stands_for_blank(text, comment):
             notes.forbidden(
-                "comment_as_blank", "an empty comment stands between two words", _shown(text, comment)
+                "comment_as_blank", "an empty comment stands between two words", _show(text, comment)
             )
 
 
@@ -52,5 +52,5 @@ def _is_word(sign: str) -> bool:
     return sign.isalnum() or (bool(sign) and sign in "_'\")(*=")
 
 
-def _shown(text: str, comment: Comment) -> str:
+def _show(text: str, comment: Comment) -> str:
     return text[max(0, comment.start - 30) : comment.end][:120]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from qwed.engines.sql.constants import is_constant
-from qwed.engines.sql.nodes import descendants, is_number, operands, unaliased
+from qwed.engines.sql.nodes import descendants, is_number, operands, strip_alias
 from qwed.engines.sql.notes import Notes
 from qwed.engines.sql.probes import is_server_fact
 from qwed.engines.sql.sensitive import is_credential
@@ -24,7 +24,7 @@ def check_union(node: exp.Expr, notes: Notes) -> None:
     if first.args.get("from_") is None:
         return
     for arm in arms[1:]:
-        reason = _smuggled(first, arm)
+        reason = _find_smuggled(first, arm)
         if reason:
             notes.forbidden("union_smuggling", reason, arm)
 
@@ -35,8 +35,8 @@ def _select_of(arm: Any) -> exp.Expr | None:
     return arm if type(arm) is exp.Select else None
 
 
-def _smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
-    shown = [unaliased(item) for item in arm.expressions]
+def _find_smuggled(first: exp.Expr, arm: exp.Expr) -> str | None:
+    shown = [strip_alias(item) for item in arm.expressions]
     has_source = arm.args.get("from_") is not None
     if not has_source and (_is_padding(shown) or any(item.find(exp.Column) for item in shown)):
         return "the arm is padding: values that belong to no table"
@@ -86,7 +86,7 @@ def is_numbered(shown: list[exp.Expr], expected: list[exp.Expr]) -> bool:
     for position, item in enumerate(shown, 1):
         if is_number(item) and str(item.this) == str(position):
             beside = expected[position - 1] if position <= len(expected) else None
-            if beside is not None and is_number(unaliased(beside)):
+            if beside is not None and is_number(strip_alias(beside)):
                 return False
             numbered += 1
     return numbered >= 2 or (numbered == 1 and len(shown) <= 2)

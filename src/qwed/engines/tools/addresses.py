@@ -85,7 +85,7 @@ def place_of_ipv6(address: int) -> str | None:
     for first, last, place in _IPV6_RANGES:
         if first <= address <= last:
             return place
-    embedded = _embedded_ipv4(address)
+    embedded = _find_embedded_ipv4(address)
     if embedded:
         return next(filter(None, map(place_of_ipv4, embedded)), None)
     if not _GLOBAL_UNICAST[0] <= address <= _GLOBAL_UNICAST[1]:
@@ -93,7 +93,7 @@ def place_of_ipv6(address: int) -> str | None:
     return None
 
 
-def _embedded_ipv4(address: int) -> list[int]:
+def _find_embedded_ipv4(address: int) -> list[int]:
     """The IPv4 addresses that a translator or tunnel would reach for this IPv6 address."""
     low = address & 0xFFFFFFFF
     # Compatible ::/96, mapped ::ffff:0:0/96, translated ::ffff:0:0:0/96, NAT64 64:ff9b::/96.

@@ -149,12 +149,12 @@ class _Inspection:
         for argument in arguments_of(self._action, marks):
             self._inspected.append(argument)
             found = self._inspect(argument)
-            self.problems += [_placed(problem, argument.where) for problem in found]
+            self.problems += [_place(problem, argument.where) for problem in found]
         if self._recipients > self._rules.email.max_recipients:
             message = (
                 f"{self._recipients} recipients, of which {self._rules.email.max_recipients} are allowed"
             )
-            self.problems.append(_placed(forbidden("recipients", message, ""), "parameters"))
+            self.problems.append(_place(forbidden("recipients", message, ""), "parameters"))
         self.problems += self._missing()
 
     def _judge_texts(self, use: SlotUse) -> None:
@@ -162,7 +162,7 @@ class _Inspection:
         if not use.is_complete:
             self.problems.append(undecided("size", "more texts than are looked at", self._action.type))
         for text, kind in use.runs:
-            self.problems += [_placed(problem, text.where) for problem in self._inspect_run(text, kind)]
+            self.problems += [_place(problem, text.where) for problem in self._inspect_run(text, kind)]
         dialect = self._action.parameters.get("dialect")
         self._found = find_in_candidates(
             use.candidates,
@@ -174,7 +174,7 @@ class _Inspection:
             self._risk = max(self._risk, found.risk)
             problem = self._candidate_problem(found)
             if problem is not None:
-                self.problems.append(_placed(problem, found.where))
+                self.problems.append(_place(problem, found.where))
 
     def _inspect_run(self, text: Text | Joined, kind: str) -> list[ArgumentProblem]:
         parameters = self._action.parameters
@@ -320,7 +320,7 @@ class _Inspection:
         return []
 
 
-def _placed(problem: ArgumentProblem, where: str) -> ArgumentProblem:
+def _place(problem: ArgumentProblem, where: str) -> ArgumentProblem:
     return ArgumentProblem(problem.rule, problem.message, problem.value, problem.failure, problem.risk, where)
 
 

@@ -120,7 +120,7 @@ def read_host(raw: str) -> Host:
     """Normalise a host as written in a URL, and say where it leads."""
     if len(raw) > 4 * MAX_HOST:
         return Host(raw[:80], None, (malformed("host", "the host is too long", raw),))
-    host, problems = _decoded(raw)
+    host, problems = _decode(raw)
     if host.startswith("[") or ":" in host:
         return _ipv6_host(host, problems)
     bare = host.rstrip(".")
@@ -130,10 +130,10 @@ def read_host(raw: str) -> Host:
         return Host("", None, (*problems, malformed("host", "the host is empty", raw)))
     if addresses.looks_numeric(bare):
         return _ipv4_host(bare, problems)
-    return _named_host(bare, problems)
+    return _read_named_host(bare, problems)
 
 
-def _decoded(raw: str) -> tuple[str, list[ArgumentProblem]]:
+def _decode(raw: str) -> tuple[str, list[ArgumentProblem]]:
     problems: list[ArgumentProblem] = []
     host = raw
     if "%" in host and not host.startswith("["):
@@ -155,14 +155,14 @@ def _ipv6_host(host: str, problems: list[ArgumentProblem]) -> Host:
     literal, zone_sign, _ = literal.partition("%")
     address = addresses.read_ipv6(literal)
     if address is None:
-        return _bracketed_ipv4(host, literal, problems)
+        return _read_bracketed_ipv4(host, literal, problems)
     name = f"[{addresses.show_ipv6(address)}]"
     if zone_sign:
         problems.append(forbidden("zone-id", "an address with a zone is link-local", host))
     return Host(name, addresses.place_of_ipv6(address), tuple(problems), address)
 
 
-def _bracketed_ipv4(host: str, literal: str, problems: list[ArgumentProblem]) -> Host:
+def _read_bracketed_ipv4(host: str, literal: str, problems: list[ArgumentProblem]) -> Host:
     problems.append(malformed("host", "the brackets hold no IPv6 address", host))
     readings = addresses.read_ipv4(literal) if addresses.looks_numeric(literal) else []
     return Host(host, _first_place(readings), tuple(problems))
@@ -183,7 +183,7 @@ def _first_place(readings: list[int]) -> str | None:
     return next(filter(None, map(addresses.place_of_ipv4, readings)), None)
 
 
-def _named_host(host: str, problems: list[ArgumentProblem]) -> Host:
+def _read_named_host(host: str, problems: list[ArgumentProblem]) -> Host:
     if len(host) > MAX_HOST or any(len(label) > 63 for label in host.split(".")):
         problems.append(malformed("host", "a host has at most 253 characters, a label 63", host))
     elif not _PLAIN_NAME.match(host) and "." in host:

@@ -40,17 +40,19 @@ def redirect_problems(url: Url, compiled: CompiledRules) -> list[ArgumentProblem
     if ":/" in url.path:
         inner = _NESTED_START.search(url.path.lstrip("/"))
         if inner:
-            problems += _nested_problems("", url.path.lstrip("/")[inner.start() :], url, compiled)
+            problems += _find_nested_problems("", url.path.lstrip("/")[inner.start() :], url, compiled)
     if "=" not in url.rest:
         return problems
     for pair in _PAIR_END.split(url.rest[1:], maxsplit=_MAX_NESTED):
         name, _, value = pair.partition("=")
         if value:
-            problems += _nested_problems(name.lower(), unquote(unquote(value)), url, compiled)
+            problems += _find_nested_problems(name.lower(), unquote(unquote(value)), url, compiled)
     return problems
 
 
-def _nested_problems(name: str, value: str, outer: Url, compiled: CompiledRules) -> list[ArgumentProblem]:
+def _find_nested_problems(
+    name: str, value: str, outer: Url, compiled: CompiledRules
+) -> list[ArgumentProblem]:
     if not _NESTED_START.match(value) and not _is_address_in(name, value):
         return []
     inner = split_url(_CONTROL.sub("", value), [], as_host=True)

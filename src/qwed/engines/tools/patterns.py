@@ -33,7 +33,7 @@ class UrlPattern:
         self._scheme = match["scheme"] and match["scheme"].lower()
         self._host = host_expression(match["host"], with_apex=with_apex)
         self._port = int(match["port"]) if match["port"] else None
-        self._path = re.compile(_starred(match["path"], ".*")) if match["path"] else None
+        self._path = re.compile(_use_star(match["path"], ".*")) if match["path"] else None
 
     def matches(self, scheme: str, host: str, port: int | None, path: str) -> bool:
         return (
@@ -51,12 +51,12 @@ def host_expression(pattern: str, *, with_apex: bool = False) -> re.Pattern[str]
     if lowered == "*":
         return re.compile(".*")
     if lowered.startswith("*."):
-        rest = _starred(lowered[2:], "[^.]*")
+        rest = _use_star(lowered[2:], "[^.]*")
         return re.compile(rf"(?:.+\.)?{rest}" if with_apex else rf".+\.{rest}")
-    return re.compile(_starred(lowered, "[^.]*"))
+    return re.compile(_use_star(lowered, "[^.]*"))
 
 
-def _starred(pattern: str, star: str) -> str:
+def _use_star(pattern: str, star: str) -> str:
     return star.join(map(re.escape, pattern.split("*")))
 
 

@@ -26,7 +26,7 @@ async def authenticate(services: Services, presented: PresentedCredentials) -> C
         if caller is None:
             return None
         callers.append(caller)
-    return _agreed(callers)
+    return _agree(callers)
 
 
 async def identify(services: Services, credential: str) -> Caller | None:
@@ -51,7 +51,7 @@ async def caller_of_key(services: Services, digest: bytes) -> Caller | None:
     return Caller.of_key(key) if key.is_valid(services.clock.now_ms()) else None
 
 
-def _agreed(callers: Sequence[Caller]) -> Caller | None:
+def _agree(callers: Sequence[Caller]) -> Caller | None:
     """A key and a token of one of its principal's agents agree: the narrower one, the agent, acts."""
     if len(callers) < 2:
         return callers[0] if callers else None

@@ -17,8 +17,8 @@ from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.trust_entries import changed_standing, publish_trust, told_of
-from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
+from qwed.gateway.kernel.trust_entries import list_notices_of, publish_trust, record_standing_change
+from qwed.gateway.kernel.visibility import require_agent, require_own_or_scope, require_scope
 
 
 class PermissionsBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,13 +50,13 @@ async def list_agents(services: Services, caller: Caller, after: str | None, lim
 
 
 async def show_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
     return Answer(agent.to_wire())
 
 
 async def show_budget(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
     spending = await services.store.spending(agent, services.clock.now_ms())
     return Answer({"agent_id": agent_id, **budget_status(agent.budget, spending)})
@@ -64,7 +64,7 @@ async def show_budget(services: Services, caller: Caller, agent_id: AgentId) -> 
 
 async def change_agent(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    await required_agent(services, caller, agent_id)
+    await require_agent(services, caller, agent_id)
     body = convert(raw, ChangeBody)
     given = {} if body.permissions is None else msgspec.structs.asdict(body.permissions)
     permissions = {name: names for name, names in given.items() if names is not msgspec.UNSET}
@@ -112,12 +112,12 @@ async def complain(services: Services, caller: Caller, agent_id: AgentId, raw: J
 async def _suspend(
     services: Services, caller: Caller, agent_id: AgentId, raw: Json, what: str, cause: Cause
 ) -> Answer:
-    await required_agent(services, caller, agent_id)
+    await require_agent(services, caller, agent_id)
     reason = convert({} if raw is None else raw, ReasonBody).reason
     if reason is not None and len(reason) > MAX_TEXT:
         raise malformed("reason", f"is longer than {MAX_TEXT} characters")
 
-    def suspended(agent: Agent) -> Agent:
+    def suspend(agent: Agent) -> Agent:
         return msgspec.structs.replace(
             agent,
             status=AgentStatus.SUSPENDED,
@@ -125,7 +125,7 @@ async def _suspend(
             suspended_for_violation=agent.suspended_for_violation or cause is Cause.COMPLAINT,
         )
 
-    return await change(services, caller, agent_id, what, suspended, {"reason": reason}, cause)
+    return await change(services, caller, agent_id, what, suspend, {"reason": reason}, cause)
 
 
 async def reactivate_agent(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
@@ -146,7 +146,7 @@ async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) ->
     require_scope(caller, Scope.REGISTER)
     token = ""
 
-    def renewed(agent: Agent) -> Agent:
+    def renew(agent: Agent) -> Agent:
         nonlocal token
         token = services.ids.agent_token(agent.principal_id)
         token_hash = credential_hash(token)
@@ -154,7 +154,7 @@ async def rotate_token(services: Services, caller: Caller, agent_id: AgentId) ->
         seen_by = dict.fromkeys((*agent.token_seen_by, *caller.names))
         return msgspec.structs.replace(agent, token_hash=token_hash, token_seen_by=tuple(seen_by))
 
-    answer = await change(services, caller, agent_id, "rotate_token", renewed, {})
+    answer = await change(services, caller, agent_id, "rotate_token", renew, {})
     return Answer({**answer.body, "agent_token": token})
 
 
@@ -172,13 +172,13 @@ async def change(
     With a cause it is a change of the agent's standing: its history keeps it, and people are told of it.
     """
     async with services.turns.turn(agent_id):
-        before = await required_agent(services, caller, agent_id)
+        before = await require_agent(services, caller, agent_id)
         agent = changed(before)
         activity = noted(services, caller, what, details, agent=agent)
         record, standing = Record(activity, agent=agent), None
         if cause is not None:
-            standing = changed_standing(caller, before, agent, cause, details.get("reason"), activity)
-            told = await told_of(services, agent, standing)
+            standing = record_standing_change(caller, before, agent, cause, details.get("reason"), activity)
+            told = await list_notices_of(services, agent, standing)
             record = msgspec.structs.replace(record, trust_changes=(standing,), deliveries=told)
         await services.store.commit(record)
     if standing is not None:

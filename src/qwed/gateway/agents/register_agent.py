@@ -26,7 +26,7 @@ from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_COUNT, MAX_NAME, MAX_TEXT, Amount, convert, read_amount
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.trust_entries import changed_standing
+from qwed.gateway.kernel.trust_entries import record_standing_change
 from qwed.gateway.kernel.visibility import require_scope
 
 MAX_LISTED: Final = 1_000
@@ -65,7 +65,7 @@ class NestedBody(msgspec.Struct, forbid_unknown_fields=True):
 
 async def register_agent(services: Services, caller: Caller, raw: Json) -> Answer:
     require_scope(caller, Scope.REGISTER)
-    body = _flattened(raw)
+    body = _flatten(raw)
     # The count and the new agent are one step: registrations of one principal take turns.
     async with services.turns.turn(("register", caller.principal_id)):
         return await _register(services, caller, body)
@@ -94,13 +94,13 @@ async def _register(services: Services, caller: Caller, body: FlatBody) -> Answe
         token_seen_by=caller.names,
     )
     activity = noted(services, caller, "register_agent", agent.to_wire(), agent=agent)
-    change = changed_standing(caller, agent, agent, Cause.REGISTERED, None, activity)
+    change = record_standing_change(caller, agent, agent, Cause.REGISTERED, None, activity)
     await services.store.commit(Record(activity, agent=agent, trust_changes=(change,)))
     wire = agent.to_wire()
     return Answer({**wire, "agent_token": token, "activity_id": activity.activity_id}, status=201)
 
 
-def _flattened(raw: Json) -> FlatBody:
+def _flatten(raw: Json) -> FlatBody:
     if not (isinstance(raw, dict) and "agent" in raw):
         return convert(raw, FlatBody)
     body = convert(raw, NestedBody)

@@ -33,7 +33,7 @@ from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import Activity, Record, Remembered
 from qwed.gateway.kernel.requests import MAX_TEXT, ActionBody, PasskeyAnswer, convert, read_verify
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
+from qwed.gateway.kernel.trust_entries import list_notices_of, publish_trust, record_trust_change
 from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope
 
 #: How an approval stands after a vote, as it is told.
@@ -112,11 +112,11 @@ async def _vote(
         refusal = await separation_refusal(services, caller, agent, approval)
         if refusal is not None:
             raise RequestError(refusal)
-        result = _answered(services, caller, approval, vote)
+        result = _answer(services, caller, approval, vote)
         if approves and body.action is not None:
-            approval = await _edited(services, caller, agent, approval, body.action)
+            approval = await _edit(services, caller, agent, approval, body.action)
             _require_passkey(services, approval.risk, proof)
-            result = _answered(services, caller, approval, vote)
+            result = _answer(services, caller, approval, vote)
         return await _save(services, caller, agent, result, vote, proof)
 
 
@@ -147,7 +147,7 @@ def _require_same(approval: Approval, edited: Any, signed: SignedApproval) -> No
         raise refuse(Code.APPROVAL_PASSKEY, "your passkey signed something else: look at it again")
 
 
-def _answered(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Approval:
+def _answer(services: Services, caller: Caller, approval: Approval, vote: Vote) -> Approval:
     rules = services.policy.approvals
     separates = rules.separate is not Separate.OFF
     result = answered(
@@ -158,7 +158,7 @@ def _answered(services: Services, caller: Caller, approval: Approval, vote: Vote
     return result
 
 
-async def _edited(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
+async def _edit(services: Services, caller: Caller, agent: Agent, approval: Approval, raw: Any) -> Approval:
     """The approval for another action, if the agent could have proposed that one in its place."""
     if approval.kind is not ApprovalKind.ACTION:
         raise malformed("action", "only an action that waits can be edited")
@@ -217,7 +217,7 @@ async def _save(
     proof: PasskeyProof | None,
 ) -> Answer:
     """What an answer does to its agent takes effect in the same transaction, with an entry of its own."""
-    granted, stopped = _with_trust(agent, approval), _stopped(agent, approval)
+    granted, stopped = _with_trust(agent, approval), _suspend_for(agent, approval)
     details = {
         "approval_id": approval.approval_id,
         "approves": vote.approves,
@@ -234,7 +234,7 @@ async def _save(
         services, caller, "answer_approval", details, agent=agent, caused_by=causes, passkey=proof
     )
     approval = msgspec.structs.replace(approval, answers=(*approval.answers, activity.activity_id))
-    told = await _told(services, approval, activity)
+    told = await _notify(services, approval, activity)
     changed, change = granted or stopped, None
     record = Record(activity, approval=approval, agent=changed, deliveries=told)
     if changed is not None:
@@ -243,7 +243,7 @@ async def _save(
             record,
             trust_changes=(change,),
             consequences=(entry,),
-            deliveries=(*told, *await told_of(services, changed, change)),
+            deliveries=(*told, *await list_notices_of(services, changed, change)),
         )
     refusal = await services.store.commit(record)
     if refusal is not None:
@@ -263,7 +263,7 @@ async def _save(
     return Answer(approval.to_wire(now_ms))
 
 
-async def _told(services: Services, approval: Approval, activity: Activity) -> tuple[Delivery, ...]:
+async def _notify(services: Services, approval: Approval, activity: Activity) -> tuple[Delivery, ...]:
     answer = approval_news(_ANSWERS[approval.status], approval, activity.activity_id, activity.at_ms)
     return await deliveries_of(services, answer)
 
@@ -273,7 +273,7 @@ def _change_of(
 ) -> tuple[TrustChange, Activity]:
     """What was asked for and all that was said of it led to this; the last is the answer itself."""
     is_granted = approval.kind is ApprovalKind.TRUST
-    return changed_trust(
+    return record_trust_change(
         services,
         caller,
         agent,
@@ -285,7 +285,7 @@ def _change_of(
     )
 
 
-def _stopped(agent: Agent, approval: Approval) -> Agent | None:
+def _suspend_for(agent: Agent, approval: Approval) -> Agent | None:
     """A review that is denied suspends for the violation it shows."""
     if approval.kind is not ApprovalKind.REVIEW or approval.status is not ApprovalStatus.DENIED:
         return None

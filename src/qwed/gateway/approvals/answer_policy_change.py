@@ -25,7 +25,7 @@ async def answer_policy_change(
         raise RequestError(result)
     async with services.turns.turn(("approval", approval.approval_id)):
         if result.status is ApprovalStatus.APPROVED:
-            await put_in_force(services, caller, _wanted(approval, vote))
+            await put_in_force(services, caller, _read_wanted(approval, vote))
         details = {"approval_id": approval.approval_id, "approves": vote.approves, "note": vote.note}
         if vote.person is not None:
             details["person"] = vote.person.to_wire()
@@ -37,7 +37,7 @@ async def answer_policy_change(
     return Answer(result.to_wire(services.clock.now_ms()))
 
 
-def _wanted(approval: Approval, vote: Vote) -> Wanted:
+def _read_wanted(approval: Approval, vote: Vote) -> Wanted:
     asked = approval.action["parameters"]
     return Wanted(
         ChangeKind(asked["kind"]),

@@ -36,7 +36,7 @@ async def compare_approval(services: Services, caller: Caller, approval_id: str)
         entries = (await services.store.search(_before(approval))).entries
         past = [_deed_of(entry) for entry, _ in entries if entry.at_ms <= approval.created_ms]
         body["compared_with"] = len(past)
-        body["differences"] = differences(_asked(approval), past)
+        body["differences"] = differences(_describe_asked(approval), past)
     return Answer(body)
 
 
@@ -51,7 +51,7 @@ def _before(approval: Approval) -> SearchQuery:
     )
 
 
-def _asked(approval: Approval) -> ComparedAction:
+def _describe_asked(approval: Approval) -> ComparedAction:
     action = approval.action
     return _deed(action.get("type"), action, approval.created_ms, approval.risk)
 

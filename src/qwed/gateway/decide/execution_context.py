@@ -80,8 +80,8 @@ async def accept(
     """Verify every token of a request against the record. Raises `StoreUnavailable`."""
     if not presented:
         return NOTHING_PRESENTED
-    unverified = [claims for claims in map(_unverified, presented) if claims is not None]
-    known = await services.store.evidence.ancestry(_named(unverified), dag.MAX_ANCESTORS + 1)
+    unverified = [claims for claims in map(_read_unverified, presented) if claims is not None]
+    known = await services.store.evidence.ancestry(_list_named(unverified), dag.MAX_ANCESTORS + 1)
     snapshot = _Snapshot(services.signer.issuer, known, presented)
     verifier = Verifier(
         {services.signer.issuer},
@@ -134,7 +134,7 @@ def _context(
     )
 
 
-def _unverified(token: str) -> dict[str, Any] | None:
+def _read_unverified(token: str) -> dict[str, Any] | None:
     """What a token says of itself, to look up what it speaks of; None for what is no token."""
     try:
         return tokens.parse(token).claims
@@ -142,7 +142,7 @@ def _unverified(token: str) -> dict[str, Any] | None:
         return None
 
 
-def _named(unverified: Iterable[Mapping[str, Any]]) -> list[str]:
+def _list_named(unverified: Iterable[Mapping[str, Any]]) -> list[str]:
     found: dict[str, None] = {}
     for claims in unverified:
         par = claims.get("par", claims.get("pred"))
@@ -184,7 +184,7 @@ class _Snapshot:
         self._known = {item.node.jti: item for item in known}
         self._own: dict[str, str] = {}
         for token in presented:
-            claims = _unverified(token)
+            claims = _read_unverified(token)
             if claims is not None and claims.get("iss") == issuer and isinstance(claims.get("jti"), str):
                 self._own[claims["jti"].lower()] = tokens.hash_bytes(token.encode("ascii", "replace"))
 

@@ -55,7 +55,7 @@ class Facts(Protocol):
         """The trust level that the agent's score bears out: its own, or a lower one."""
         ...
 
-    async def gated_actions(self, case: Case) -> tuple[str, ...]:
+    async def find_gated_actions(self, case: Case) -> tuple[str, ...]:
         """The actions that the agent's own specification calls consequential, whatever their risk."""
         ...
 
@@ -152,8 +152,8 @@ class Live:
         score = await scores.score_of(self.services, case)
         return level_borne_out(case.agent.trust_level, score, case.policy.assurance.level_scores)
 
-    async def gated_actions(self, case: Case) -> tuple[str, ...]:
-        return await scores.gated_actions(self.services, case)
+    async def find_gated_actions(self, case: Case) -> tuple[str, ...]:
+        return await scores.find_gated_actions(self.services, case)
 
     async def is_revoked(self, case: Case) -> bool:
         return await scores.is_revoked(self.services, case)

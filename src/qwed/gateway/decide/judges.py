@@ -72,12 +72,12 @@ async def has_score(case: Case, facts: Facts) -> RowAnswer:
 
 
 def _weigh_at(case: Case, level: TrustLevel) -> Verdict:
-    examined, pend = _examined(case), case.policy.denied_cells is DeniedCells.PENDING
+    examined, pend = _read_examined(case), case.policy.denied_cells is DeniedCells.PENDING
     return weigh(examined.finding, examined.risk, level, denied_cells_pend=pend)
 
 
 def is_below_threshold(case: Case, facts: Facts) -> RowAnswer:
-    return hold_to_threshold(_examined(case).risk, case.threshold)
+    return hold_to_threshold(_read_examined(case).risk, case.threshold)
 
 
 def is_no_danger(case: Case, facts: Facts) -> RowAnswer:
@@ -93,14 +93,14 @@ async def suits_profile(case: Case, facts: Facts) -> RowAnswer:
     assert given is not None
     if given.has(Mechanism.TRUST_THRESHOLDS) and await facts.is_revoked(case):
         return deny(Code.TRUST_NOT_MET, NOT_TRUSTED_ENOUGH)
-    gated = await facts.gated_actions(case)
+    gated = await facts.find_gated_actions(case)
     if _needs_checkpoint(case, given, gated) and not await facts.use_checkpoint(case):
         return deny(Code.PROFILE_UNMET, _NO_CHECKPOINT)
     return _ask_for_profile(case, given, gated)
 
 
 def _needs_checkpoint(case: Case, given: InForce, gated: tuple[str, ...]) -> bool:
-    risk, action = _examined(case).risk, case.action.type
+    risk, action = _read_examined(case).risk, case.action.type
     if not given.has(Mechanism.CHECKPOINTS) or not is_consequential(risk, action, gated):
         return False
     before = case.replaces
@@ -109,7 +109,7 @@ def _needs_checkpoint(case: Case, given: InForce, gated: tuple[str, ...]) -> boo
 
 
 def _ask_for_profile(case: Case, given: InForce, gated: tuple[str, ...]) -> RowAnswer:
-    risk, is_critical = _examined(case).risk, case.place is not None and case.place.is_critical
+    risk, is_critical = _read_examined(case).risk, case.place is not None and case.place.is_critical
     if not given.has(Mechanism.HITL) or not needs_person(
         given.profile, risk, case.action.type, is_critical_node=is_critical, require_checkpoint_before=gated
     ):
@@ -130,6 +130,6 @@ async def meets_thresholds(case: Case, facts: Facts) -> RowAnswer:
     return case if await facts.meets_thresholds(case) else deny(Code.TRUST_NOT_MET, NOT_TRUSTED_ENOUGH)
 
 
-def _examined(case: Case) -> Examined:
+def _read_examined(case: Case) -> Examined:
     assert case.examined is not None
     return case.examined

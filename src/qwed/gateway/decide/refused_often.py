@@ -41,11 +41,11 @@ def _too_often(services: Services, refusal: Refusal) -> Refusal:
 async def state_refusals(services: Services) -> int:
     """Write the entry of every minute that is over; how many there were, at most `BATCH`."""
     before = due_before(services.clock.now_ms())
-    if not await services.store.refused_minutes_due(before, 1):
+    if not await services.store.list_refused_minutes_due(before, 1):
         return 0
     # One after the other, so that no minute has two entries.
     async with services.turns.turn("refused minutes"):
-        due = await services.store.refused_minutes_due(before, BATCH)
+        due = await services.store.list_refused_minutes_due(before, BATCH)
         for minute in due:
             await _state(services, minute)
     return len(due)

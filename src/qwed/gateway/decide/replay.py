@@ -253,7 +253,7 @@ def _is_masked(entry: Json) -> bool:
 
 
 def _recall_proof(case: Case, entry: Json) -> RowAnswer:
-    examined = _examined_in(entry)
+    examined = _read_examined(entry)
     if examined is None:
         raise NotReached
     case = case.add(examined=examined)
@@ -271,7 +271,7 @@ def _prove_anew(row: Row, prove: Callable[[Case], Awaitable[Examined]]) -> Row:
     return msgspec.structs.replace(row, check=ask, awaits=True, needs=())
 
 
-def _examined_in(entry: Json) -> Examined | None:
+def _read_examined(entry: Json) -> Examined | None:
     found = entry.get("verification")
     if not isinstance(found, Mapping):
         return None

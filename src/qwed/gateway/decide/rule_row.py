@@ -307,7 +307,7 @@ def _own_windows(case: Case) -> tuple[tuple[WindowCheck, ...], tuple[WindowMark,
     is_open = decision in BINDING
     if case.ruled is None or not (is_open or case.acts):
         return (), ()
-    is_over = {reached.rule for reached in case.reached} | _granted(case)
+    is_over = {reached.rule for reached in case.reached} | _find_granted(case)
     checks = tuple(
         msgspec.structs.replace(
             check,
@@ -319,7 +319,7 @@ def _own_windows(case: Case) -> tuple[tuple[WindowCheck, ...], tuple[WindowMark,
     return checks, case.ruled.marks if case.acts else ()
 
 
-def _granted(case: Case) -> frozenset[str]:
+def _find_granted(case: Case) -> frozenset[str]:
     return frozenset(case.approval.rules) if case.door is Door.GRANT and case.approval else frozenset()
 
 

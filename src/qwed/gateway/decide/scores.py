@@ -26,7 +26,7 @@ async def score_of(services: Services, case: Case) -> Decimal:
     return Decimal(0) if keeper is None else keeper.table.score(_peer(case), case.now_ms // 1000)
 
 
-async def gated_actions(services: Services, case: Case) -> tuple[str, ...]:
+async def find_gated_actions(services: Services, case: Case) -> tuple[str, ...]:
     keeper = await _catch_up(services)
     spec = None if keeper is None else keeper.spec_of(case.agent.did)
     return () if spec is None else spec.constraints.require_checkpoint_before

@@ -113,7 +113,7 @@ class Shadow:
             reached=(),
             verdict=APPROVED,
             tightened=(),
-            approval=self._granted(case),
+            approval=self._find_granted(case),
         )
         answer = await follows_rules(other, facts)
         if not isinstance(answer, Ruling):
@@ -125,7 +125,7 @@ class Shadow:
         other, late = take_reached(other, reached)
         return other if late is APPROVED else tighten(other, RECORDED, late, RECORDED_PRECEDENCE)
 
-    def _granted(self, case: Case) -> Approval | None:
+    def _find_granted(self, case: Case) -> Approval | None:
         """Whoever said yes would have been asked by these rules too."""
         if case.door is not Door.GRANT or case.approval is None:
             return case.approval

@@ -9,7 +9,7 @@ from qwed.gateway.kernel.services import Services
 from qwed.origins.arguments import Argument, ArgumentRole
 from qwed.origins.atoms import Atom, atoms_in, name_of
 from qwed.origins.index import Index, hear_user
-from qwed.origins.judge import OriginFinding, judge, judge_private, judged_arguments
+from qwed.origins.judge import OriginFinding, find_traced_arguments, judge, judge_private
 from qwed.origins.trace import Origin, Traced, trace
 
 COVERED, PARTIAL, NONE = "covered", "partial", "none"
@@ -30,7 +30,7 @@ async def trace_origins(services: Services, case: Case) -> Case:
         index = await hearing.index_of(services.store, services.signer, *place)
     if index is not None and case.door is Door.GRANT:
         # What stands in a text in passing was shown as content: nobody approved it as a recipient.
-        atoms = [each.atom for each in judged_arguments(case.action, rules)]
+        atoms = [each.atom for each in find_traced_arguments(case.action, rules)]
         await hearing.endorse(services.store, services.signer, place, atoms, case.now_ms)
     return _judge(case, index, rules)
 

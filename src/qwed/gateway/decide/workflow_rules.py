@@ -41,7 +41,7 @@ async def find_place(services: Services, case: Case) -> Place | Refusal:
     if workflow is None or problem is not None:
         return _refuse(problem or "there is no such workflow")
     policy = policy_of(workflow)
-    completed = await services.store.completed_nodes(workflow_id)
+    completed = await services.store.find_completed_nodes(workflow_id)
     # What comes along with the request counts: an agent may show what its predecessor completed.
     completed |= {done.node_id for done in case.execution.completions if done.workflow_id == workflow_id}
     agent = _name_in(policy, node_id, case.agent)

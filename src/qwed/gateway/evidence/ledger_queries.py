@@ -60,7 +60,7 @@ class CosignatureBody(msgspec.Struct, forbid_unknown_fields=True):
 async def submit_ects(services: Services, caller: Caller, raw: Any) -> Answer:
     """Verify tokens, all or none, record them, and give a receipt for each."""
     require_own_or_scope(caller, Scope.VERIFY)
-    presented = _presented(raw)
+    presented = _read_presented(raw)
     agent = await services.store.agent(caller.agent_id) if caller.agent_id is not None else None
     owner = agent.principal_id if agent else caller.principal_id or PrincipalId("")
     accepted = await accept(services, presented, owner, services.clock.now_ms(), minimum=Level.L2)
@@ -114,7 +114,7 @@ async def _record_refused(
     await services.store.commit(Record(activity))
 
 
-def _presented(raw: Any) -> tuple[str, ...]:
+def _read_presented(raw: Any) -> tuple[str, ...]:
     presented = tuple(dict.fromkeys(convert(raw, EctsBody).ects))
     if not presented:
         raise malformed("ects", "is an array of at least one token")
@@ -128,10 +128,10 @@ async def _receipt(services: Services, jti: str) -> str | None:
     received = await services.store.evidence.received(jti)
     if received is None or received.token is None or not isinstance(services.signer, KeyRing):
         return None
-    return await _signed_receipt(services, services.signer, received, received.token)
+    return await _sign_receipt(services, services.signer, received, received.token)
 
 
-async def _signed_receipt(services: Services, ring: KeyRing, received: Received, token: str) -> str:
+async def _sign_receipt(services: Services, ring: KeyRing, received: Received, token: str) -> str:
     ledger = await services.store.evidence.ledger()
     token_hash = base64url.decode(hash_bytes(token.encode("ascii")))
     now = services.clock.now_ms() // 1000
@@ -148,11 +148,11 @@ async def show_ect(services: Services, caller: Caller, jti: str) -> Answer:
     owner = await _owner(services, caller)
     decided = await services.store.activity(activity_id_of(jti))
     if decided is not None and _may_read(caller, decided[0].principal_id, owner):
-        return Answer(await _decided(services, jti))
-    return Answer(await _received(services, await received_token(services, caller, jti)))
+        return Answer(await _describe_decided(services, jti))
+    return Answer(await _describe_received(services, await find_received_token(services, caller, jti)))
 
 
-async def received_token(services: Services, caller: Caller, jti: str) -> Received:
+async def find_received_token(services: Services, caller: Caller, jti: str) -> Received:
     """A token that was submitted, as far as the caller may see it."""
     owner = await _owner(services, caller)
     received = await services.store.evidence.received(jti) if _JTI.fullmatch(jti) else None
@@ -176,7 +176,7 @@ def _no_token(jti: str) -> RequestError:
     return refuse(Code.NOT_FOUND, f"there is no token {jti[:80]!r}")
 
 
-async def _received(services: Services, received: Received) -> dict[str, Any]:
+async def _describe_received(services: Services, received: Received) -> dict[str, Any]:
     return {
         "jti": received.jti,
         "token": received.token,
@@ -196,7 +196,7 @@ class _Issued(msgspec.Struct):
     redacted: bool = False
 
 
-async def _decided(services: Services, jti: str) -> dict[str, Any]:
+async def _describe_decided(services: Services, jti: str) -> dict[str, Any]:
     """Signed only as the ledger has it: a row that somebody edited is refused, so is one without an entry."""
     items = await services.store.evidence.lineage(jti, 0)
     if not items or (activity := items[0].activity) is None:
@@ -258,7 +258,7 @@ def _public(index: int, item: dict[str, Any]) -> dict[str, str]:
         raise malformed(field, str(error)) from None
     if not key.kid or len(key.kid) > 256:
         raise malformed(f"{field}.kid", "is missing, or longer than 256 characters")
-    return {**key.published(), "kid": key.kid}
+    return {**key.publish(), "kid": key.kid}
 
 
 # --- the ledger ------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from qwed.gateway.kernel.more_findings import FindingPlace
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_NAME, MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_scope, required_agent
+from qwed.gateway.kernel.visibility import require_agent, require_scope
 
 BATCH: Final = 100
 #: A receipt may come a moment after the permit has expired.
@@ -78,7 +78,7 @@ async def use(services: Services, caller: Caller, jti: str, raw: Json) -> Answer
     _check_name("audience", body.audience)
     permit = await _visible(services, caller, jti)
     now_ms = services.clock.now_ms()
-    used = await _stopped(services, permit.agent_id) or use_permit(
+    used = await _refuse_stopped(services, permit.agent_id) or use_permit(
         permit, body.audience, _hash("action_hash", body.action_hash), caller.name, now_ms
     )
     if isinstance(used, Refusal):
@@ -145,9 +145,9 @@ async def find_unused(services: Services, caller: Caller, query: Mapping[str, st
     for name in ("agent_id", "audience", "action_hash"):
         if not query.get(name):
             raise malformed(name, "is missing")
-    agent = await required_agent(services, caller, AgentId(query["agent_id"]))
+    agent = await require_agent(services, caller, AgentId(query["agent_id"]))
     wanted = _hash("action_hash", query["action_hash"])
-    stopped = await _stopped(services, agent.agent_id)
+    stopped = await _refuse_stopped(services, agent.agent_id)
     if stopped is not None:
         raise RequestError(stopped)
     now_ms = services.clock.now_ms()
@@ -161,7 +161,7 @@ async def list_findings(
     """Newest first."""
     _require_reader(caller)
     if agent_id is not None:
-        await required_agent(services, caller, AgentId(agent_id))
+        await require_agent(services, caller, AgentId(agent_id))
     whose = None if agent_id is None else AgentId(agent_id)
     found = await services.store.findings(caller.principal_id, whose, after, limit)
     counts = await services.store.count_findings(caller.principal_id, whose, 0, services.clock.now_ms() + 1)
@@ -198,7 +198,7 @@ async def note_effect_without_permit(services: Services, caller: Caller, activit
             )
 
 
-async def _stopped(services: Services, agent_id: AgentId) -> Refusal | None:
+async def _refuse_stopped(services: Services, agent_id: AgentId) -> Refusal | None:
     """An agent that was stopped after the approval has no use of it."""
     agent = await services.store.agent(agent_id)
     if agent is None or agent.status is AgentStatus.DEREGISTERED:

@@ -68,7 +68,7 @@ async def redact_activity(
     """One entry, and what repeats it: the approval it asked for, its use, its outcome, and notes on them."""
     require_scope(caller, Scope.TRUST)
     await require_history(services, caller, agent_id)
-    reason = checked_reason(convert(raw, RedactBody).reason)
+    reason = check_reason(convert(raw, RedactBody).reason)
     async with services.turns.turn(agent_id):
         found = await services.store.activity(activity_id)
         if found is None or found[0].agent_id != agent_id:
@@ -86,7 +86,7 @@ async def redact_matching(services: Services, caller: Caller, agent_id: AgentId,
     require_scope(caller, Scope.TRUST)
     await require_history(services, caller, agent_id)
     body = convert(raw, RedactManyBody)
-    reason = checked_reason(body.reason)
+    reason = check_reason(body.reason)
     query, needle = _selection(agent_id, body)
     async with services.turns.turn(agent_id):
         page = await services.store.activities(query)
@@ -115,7 +115,7 @@ async def redact_matching(services: Services, caller: Caller, agent_id: AgentId,
     return Answer(answer)
 
 
-def checked_reason(reason: str) -> str:
+def check_reason(reason: str) -> str:
     if not reason.strip():
         raise malformed("reason", "is missing: an erasure says why")
     if len(reason) > MAX_TEXT:
@@ -316,7 +316,7 @@ class _Erasure:
             forgets = self._names.forgets(activity.conversation_id)
             if forgets and activity.conversation_id is not None:
                 forgotten.add(activity.conversation_id)
-            erased = self._erased(activity, now_ms, forgets_name=forgets)
+            erased = self._erase(activity, now_ms, forgets_name=forgets)
             stones.append(Tombstone(name, erased.action_type, erased.conversation_id, erased.payload))
             left[name] = hashlib.sha256(committed(erased)).hexdigest()
         redaction = Redaction(
@@ -346,7 +346,7 @@ class _Erasure:
             return agent.principal_id
         return next(iter(self.activities.values()))[0].principal_id
 
-    def _erased(self, activity: Activity, now_ms: int, *, forgets_name: bool) -> Activity:
+    def _erase(self, activity: Activity, now_ms: int, *, forgets_name: bool) -> Activity:
         entry = msgspec.json.decode(activity.payload, type=dict[str, Json])
         # A type that means nothing to the policy is the agent's own word.
         is_ours = activity.decision == NOTED or self._services.policy.is_registered(activity.action_type)

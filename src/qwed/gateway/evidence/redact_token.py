@@ -3,8 +3,8 @@
 from qwed.domain.codes import Code
 from qwed.domain.credentials import Caller, Scope
 from qwed.domain.json_types import Json
-from qwed.gateway.evidence.ledger_queries import received_token
-from qwed.gateway.evidence.redact_activity import REDACT, RedactBody, checked_reason
+from qwed.gateway.evidence.ledger_queries import find_received_token
+from qwed.gateway.evidence.redact_activity import REDACT, RedactBody, check_reason
 from qwed.gateway.kernel.answers import Answer, refuse
 from qwed.gateway.kernel.changes import GATEWAY, noted
 from qwed.gateway.kernel.records import Record, Redaction
@@ -16,9 +16,9 @@ from qwed.gateway.kernel.visibility import require_scope
 async def redact_token(services: Services, caller: Caller, jti: str, raw: Json) -> Answer:
     """Nothing is left of it, and the note of the erasure says so: what names it as a parent ends there."""
     require_scope(caller, Scope.TRUST)
-    reason = checked_reason(convert(raw, RedactBody).reason)
+    reason = check_reason(convert(raw, RedactBody).reason)
     async with services.turns.turn(("redact_token", jti)):
-        received = await received_token(services, caller, jti)
+        received = await find_received_token(services, caller, jti)
         if received.token is None:
             raise refuse(Code.REDACTION_CONFLICT, "the token was redacted already")
         details = {"reason": reason, "entries": {received.jti: ""}}

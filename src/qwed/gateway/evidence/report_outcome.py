@@ -29,7 +29,7 @@ from qwed.gateway.kernel.records import Activity, Booking, Record
 from qwed.gateway.kernel.reports import take_reports
 from qwed.gateway.kernel.requests import MAX_TEXT, OutcomeBody, convert, read_usage
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
+from qwed.gateway.kernel.visibility import require_agent, require_own_or_scope, require_scope
 
 #: More than any one action costs, and small enough that no sum of them overflows.
 MAX_SETTLED_USD: Final = 100_000
@@ -44,7 +44,7 @@ class SettleBody(msgspec.Struct, forbid_unknown_fields=True):
 async def report_outcome(
     services: Services, caller: Caller, agent_id: AgentId, activity_id: str, raw: Json
 ) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     require_own_or_scope(caller, Scope.VERIFY)
     body = convert(raw, OutcomeBody)
     _check_texts(body)
@@ -84,7 +84,7 @@ async def report_outcome(
         completions=_completions(activity, outcome),
     )
     if outcome.result is OutcomeResult.UNKNOWN:
-        told = await _told(services, agent, activity, record.activity, outcome)
+        told = await _notify(services, agent, activity, record.activity, outcome)
         record = msgspec.structs.replace(record, deliveries=told)
     await _commit_once(services, record)
     if outcome.result in (OutcomeResult.SUCCESS, OutcomeResult.PARTIAL):
@@ -126,7 +126,7 @@ async def _hear(services: Services, activity: Activity, body: OutcomeBody) -> di
     return {"provenance": coverage_of(index)}
 
 
-async def _told(
+async def _notify(
     services: Services, agent: Agent, activity: Activity, report: Activity, outcome: Outcome
 ) -> tuple[Delivery, ...]:
     """A person has to settle it before the agent may try the same again."""
@@ -164,7 +164,7 @@ async def settle_outcome(
 ) -> Answer:
     """A person says what became of an action whose outcome nobody knew; an agent never may."""
     require_scope(caller, Scope.APPROVE)
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     body = convert(raw, SettleBody)
     if body.outcome is OutcomeResult.UNKNOWN:
         raise malformed("outcome", "is success, partial or failure: unknown settles nothing")

@@ -154,12 +154,12 @@ def _key(dialect: Dialect, call: HookCall, purpose: str) -> bytes | None:
     if not isinstance(called, str) or not called:
         return None
     said = msgspec.json.encode(
-        [purpose, call.agent, called, _said(dialect, call.body)], order="deterministic"
+        [purpose, call.agent, called, _list_said(dialect, call.body)], order="deterministic"
     )
     return hashlib.sha256(said).digest()
 
 
-def _said(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
+def _list_said(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
     names = (dialect.session, dialect.sub_agent, dialect.tool, dialect.arguments, "cwd", "command")
     return [body.get(name) for name in names]
 

@@ -45,7 +45,7 @@ async def put_in_force(services: Services, caller: Caller | None, wanted: Wanted
     """Durable, and in force everywhere, before it returns. Raises 409 where somebody else was quicker."""
     services = await catch_up(services)
     if wanted.follows not in (None, services.policy_number):
-        raise moved_on(services.policy_number)
+        raise report_moved_on(services.policy_number)
     change = _change(services, caller, wanted)
     policy = wanted.policy or await policy_of(services, change)
     _require_usable(services, policy)
@@ -53,7 +53,7 @@ async def put_in_force(services: Services, caller: Caller | None, wanted: Wanted
     try:
         await services.store.commit(record)
     except PolicyMoved:
-        raise moved_on((await catch_up(services)).policy_number) from None
+        raise report_moved_on((await catch_up(services)).policy_number) from None
     adopt(services.newest, change, policy)
     services.events.publish(
         {"type": "policy", "activity_id": record.activity.activity_id, **change.to_wire()}
@@ -61,7 +61,7 @@ async def put_in_force(services: Services, caller: Caller | None, wanted: Wanted
     return change
 
 
-def moved_on(number: int) -> Exception:
+def report_moved_on(number: int) -> Exception:
     return refuse(
         Code.POLICY_CONFLICT, f"somebody else changed what is in force: look at version {number} first"
     )

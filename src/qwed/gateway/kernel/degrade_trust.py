@@ -10,7 +10,7 @@ import msgspec
 
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.conduct import Deed, Exhausted, Judgement, Penalty, exhausted_by, judge
+from qwed.domain.conduct import Deed, Exhausted, Judgement, Penalty, find_exhausted, judge
 from qwed.domain.credentials import Caller
 from qwed.domain.trust_changes import TrustChange
 from qwed.gateway.kernel.changes import noted
@@ -18,7 +18,7 @@ from qwed.gateway.kernel.limits_told import SENDING_MS
 from qwed.gateway.kernel.ports import Admission
 from qwed.gateway.kernel.records import Activity, Record
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
+from qwed.gateway.kernel.trust_entries import list_notices_of, publish_trust, record_trust_change
 
 
 async def commit_deed(
@@ -37,7 +37,7 @@ async def commit_deed(
         return await store.commit(record, admission)
     if deed is not Deed.EXHAUSTED:
         return await _commit_deed(services, record, deed, admission, None)
-    exhausted = exhausted_by(refusal, services.clock.now_ms() + SENDING_MS)
+    exhausted = find_exhausted(refusal, services.clock.now_ms() + SENDING_MS)
     late = await _commit_deed(services, record, deed, admission, exhausted)
     if late is None and exhausted is not None:
         services.limits_told.note(record.activity.agent_id, exhausted, services.clock.now_ms())
@@ -98,7 +98,7 @@ async def _degrade(
             conduct=judgement.conduct,
             trust_changes=tuple(changes),
             consequences=tuple(entries),
-            deliveries=(*record.deliveries, *await told_of(services, lowered, *felt)),
+            deliveries=(*record.deliveries, *await list_notices_of(services, lowered, *felt)),
         )
         refusal = await services.store.commit(whole, admission)
     if refusal is None:
@@ -115,7 +115,7 @@ def _lowered(
     entries: list[Activity] = []
     for penalty in penalties:
         before, agent = agent, msgspec.structs.replace(agent, trust_level=penalty.lowers(agent.trust_level))
-        change, entry = changed_trust(
+        change, entry = record_trust_change(
             services, None, before, agent, penalty.cause, penalty.reason, activities=penalty.activities
         )
         changes.append(change)

@@ -131,11 +131,11 @@ def conceal_name(name: str) -> str:
     kind it is and a mark by which the same name is known again: lookups conceal what they look for."""
     if len(name) > _MAX_NAME or _UUID.fullmatch(name):
         return name
-    return _concealed(name)
+    return _conceal(name)
 
 
 @lru_cache(maxsize=4096)
-def _concealed(name: str) -> str:
+def _conceal(name: str) -> str:
     masked = _text(name)
     if masked == name:
         return name
@@ -181,10 +181,10 @@ def conceal_conversation(context: Any) -> Any:
 
 
 def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    names = {item for key, item in value.items() if isinstance(item, str) and _folded(key) in _NAMING}
+    names = {item for key, item in value.items() if isinstance(item, str) and _fold(key) in _NAMING}
     is_header = any(map(_names_a_secret, names))
     return {
-        _key(key): "[masked]" if is_header and _folded(key) in _HOLDING else _member(key, item, depth)
+        _key(key): "[masked]" if is_header and _fold(key) in _HOLDING else _member(key, item, depth)
         for key, item in value.items()
     }
 
@@ -220,7 +220,7 @@ def _is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(_CAMEL.sub("_", name.strip(" :\"'"))) is not None
 
 
-def _folded(key: Any) -> str:
+def _fold(key: Any) -> str:
     return key.lower() if isinstance(key, str) else ""
 
 

@@ -27,15 +27,17 @@ def mistake_in(raw: Any, kind: type, error: msgspec.ValidationError) -> FieldMis
     steps = _STEP.findall(inside)
     absent = _ABSENT.match(sentence)
     if absent is not None:
-        return FieldMistake(_joined(inside, absent[1]), "is missing")
+        return FieldMistake(_join(inside, absent[1]), "is missing")
     unknown = _UNKNOWN.match(sentence)
     if unknown is not None:
-        return FieldMistake(_joined(inside, unknown[1]), f"is no field here; there are {_names(kind, steps)}")
+        return FieldMistake(_join(inside, unknown[1]), f"is no field here; there are {_names(kind, steps)}")
     types = _types_at(kind, steps)
     expected = " or ".join(dict.fromkeys(_words(types)))
     if not expected or not sentence.startswith(("Expected", "Invalid enum")):
         return FieldMistake(inside or "body", sentence[:MAX_SENTENCE])
-    return FieldMistake(inside or "body", f"is {expected}, not {_given(_value_at(raw, steps), types)}")
+    return FieldMistake(
+        inside or "body", f"is {expected}, not {_describe_given(_value_at(raw, steps), types)}"
+    )
 
 
 # msgspec puts these names into its sentence, not into its path.
@@ -57,7 +59,7 @@ _WORDS: Final[Mapping[type[inspect.Type], str]] = {
 }
 
 
-def _joined(inside: str, name: str) -> str:
+def _join(inside: str, name: str) -> str:
     return f"{inside}.{name}" if inside else name
 
 
@@ -108,7 +110,7 @@ def _value_at(raw: Any, steps: Sequence[str]) -> Any:
     return raw
 
 
-def _given(value: Any, expected: Sequence[inspect.Type]) -> str:
+def _describe_given(value: Any, expected: Sequence[inspect.Type]) -> str:
     """By its kind; by its own name only among names, since what is misplaced elsewhere may be a secret."""
     is_name = any(isinstance(found, inspect.EnumType) for found in expected)
     return repr(value[:MAX_GIVEN]) if is_name and isinstance(value, str) else describe_type(value)

@@ -95,11 +95,11 @@ def _body(event_id: str, news: News) -> bytes:
     body = encode_json(wire)
     if len(body) <= MAX_BODY:
         return body
-    wire["data"] = {name: _shortened(member) for name, member in news.data.items()}
+    wire["data"] = {name: _shorten(member) for name, member in news.data.items()}
     return encode_json(wire)
 
 
-def _shortened(member: Any) -> Any:
+def _shorten(member: Any) -> Any:
     """A member's own members as far as they are short; the record holds the rest."""
     if not isinstance(member, Mapping):
         return member if len(encode_json(member)) <= MAX_MEMBER else None

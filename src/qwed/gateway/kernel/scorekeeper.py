@@ -189,7 +189,7 @@ class Scorekeeper:
     def _learn(self, item: LedgerItem) -> None:
         at = item.at_ms // 1000
         if item.token is not None:
-            claims, level = received_claims(item.token)
+            claims, level = read_received_claims(item.token)
             self.table.observe(claims, at=at, level=level)
             self._check(claims, item.at_ms)
         elif item.activity is not None:
@@ -202,7 +202,7 @@ class Scorekeeper:
         if payload.observed:
             # Nobody was told no: nothing about it is the agent's doing.
             return
-        self.table.observe(decided_claims(self.observer, activity), at=at, level=Level.L3)
+        self.table.observe(read_decided_claims(self.observer, activity), at=at, level=Level.L3)
         if payload.attestation_invalid:
             self.table.observe_invalid(peer, jti, at=at)
         is_forbidden = payload.verification is not None and payload.verification.failure == "forbidden"
@@ -319,7 +319,7 @@ def _parameters(payload: _Payload) -> _Parameters:
     return action.parameters or _Parameters()
 
 
-def received_claims(token: str) -> tuple[Claims, Level]:
+def read_received_claims(token: str) -> tuple[Claims, Level]:
     """Of a token that was verified when it came."""
     unverified = tokens.parse(token)
     given = unverified.claims
@@ -327,7 +327,7 @@ def received_claims(token: str) -> tuple[Claims, Level]:
     return rules.read(given, rules.audience(given.get("aud")), span), unverified.level
 
 
-def decided_claims(observer: str, activity: Activity) -> Claims:
+def read_decided_claims(observer: str, activity: Activity) -> Claims:
     """What the token of an entry says, as far as trust and graphs go."""
     issued = activity.at_ms // 1000
     return Claims(
@@ -365,7 +365,7 @@ async def replay(store: Records, keeper: Scorekeeper, verifiers: Collection[str]
     recount = _Recount(keeper.observer, keeper.table.rules, verifiers, new_memory=keeper.new_memory)
     await recount.catch_up(store)
     peers = len(recount.totals)
-    async for peer in _stored_peers(store):
+    async for peer in _list_stored_peers(store):
         peers += peer not in recount.totals
         recount.differences += await _beyond(store, peer, recount.totals.get(peer, 0))
     changes = sum(recount.totals.values())
@@ -428,9 +428,9 @@ async def _beyond(store: Records, peer: str, total: int) -> list[str]:
     return [f"{peer}: change {number} does not follow from the ledger" for number in more]
 
 
-async def _stored_peers(store: Records) -> AsyncIterator[str]:
+async def _list_stored_peers(store: Records) -> AsyncIterator[str]:
     after: str | None = None
-    while found := await store.scored_peers(after, STRETCH):
+    while found := await store.list_scored_peers(after, STRETCH):
         for peer in found:
             yield peer
         after = found[-1]

@@ -20,7 +20,7 @@ from qwed.gateway.kernel.services import Services
 CHANGE_TRUST = "change_trust"
 
 
-def changed_trust(
+def record_trust_change(
     services: Services,
     caller: Caller | None,
     before: Agent,
@@ -47,10 +47,10 @@ def changed_trust(
         evidence=shown(evidence or {}),
     )
     entry = noted(services, caller, CHANGE_TRUST, change.details(), agent=after, caused_by=activities)
-    return noted_in(change, entry), entry
+    return note_in_entry(change, entry), entry
 
 
-def changed_standing(
+def record_standing_change(
     caller: Caller, before: Agent, after: Agent, cause: Cause, reason: str | None, entry: Activity
 ) -> TrustChange:
     """A change that an entry of another kind records: a registration, a suspension, a complaint."""
@@ -66,14 +66,14 @@ def changed_standing(
         status=after.status,
         reason=shown(reason),
     )
-    return noted_in(change, entry)
+    return note_in_entry(change, entry)
 
 
-def noted_in(change: TrustChange, entry: Activity) -> TrustChange:
+def note_in_entry(change: TrustChange, entry: Activity) -> TrustChange:
     return msgspec.structs.replace(change, activity_id=entry.activity_id, at_ms=entry.at_ms)
 
 
-async def told_of(services: Services, agent: Agent, *changes: TrustChange) -> tuple[Delivery, ...]:
+async def list_notices_of(services: Services, agent: Agent, *changes: TrustChange) -> tuple[Delivery, ...]:
     """The notices of these changes, for whoever wants them."""
     told = (
         agent_news(_event(change), agent, change.activity_id, change.at_ms, {"change": change.details()})

@@ -19,7 +19,7 @@ async def visible_agent(services: Services, caller: Caller, agent_id: AgentId) -
     return agent if caller.principal_id == agent.principal_id else None
 
 
-async def required_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
+async def require_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
     agent = await visible_agent(services, caller, agent_id)
     if agent is None:
         raise agent_unknown(agent_id)

@@ -40,7 +40,7 @@ async def create_webhook(services: Services, caller: Caller, raw: Json) -> Answe
     require_scope(caller, Scope.REGISTER)
     body = convert(raw, WebhookBody)
     check_principal(body.principal_id)
-    principal = caller.principal_id if not caller.is_operator else _given_principal(body)
+    principal = caller.principal_id if not caller.is_operator else _find_given_principal(body)
     if not caller.is_operator and body.principal_id not in (None, caller.principal_id):
         raise refuse(Code.AUTH_FORBIDDEN, "a principal's webhooks are its own")
     for event in body.events:
@@ -78,7 +78,7 @@ async def _add_webhook(
     return Answer({**hook.to_wire(), **shown_once}, status=201)
 
 
-def _given_principal(body: WebhookBody) -> PrincipalId | None:
+def _find_given_principal(body: WebhookBody) -> PrincipalId | None:
     return None if body.principal_id is None else PrincipalId(body.principal_id)
 
 

@@ -16,7 +16,7 @@ from qwed.domain.policy_changes import ChangeKind, PolicyChange, Stop, StopScope
 from qwed.domain.risk import Risk
 from qwed.domain.webhooks import Event
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
-from qwed.gateway.kernel.change_policy import Wanted, moved_on, put_in_force
+from qwed.gateway.kernel.change_policy import Wanted, put_in_force, report_moved_on
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.live_policy import LivePolicy, UnreadablePolicy, catch_up
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
@@ -231,7 +231,7 @@ def _second_look(services: Services, wanted: Wanted) -> str | None:
 async def _ask_second_person(services: Services, caller: Caller | None, wanted: Wanted, why: str) -> Answer:
     """Nothing changes until somebody else approves it, and only while the same version is in force."""
     if wanted.follows not in (None, services.policy_number):
-        raise moved_on(services.policy_number)
+        raise report_moved_on(services.policy_number)
     now_ms, rules = services.clock.now_ms(), services.policy.approvals
     approval_id, policy = services.ids.approval(now_ms), wanted.policy
     assert policy is not None

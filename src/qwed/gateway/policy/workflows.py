@@ -41,7 +41,7 @@ async def register_workflow(services: Services, caller: Caller, raw: Any) -> Ans
     require_scope(caller, Scope.REGISTER)
     body = convert(raw, WorkflowBody)
     now_ms = services.clock.now_ms()
-    token = body.policy_token if body.policy_token is not None else _issued(services, caller, body, now_ms)
+    token = body.policy_token if body.policy_token is not None else _issue(services, caller, body, now_ms)
     try:
         found = verify_policy(
             token, _issuers(services), {services.signer.issuer}, now_ms // 1000, services.issuers.algorithms
@@ -55,10 +55,10 @@ async def register_workflow(services: Services, caller: Caller, raw: Any) -> Ans
     details = {"workflow_id": found.jti, "iss": found.iss, "nodes": len(found.policy.nodes)}
     activity = noted(services, caller, "register_workflow", details, principal_id=owner)
     await services.store.commit(Record(activity, workflow=workflow))
-    return Answer({**await _shown(services, workflow), "policy_token": token}, status=201)
+    return Answer({**await _show(services, workflow), "policy_token": token}, status=201)
 
 
-def _issued(services: Services, caller: Caller, body: WorkflowBody, now_ms: int) -> str:
+def _issue(services: Services, caller: Caller, body: WorkflowBody, now_ms: int) -> str:
     require_operator(caller)
     if not isinstance(services.signer, KeyRing):
         raise refuse(Code.WORKFLOW_REFUSED, "this gateway has no key to sign a policy with")
@@ -82,7 +82,7 @@ async def show_workflow(services: Services, caller: Caller, workflow_id: str) ->
     workflow = await services.store.workflow(workflow_id)
     if workflow is None or not await _may_see(services, caller, workflow):
         raise refuse(Code.NOT_FOUND, f"there is no workflow {workflow_id[:80]!r}")
-    return Answer(await _shown(services, workflow))
+    return Answer(await _show(services, workflow))
 
 
 async def _may_see(services: Services, caller: Caller, workflow: Workflow) -> bool:
@@ -94,9 +94,9 @@ async def _may_see(services: Services, caller: Caller, workflow: Workflow) -> bo
     )
 
 
-async def _shown(services: Services, workflow: Workflow) -> dict[str, Any]:
+async def _show(services: Services, workflow: Workflow) -> dict[str, Any]:
     policy = policy_of(workflow)
-    completed = await services.store.completed_nodes(workflow.workflow_id)
+    completed = await services.store.find_completed_nodes(workflow.workflow_id)
     return {
         "workflow_id": workflow.workflow_id,
         "expires_at": iso(workflow.expires_ms),

@@ -89,7 +89,7 @@ async def compliance_report(
     # One at a time for each principal: counting a long record twice at once serves nobody sooner.
     async with services.turns.turn(("report", caller.principal_id)):
         deadline = None if within_seconds is None else services.clock.counter() + within_seconds
-        count = await _counted(services, scope, deadline, progress)
+        count = await _count(services, scope, deadline, progress)
         approvals = await _approvals(services, scope)
         ledger = await services.store.ledger_state()
         checkpoint = await services.store.evidence.checkpoint()
@@ -99,7 +99,7 @@ async def compliance_report(
     names = {agent: await _name(services, agent) for agent in count.busiest()}
     now_ms = services.clock.now_ms()
     return Report(
-        scope=await _described_scope(services, scope),
+        scope=await _describe_scope(services, scope),
         period={"from": iso(scope.from_ms) if scope.from_ms else None, "to": iso(min(scope.to_ms, LAST_MS))},
         generated_at=iso(now_ms),
         generated_by=caller.name,
@@ -127,7 +127,7 @@ def _scope(
     return ReportScope(from_ms, to_ms, principal, agent_id, tuple(CHANGES))
 
 
-async def _described_scope(services: Services, scope: ReportScope) -> dict[str, Json]:
+async def _describe_scope(services: Services, scope: ReportScope) -> dict[str, Json]:
     if scope.agent_id is not None:
         return {
             "kind": "agent",
@@ -146,7 +146,7 @@ async def _name(services: Services, agent_id: str) -> str | None:
     return None if agent is None else agent.name
 
 
-async def _counted(
+async def _count(
     services: Services, scope: ReportScope, deadline: float | None, progress: Progress | None
 ) -> Count:
     count = Count()

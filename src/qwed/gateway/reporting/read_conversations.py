@@ -27,10 +27,10 @@ async def read_conversations(services: Services, caller: Caller, agent_id: Agent
         if activity.conversation_id is not None:
             found.setdefault(activity.conversation_id, []).append(activity)
     newest = list(found.items())[:MAX_CONVERSATIONS]
-    return Answer({"agent_id": agent_id, "conversations": [_described(*item) for item in newest]})
+    return Answer({"agent_id": agent_id, "conversations": [_describe(*item) for item in newest]})
 
 
-def _described(conversation_id: str, entries: list[Activity]) -> dict[str, Json]:
+def _describe(conversation_id: str, entries: list[Activity]) -> dict[str, Json]:
     """Entries come newest first."""
     decisions = Counter(activity.decision.lower() for activity in entries)
     return {

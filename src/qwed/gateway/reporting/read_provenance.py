@@ -23,7 +23,7 @@ from qwed.ect.tokens import Level
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.records import LedgerItem
 from qwed.gateway.kernel.requests import convert
-from qwed.gateway.kernel.scorekeeper import received_claims
+from qwed.gateway.kernel.scorekeeper import read_received_claims
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_own_or_scope
 
@@ -78,7 +78,7 @@ async def _works(
         work = work_of(services.signer.issuer, item)
         if work is not None:
             is_seen = caller.is_operator or item.principal_id == owner
-            works[work.jti] = work if is_seen else _hidden(work)
+            works[work.jti] = work if is_seen else _hide(work)
     own = works.get(jti.lower())
     if own is None or own.iss == HIDDEN:
         raise _no_token(jti)
@@ -92,7 +92,7 @@ async def _owner(services: Services, caller: Caller) -> PrincipalId | None:
     return agent.principal_id if agent else None
 
 
-def _hidden(work: Work) -> Work:
+def _hide(work: Work) -> Work:
     return msgspec.structs.replace(
         work, iss=HIDDEN, exec_act=HIDDEN, inp_hash=None, out_hash=None, lineage=Lineage(), outcome=None
     )
@@ -105,7 +105,7 @@ class _Payload(msgspec.Struct):
 def work_of(issuer: str, item: LedgerItem) -> Work | None:
     """A node with who did what; None where that was erased."""
     if item.token is not None:
-        claims, level = received_claims(item.token)
+        claims, level = read_received_claims(item.token)
         return provenance.work_of(claims, Level.L1 if level is Level.L1 else Level.L3)
     activity = item.activity
     if activity is None:
@@ -130,7 +130,7 @@ def _who(jti: str, find: provenance.FindWork) -> dict[str, Json]:
     return {"agents": msgspec.to_builtins(provenance.who(jti, find))}
 
 
-def _transformed(jti: str, find: provenance.FindWork) -> dict[str, Json]:
+def _find_transformed(jti: str, find: provenance.FindWork) -> dict[str, Json]:
     return {"steps": msgspec.to_builtins(provenance.transformed(jti, find))}
 
 
@@ -146,7 +146,7 @@ def _graph(jti: str, find: provenance.FindWork) -> dict[str, Json]:
 
 _QUESTIONS: Final[dict[str, Callable[[str, provenance.FindWork], dict[str, Json]]]] = {
     "who": _who,
-    "transformed": _transformed,
+    "transformed": _find_transformed,
     "complete": _complete,
     "graph": _graph,
 }

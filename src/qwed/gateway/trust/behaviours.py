@@ -33,7 +33,7 @@ from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, ScoreFinding, Scorekeeper
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
+from qwed.gateway.kernel.visibility import require_agent, require_own_or_scope, require_scope
 from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.trust.review_behaviour import commit_for_review
 from qwed.gateway.trust.trust_scores import announce_revocations
@@ -51,7 +51,7 @@ class SpecBody(msgspec.Struct, forbid_unknown_fields=True):
 async def set_spec(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     """Written down, then in force: the next token is checked against it."""
     require_scope(caller, Scope.REGISTER)
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     body = convert(raw, SpecBody)
     if (body.spec is None) == (body.signed is None):
         raise malformed("spec", "is the document, or 'signed' is the document signed; one of them")
@@ -88,7 +88,7 @@ def _read(services: Services, body: SpecBody) -> tuple[BehaviourSpec, str | None
 
 
 async def show_spec(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     require_own_or_scope(caller, Scope.READ)
     spec = (await follow(services)).spec_of(agent.did)
     if spec is None:

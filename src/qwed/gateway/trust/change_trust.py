@@ -22,9 +22,9 @@ from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.trust_entries import changed_trust, publish_trust, told_of
-from qwed.gateway.kernel.visibility import require_own_or_scope, require_scope, required_agent
-from qwed.gateway.trust.trust_evidence import recorded_evidence
+from qwed.gateway.kernel.trust_entries import list_notices_of, publish_trust, record_trust_change
+from qwed.gateway.kernel.visibility import require_agent, require_own_or_scope, require_scope
+from qwed.gateway.trust.trust_evidence import read_recorded_evidence
 
 ELEVATION = "trust_elevation"
 
@@ -41,7 +41,7 @@ class TrustBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def change_trust(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
-    agent = await required_agent(services, caller, agent_id)
+    agent = await require_agent(services, caller, agent_id)
     body = convert(raw, TrustBody)
     target = read_trust_level("to_level", body.to_level)
     for field in ("justification", "reason"):
@@ -62,10 +62,10 @@ async def _set(
     if target is TrustLevel.TRUSTED and not caller.is_operator:
         raise refuse(Code.AUTH_FORBIDDEN, "trust level 3 needs an operator's key")
     async with services.turns.turn(agent.agent_id):
-        before = await required_agent(services, caller, agent.agent_id)
+        before = await require_agent(services, caller, agent.agent_id)
         after = msgspec.structs.replace(before, trust_level=target)
-        changed, entry = changed_trust(services, caller, before, after, Cause.SET, body.reason)
-        told = await told_of(services, after, changed)
+        changed, entry = record_trust_change(services, caller, before, after, Cause.SET, body.reason)
+        told = await list_notices_of(services, after, changed)
         await services.store.commit(Record(entry, agent=after, trust_changes=(changed,), deliveries=told))
     publish_trust(services, changed)
     return Answer({**after.to_wire(), "activity_id": entry.activity_id})
@@ -135,7 +135,7 @@ async def _open(
         # Level 3 acts without approval at every risk; what it may then do is what is asked for here.
         risk=Risk.CRITICAL if target is TrustLevel.TRUSTED else Risk.HIGH,
         reason="the agent asks for a higher trust level",
-        evidence={"recorded": await recorded_evidence(services, agent), "claimed": shown(body.evidence)},
+        evidence={"recorded": await read_recorded_evidence(services, agent), "claimed": shown(body.evidence)},
         intent=None,
         created_ms=now_ms,
         expires_ms=now_ms + rules.ttl_seconds * 1000,

@@ -28,7 +28,7 @@ _PAGE: Final = 100
 
 async def commit_for_review(services: Services, agent: Agent, record: Record, check: ComplianceCheck) -> None:
     """The finding, and with it what asks a person, unless one is asked about this specification already."""
-    action = _asked(check)
+    action = _describe_asked(check)
     if await _waits(services, agent, action):
         await services.store.commit(record)
         return
@@ -50,7 +50,7 @@ async def commit_for_review(services: Services, agent: Agent, record: Record, ch
     )
 
 
-def _asked(check: ComplianceCheck) -> dict[str, Json]:
+def _describe_asked(check: ComplianceCheck) -> dict[str, Json]:
     named = ("apae.subject", "apae.spec_version")
     return {"type": REVIEW, "parameters": shown({name: check.ext[name] for name in named})}
 

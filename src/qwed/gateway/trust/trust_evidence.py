@@ -29,7 +29,7 @@ _COUNTED: Final = {
 }
 
 
-async def recorded_evidence(services: Services, agent: Agent) -> dict[str, Json]:
+async def read_recorded_evidence(services: Services, agent: Agent) -> dict[str, Json]:
     """Figures since the agent has its level, and since it was registered."""
     changes = [change for _, change in await services.store.trust_changes(agent.agent_id, None, MAX_CHANGES)]
     outcomes = await services.store.outcomes(agent.agent_id, MAX_OUTCOMES)

@@ -23,7 +23,7 @@ from qwed.gateway.kernel.records import ReceivedEct, Record
 from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.scorekeeper import REINSTATE_TRUST, SEED_TRUST, Scorekeeper, replay
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.visibility import require_operator, required_agent
+from qwed.gateway.kernel.visibility import require_agent, require_operator
 from qwed.gateway.trust.after_revocation import list_needs
 
 #: Of a long history, the newest.
@@ -52,12 +52,12 @@ class ReinstateBody(msgspec.Struct, forbid_unknown_fields=True):
 
 async def show_own_score(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
     """The gateway's trust in an agent: for that agent and for operators; its principal is neither."""
-    agent = await _told_agent(services, caller, agent_id)
-    return await _told(services, agent.did)
+    agent = await _find_told_agent(services, caller, agent_id)
+    return await _describe(services, agent.did)
 
 
-async def _told_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
-    agent = await required_agent(services, caller, agent_id)
+async def _find_told_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
+    agent = await require_agent(services, caller, agent_id)
     if caller.agent_id is None and not caller.is_operator:
         raise refuse(Code.AUTH_FORBIDDEN, "a trust score is told to the agent itself, or to an operator")
     return agent
@@ -66,7 +66,7 @@ async def _told_agent(services: Services, caller: Caller, agent_id: AgentId) -> 
 async def assert_trust(services: Services, caller: Caller, raw: Json) -> Answer:
     """The gateway's own word about an agent, signed, for whoever the agent shows it to."""
     body = convert(raw, AssertionBody)
-    agent = await _told_agent(services, caller, AgentId(body.agent))
+    agent = await _find_told_agent(services, caller, AgentId(body.agent))
     keeper = await _up_to_date(services)
     now_ms, ring = services.clock.now_ms(), services.signer
     said = keeper.table.assertion(agent.did, now_ms // 1000)
@@ -88,7 +88,7 @@ async def assert_trust(services: Services, caller: Caller, raw: Json) -> Answer:
 async def show_score(services: Services, caller: Caller, peer: str | None) -> Answer:
     """The gateway's trust in any one issuer of tokens."""
     require_operator(caller)
-    return await _told(services, _peer(peer))
+    return await _describe(services, _peer(peer))
 
 
 async def seed_score(services: Services, caller: Caller, raw: Json) -> Answer:
@@ -127,10 +127,10 @@ async def prove_scores(services: Services, caller: Caller) -> Answer:
 
 async def _note(services: Services, caller: Caller, what: str, details: dict[str, Json]) -> Answer:
     await services.store.commit(Record(noted(services, caller, what, details)))
-    return await _told(services, details["peer"])
+    return await _describe(services, details["peer"])
 
 
-async def _told(services: Services, peer: str) -> Answer:
+async def _describe(services: Services, peer: str) -> Answer:
     keeper = await _up_to_date(services)
     explained = keeper.table.explain(peer, services.clock.now_ms() // 1000).to_wire()
     newest = await services.store.score_changes(peer, None, MAX_CHANGES)

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from qwed.guards.agent_state.refusal import StateCode, StateRefused, quoted
+from qwed.guards.agent_state.refusal import StateCode, StateRefused, quote
 
 LOCK_SECONDS: Final = 30.0
 _LOCK_POLL_SECONDS: Final = 0.002
@@ -68,19 +68,19 @@ def _resolve(given: object, roots: Sequence[str]) -> tuple[str, str]:
     if not roots:
         raise _bad_target("no allowed commit roots are configured")
     if not issubclass(type(given), str):
-        raise _bad_target(f"expected an absolute path, not {quoted(type(given).__name__)}")
+        raise _bad_target(f"expected an absolute path, not {quote(type(given).__name__)}")
     path = str.__str__(cast(str, given))
     if "\0" in path or not path.startswith("/"):
-        raise _bad_target(f"{quoted(path)} is not an absolute path")
+        raise _bad_target(f"{quote(path)} is not an absolute path")
     head, _, name = path.rpartition("/")
     if not name.endswith(".json") or name == ".json":
-        raise _bad_target(f"{quoted(path)} does not name a .json file")
+        raise _bad_target(f"{quote(path)} does not name a .json file")
     try:
         parent = os.path.realpath(head or "/", strict=True)
     except (OSError, ValueError):
-        raise _bad_target(f"the directory of {quoted(path)} does not exist") from None
+        raise _bad_target(f"the directory of {quote(path)} does not exist") from None
     if not any(_is_below(parent, root) for root in roots):
-        raise _bad_target(f"{quoted(path)} is outside the allowed commit roots")
+        raise _bad_target(f"{quote(path)} is outside the allowed commit roots")
     return parent, name
 
 
@@ -106,15 +106,15 @@ def _refuse_other_than_file(directory: int, name: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _bad_target(f"{quoted(name)} cannot be examined ({error.strerror})") from None
+        raise _bad_target(f"{quote(name)} cannot be examined ({error.strerror})") from None
     if not stat.S_ISREG(mode):
-        raise _bad_target(f"{quoted(name)} exists and is not a regular file")
+        raise _bad_target(f"{quote(name)} exists and is not a regular file")
 
 
 def replace(target: FileTarget, current: bytes, proposed: bytes) -> None:
     """Raises `StateRefused`: 106 when the file is not `current`, 108 when the write failed."""
     try:
-        with _locked(target.directory):
+        with _lock(target.directory):
             previous = _read(target, limit=len(current))
             if previous is not None and previous != current:
                 raise StateRefused(
@@ -128,7 +128,7 @@ def replace(target: FileTarget, current: bytes, proposed: bytes) -> None:
 
 
 @contextmanager
-def _locked(directory: int) -> Iterator[None]:
+def _lock(directory: int) -> Iterator[None]:
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:

@@ -6,8 +6,8 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
-from qwed.guards.agent_state.reading import normalized_text
-from qwed.guards.agent_state.refusal import StateRefused, quoted
+from qwed.guards.agent_state.reading import normalize_text
+from qwed.guards.agent_state.refusal import StateRefused, quote
 
 
 def frozen(value: Any, at: str) -> Any:
@@ -17,7 +17,7 @@ def frozen(value: Any, at: str) -> Any:
     if isinstance(value, list | tuple):
         return tuple(frozen(item, f"{at}[{index}]") for index, item in enumerate(value))
     if isinstance(value, str):
-        return normalized_name(value, at)
+        return normalize_name(value, at)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -32,27 +32,27 @@ def _frozen_mapping(value: Mapping[Any, Any], at: str) -> Mapping[str, Any]:
     for key, item in value.items():
         if not isinstance(key, str):
             raise ValueError(f"{at}: keys are strings, not {type(key).__name__}")
-        name = normalized_name(key, at)
+        name = normalize_name(key, at)
         if name in members:
-            raise ValueError(f"{at}: key {quoted(name)} is given twice (after NFC)")
+            raise ValueError(f"{at}: key {quote(name)} is given twice (after NFC)")
         members[name] = frozen(item, f"{at}.{name}")
     return MappingProxyType(members)
 
 
-def normalized_name(text: str, at: str) -> str:
+def normalize_name(text: str, at: str) -> str:
     try:
         # The characters themselves: `str()` of an enum member may be its name.
-        return normalized_text(str.__str__(text))
+        return normalize_text(str.__str__(text))
     except StateRefused as refused:
         raise ValueError(f"{at}: {refused.message}") from None
 
 
-def thawed(value: Any) -> Any:
+def thaw(value: Any) -> Any:
     """The same value in the types that reading a state yields."""
     if isinstance(value, Mapping):
-        return {key: thawed(item) for key, item in value.items()}
+        return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [thawed(item) for item in value]
+        return [thaw(item) for item in value]
     return value
 
 
@@ -77,4 +77,4 @@ def flag(value: Any, at: str) -> bool:
 def refuse_unknown(given: Mapping[str, Any], known: frozenset[str], at: str) -> None:
     unknown = sorted(given.keys() - known)
     if unknown:
-        raise ValueError(f"{at}: {quoted(unknown[0])} is not supported; known are {', '.join(sorted(known))}")
+        raise ValueError(f"{at}: {quote(unknown[0])} is not supported; known are {', '.join(sorted(known))}")

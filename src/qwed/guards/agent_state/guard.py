@@ -104,7 +104,7 @@ class AgentStateGuard:
 
     def _transition(self, current_state_json: object, proposed_state_json: object) -> StateResult:
         current, proposed = self._verify_step(current_state_json, proposed_state_json)
-        return _verified_step(
+        return _report_verified_step(
             "both states satisfy the schema and every transition rule holds", current, proposed
         )
 
@@ -114,7 +114,7 @@ class AgentStateGuard:
         with commit.open_target(target_path, self._roots) as target:
             current, proposed = self._verify_step(current_state_json, proposed_state_json)
             commit.replace(target, current.canonical, proposed.canonical)
-            result = _verified_step(
+            result = _report_verified_step(
                 "every transition rule holds and the state was written atomically", current, proposed
             )
             result["committed_path"] = target.path
@@ -154,11 +154,11 @@ def _decide(unforeseen: StateCode, verify: Callable[[], StateResult]) -> StateRe
     try:
         return verify()
     except StateRefused as refused:
-        return _blocked(refused.code, refused.message)
+        return _block(refused.code, refused.message)
     # The promise of the class: no input and no machine makes a method raise, and what was not
     # verified is blocked.
     except Exception as error:  # noqa: BLE001
-        return _blocked(unforeseen, f"verification could not be completed ({type(error).__name__})")
+        return _block(unforeseen, f"verification could not be completed ({type(error).__name__})")
 
 
 def _verified(proof: str, proposed: _Verified) -> StateResult:
@@ -171,13 +171,13 @@ def _verified(proof: str, proposed: _Verified) -> StateResult:
     }
 
 
-def _verified_step(proof: str, current: _Verified, proposed: _Verified) -> StateResult:
+def _report_verified_step(proof: str, current: _Verified, proposed: _Verified) -> StateResult:
     result = _verified(proof, proposed)
     result["normalized_previous_state"] = current.state
     return result
 
 
-def _blocked(code: StateCode, message: str) -> StateResult:
+def _block(code: StateCode, message: str) -> StateResult:
     return {"verified": False, "status": "BLOCKED", "error_code": code.value, "message": message}
 
 

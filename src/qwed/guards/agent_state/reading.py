@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Final, cast
 
 from qwed.domain.json_text import MAX_EXPONENT, MAX_NUMBER_LENGTH
-from qwed.guards.agent_state.refusal import StateCode, StateRefused, quoted
+from qwed.guards.agent_state.refusal import StateCode, StateRefused, quote
 
 MAX_DEPTH: Final = 64
 
@@ -30,14 +30,14 @@ def read_state(given: object, max_bytes: int) -> Any:
     # Only an escape can put what is not ASCII into a string of an ASCII text.
     if is_ascii and "\\u" not in text:
         return state
-    return _normalized(state)
+    return _normalize(state)
 
 
 def _text(given: object) -> str:
     # The real type is asked, since an object can lie about its `__class__`.
     if not issubclass(type(given), str):
         raise StateRefused(
-            StateCode.NOT_A_STRING, f"the state is a JSON string, not {quoted(type(given).__name__)}"
+            StateCode.NOT_A_STRING, f"the state is a JSON string, not {quote(type(given).__name__)}"
         )
     text = str.__str__(cast(str, given))
     if not text or text.isspace():
@@ -101,10 +101,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         pairs.sort()
     except TypeError:
         # Values are compared only where keys are equal.
-        raise _repeated(pairs) from None
+        raise _refuse_repeated(pairs) from None
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _repeated(pairs)
+        raise _refuse_repeated(pairs)
     return members
 
 
@@ -118,7 +118,7 @@ def _decimal(literal: str) -> Decimal:
     _, _, exponent = literal.lower().partition("e")
     # Bounded first: Decimal refuses 1e9999999999 with an error, and takes 1e999999999 as a bomb.
     if exponent and (len(exponent) > MAX_NUMBER_LENGTH or abs(int(exponent)) > MAX_EXPONENT):
-        raise _not_json(f"the exponent of {quoted(literal)} is beyond {MAX_EXPONENT}")
+        raise _not_json(f"the exponent of {quote(literal)} is beyond {MAX_EXPONENT}")
     return Decimal(literal)
 
 
@@ -136,14 +136,14 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def _normalized(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     kind = type(value)
     if kind is str:
-        return normalized_text(value)
+        return normalize_text(value)
     if kind is list:
-        return [_normalized(item) for item in value]
+        return [_normalize(item) for item in value]
     if kind is dict:
-        return _object([(normalized_text(key), _normalized(item)) for key, item in value.items()])
+        return _object([(normalize_text(key), _normalize(item)) for key, item in value.items()])
     return value
 
 
@@ -152,7 +152,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _POSSIBLE_MARKS: Final = re.compile(r"[^\w\x00-\x7f]{32,}")
 
 
-def normalized_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """NFC, in linear time."""
     if text.isascii():
         return text
@@ -172,13 +172,13 @@ def _marks_in_order(run: re.Match[str]) -> str:
     return "".join(ordered)
 
 
-def _repeated(pairs: list[tuple[str, Any]]) -> StateRefused:
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> StateRefused:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
             break
         seen.add(key)
-    return _not_json(f"key {quoted(key)} is given more than once in one object")
+    return _not_json(f"key {quote(key)} is given more than once in one object")
 
 
 def _not_json(why: str) -> StateRefused:

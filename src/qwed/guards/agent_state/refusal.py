@@ -26,6 +26,6 @@ class StateRefused(Exception):
         self.message = message
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Foreign text for a message: printable ASCII, and short."""
     return ascii(text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…")

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from qwed.domain.json_text import describe_type
-from qwed.guards.agent_state.configuration import flag, mapping, names, refuse_unknown, thawed
-from qwed.guards.agent_state.refusal import quoted
+from qwed.guards.agent_state.configuration import flag, mapping, names, refuse_unknown, thaw
+from qwed.guards.agent_state.refusal import quote
 from qwed.guards.agent_state.values import same_value
 
 
@@ -57,7 +57,7 @@ def compile_schema(schema: Any, at: str) -> Check:
             check = _array(keywords, at)
         case _:
             check = _scalar(kind, _SCALARS[kind])
-    return _enumerated(check, keywords["enum"], f"{at}.enum") if "enum" in keywords else check
+    return _check_enumerated(check, keywords["enum"], f"{at}.enum") if "enum" in keywords else check
 
 
 def _object(keywords: Mapping[str, Any], at: str) -> Check:
@@ -71,7 +71,7 @@ def _object(keywords: Mapping[str, Any], at: str) -> Check:
     required = names(keywords.get("required", ()), f"{at}.required")
     for name in required:
         if name not in checks and not allows_more:
-            raise ValueError(f"{at}.required: {quoted(name)} is not one of the properties")
+            raise ValueError(f"{at}.required: {quote(name)} is not one of the properties")
     return _object_check(checks, frozenset(required), allows_more)
 
 
@@ -80,14 +80,14 @@ def _object_check(checks: Mapping[str, Check], required: frozenset[str], allows_
         if type(value) is not dict:
             return _wrong_type("object", value)
         if not required <= value.keys():
-            missing = ", ".join(quoted(name) for name in sorted(required - value.keys()))
+            missing = ", ".join(quote(name) for name in sorted(required - value.keys()))
             return SchemaProblem("", f"missing required {missing}")
         for name, item in value.items():
             check_item = checks.get(name)
             if check_item is None:
                 if allows_more:
                     continue
-                return SchemaProblem("", f"unexpected field {quoted(name)}")
+                return SchemaProblem("", f"unexpected field {quote(name)}")
             problem = check_item(item)
             if problem is not None:
                 return SchemaProblem(f".{name}{problem.path}", problem.what)
@@ -120,10 +120,10 @@ def _scalar(name: str, kinds: tuple[type, ...]) -> Check:
     return check
 
 
-def _enumerated(check: Check, values: Any, at: str) -> Check:
+def _check_enumerated(check: Check, values: Any, at: str) -> Check:
     if not isinstance(values, tuple) or not values:
         raise ValueError(f"{at}: expected a non-empty list")
-    allowed = thawed(values)
+    allowed = thaw(values)
     for index, value in enumerate(allowed):
         problem = check(value)
         if problem is not None:

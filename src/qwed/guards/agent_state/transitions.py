@@ -7,8 +7,8 @@ that is missing in either state violates its rule: what cannot be compared has n
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from qwed.guards.agent_state.configuration import flag, mapping, names, refuse_unknown, thawed
-from qwed.guards.agent_state.refusal import quoted
+from qwed.guards.agent_state.configuration import flag, mapping, names, refuse_unknown, thaw
+from qwed.guards.agent_state.refusal import quote
 from qwed.guards.agent_state.values import identity, same_value
 
 Rule = Callable[[Any, Any], None]
@@ -32,21 +32,21 @@ def compile_rules(rules: Any, at: str) -> tuple[Rule, ...]:
 
 
 def _immutable(paths: Any, at: str) -> Iterable[Rule]:
-    return [_at_path(path, at, _unchanged) for path in names(paths, at)]
+    return [_at_path(path, at, _check_unchanged) for path in names(paths, at)]
 
 
 def _monotonic(paths: Any, at: str) -> Iterable[Rule]:
     return [_at_path(path, at, _not_decreased) for path in names(paths, at)]
 
 
-def _ordered(orders: Any, at: str) -> Iterable[Rule]:
+def _order(orders: Any, at: str) -> Iterable[Rule]:
     return [
         _at_path(path, at, _advances_through(order, f"{at}.{path}"))
         for path, order in mapping(orders, at).items()
     ]
 
 
-def _keyed(arrays: Any, at: str) -> Iterable[Rule]:
+def _key(arrays: Any, at: str) -> Iterable[Rule]:
     return [
         _at_path(path, at, _keeps_items(rule, f"{at}.{path}")) for path, rule in mapping(arrays, at).items()
     ]
@@ -55,15 +55,15 @@ def _keyed(arrays: Any, at: str) -> Iterable[Rule]:
 _COMPILERS: Final[Mapping[str, Callable[[Any, str], Iterable[Rule]]]] = {
     "immutable_paths": _immutable,
     "monotonic_integer_paths": _monotonic,
-    "ordered_enum_paths": _ordered,
-    "keyed_object_array_paths": _keyed,
+    "ordered_enum_paths": _order,
+    "keyed_object_array_paths": _key,
 }
 
 
 def _at_path(path: str, at: str, rule: Rule) -> Rule:
     root, *steps = path.split(".")
     if root != "$" or not steps or not all(steps) or any(sign in path for sign in "[]*"):
-        raise ValueError(f"{at}: {quoted(path)} is not a path such as $.a.b")
+        raise ValueError(f"{at}: {quote(path)} is not a path such as $.a.b")
 
     def check(current: Any, proposed: Any) -> None:
         try:
@@ -82,7 +82,7 @@ def _find(state: Any, steps: list[str], which: str) -> Any:
     return state
 
 
-def _unchanged(before: Any, after: Any) -> None:
+def _check_unchanged(before: Any, after: Any) -> None:
     if not same_value(before, after):
         raise Violated("immutable, and changed")
 
@@ -97,7 +97,7 @@ def _not_decreased(before: Any, after: Any) -> None:
 def _advances_through(order: Any, at: str) -> Rule:
     if not isinstance(order, tuple) or not order:
         raise ValueError(f"{at}: expected a non-empty list of values in their order")
-    steps = thawed(order)
+    steps = thaw(order)
     for index, step in enumerate(steps):
         if _position(step, steps, "current") != index:
             raise ValueError(f"{at}[{index}]: the value stands twice in the order")
@@ -125,7 +125,7 @@ def _keeps_items(rule: Any, at: str) -> Rule:
         raise ValueError(f"{at}.key: expected the name of a field")
     booleans = names(given.get("monotonic_boolean_fields", ()), f"{at}.monotonic_boolean_fields")
     if key in booleans:
-        raise ValueError(f"{at}.monotonic_boolean_fields: the key {quoted(key)} cannot change")
+        raise ValueError(f"{at}.monotonic_boolean_fields: the key {quote(key)} cannot change")
     allows_new = flag(given.get("allow_new_items", True), f"{at}.allow_new_items")
 
     def check(before: Any, after: Any) -> None:
@@ -146,14 +146,14 @@ def _keys(items: Any, key: str, which: str) -> list[tuple[str, str]]:
     keys = []
     for index, item in enumerate(items):
         if type(item) is not dict or key not in item:
-            raise Violated(f"item {index} of the {which} state has no {quoted(key)}")
+            raise Violated(f"item {index} of the {which} state has no {quote(key)}")
         value = item[key]
         kind = type(value)
         if kind is dict or kind is list:
-            raise Violated(f"the {quoted(key)} of item {index} of the {which} state is not a scalar")
+            raise Violated(f"the {quote(key)} of item {index} of the {which} state is not a scalar")
         keys.append(identity(value))
     if len(set(keys)) != len(keys):
-        raise Violated(f"two items of the {which} state share a {quoted(key)}")
+        raise Violated(f"two items of the {which} state share a {quote(key)}")
     return keys
 
 
@@ -162,7 +162,7 @@ def _keep_item(before: dict[str, Any], after: dict[str, Any], booleans: tuple[st
         if name in booleans:
             _keep_boolean(value, after.get(name, _MISSING), name, index)
         elif name not in after or not same_value(value, after[name]):
-            raise Violated(f"field {quoted(name)} of item {index} changed")
+            raise Violated(f"field {quote(name)} of item {index} changed")
     for name in after.keys() - before.keys():
         if name not in booleans or type(after[name]) is not bool:
             raise Violated(f"a field of item {index} appeared")
@@ -170,8 +170,8 @@ def _keep_item(before: dict[str, Any], after: dict[str, Any], booleans: tuple[st
 
 def _keep_boolean(before: Any, after: Any, name: str, index: int) -> None:
     if after is _MISSING:
-        raise Violated(f"field {quoted(name)} of item {index} disappeared")
+        raise Violated(f"field {quote(name)} of item {index} disappeared")
     if type(before) is not bool or type(after) is not bool:
-        raise Violated(f"field {quoted(name)} of item {index} is not a boolean in both states")
+        raise Violated(f"field {quote(name)} of item {index} is not a boolean in both states")
     if before and not after:
-        raise Violated(f"field {quoted(name)} of item {index} went back to false")
+        raise Violated(f"field {quote(name)} of item {index} went back to false")

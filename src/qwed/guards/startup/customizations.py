@@ -33,12 +33,12 @@ def inspect_module(path: str, directory: str, search: SearchPath) -> Iterator[St
         return
     if place := planting_place(path):
         yield StartupFinding(path, 0, f"runs at every start, and any user can write to {place}", CLOSE)
-    if why := _unexplained(path, content, directory, search):
+    if why := _find_unexplained(path, content, directory, search):
         why = f"runs at every start of Python and {why}"
         yield StartupFinding(path, 0, why, ACCEPT_OR_REMOVE, content.sha256)
 
 
-def _unexplained(path: str, content: Content, directory: str, search: SearchPath) -> str | None:
+def _find_unexplained(path: str, content: Content, directory: str, search: SearchPath) -> str | None:
     if not path.endswith(".py"):
         return "is compiled code"
     try:

@@ -127,17 +127,17 @@ class _Reading:
                 )
 
     def _attribute(self, node: ast.Attribute) -> None:
-        dotted = _dotted(node)
+        dotted = _spell_dotted(node)
         if dotted in _HARMLESS_READS or dotted.partition(".")[0] in self._owned:
             return
         raise _Unexplained(f"uses {dotted}")
 
     def _call(self, node: ast.Call) -> None:
-        dotted = _dotted(node.func)
+        dotted = _spell_dotted(node.func)
         if dotted == "exec":
             return self._exec(node)
         if dotted not in _HARMLESS_CALLS and dotted.partition(".")[0] not in self._owned:
-            self._imported_by_call(node)
+            self._read_import_by_call(node)
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
             self._expression(argument)
         return None
@@ -152,7 +152,7 @@ class _Reading:
             case _:
                 raise _Unexplained("runs text as code that is not written out in the line")
 
-    def _imported_by_call(self, node: ast.Call) -> None:
+    def _read_import_by_call(self, node: ast.Call) -> None:
         """`__import__('own_module')` and what is called on it."""
         function: ast.AST = node.func
         while isinstance(function, ast.Attribute):
@@ -164,10 +164,10 @@ class _Reading:
                 if not self._owns(module):
                     raise _Unexplained(f"imports {module}, for which nothing vouches")
             case _:
-                raise _Unexplained(f"calls {_dotted(node.func) or 'something made up on the way'}")
+                raise _Unexplained(f"calls {_spell_dotted(node.func) or 'something made up on the way'}")
 
 
-def _dotted(node: ast.AST) -> str:
+def _spell_dotted(node: ast.AST) -> str:
     """`a.b.c`, or nothing where it does not begin with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -14,7 +14,7 @@ from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, REINSTALL, Sta
 from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.permissions import planting_place
 from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
-from qwed.guards.startup.records import FileClaim, InstalledRecords, listed_hashes
+from qwed.guards.startup.records import FileClaim, InstalledRecords, list_hashes
 from qwed.guards.startup.search_path import SearchPath
 
 MAX_LINE_LENGTH: Final = 8 * 1024
@@ -61,11 +61,11 @@ def _inspect_file(
         why = f"is a symbolic link to {os.path.realpath(path)}"
         yield StartupFinding(path, 0, why, ACCEPT_OR_REMOVE, content.sha256)
     owns = partial(is_vouched_for, search=search, directory=directory, vouchers=vouchers)
-    for number, why in _unexplained_lines(directory, name, content, owns, search):
+    for number, why in _find_unexplained_lines(directory, name, content, owns, search):
         yield StartupFinding(path, number, why, ACCEPT_OR_REMOVE, content.sha256)
 
 
-def _unexplained_lines(
+def _find_unexplained_lines(
     directory: str, name: str, content: Content, owns: Owns, search: SearchPath
 ) -> Iterator[tuple[int, str]]:
     try:
@@ -132,9 +132,7 @@ def _is_vouched_file(module: str, file: str, directory: str, vouchers: list[File
     content = read_regular(file)
     if isinstance(content, UnreadableFile):
         return False
-    listed = [
-        hash_ for claim in vouchers for hash_ in listed_hashes(claim.record, file[len(directory) + 1 :])
-    ]
+    listed = [hash_ for claim in vouchers for hash_ in list_hashes(claim.record, file[len(directory) + 1 :])]
     if listed:
         return all(hash_ == content.sha256 for hash_ in listed)
     return file.endswith(".py") and genuine.is_genuine_module(module, content.raw)

@@ -36,7 +36,7 @@ class InstalledRecords:
         return [
             FileClaim(distribution, sha256, record)
             for distribution, record in self._records
-            for sha256 in listed_hashes(record, name)
+            for sha256 in list_hashes(record, name)
         ]
 
     @cached_property
@@ -50,7 +50,7 @@ class InstalledRecords:
         return records
 
 
-def listed_hashes(record: bytes, name: str) -> list[str | None]:
+def list_hashes(record: bytes, name: str) -> list[str | None]:
     """The hash that a RECORD gives for `name`, once per row that names it."""
     hashes = []
     for start in (f"\n{name},", f'\n"{name}",'):

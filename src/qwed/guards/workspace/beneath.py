@@ -22,7 +22,7 @@ def split(path: bytes) -> tuple[bytes, bytes]:
     return parent, name
 
 
-def joined(directory: bytes, name: bytes) -> bytes:
+def join(directory: bytes, name: bytes) -> bytes:
     return directory + b"/" + name if directory else name
 
 

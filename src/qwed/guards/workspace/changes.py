@@ -40,7 +40,7 @@ class WorkspaceTree(NamedTuple):
 
 def compare(saved: WorkspaceTree, now: WorkspaceTree) -> dict[bytes, FileChangeKind]:
     """Every path that differs, in order; a path that is kept and gone is REMOVED."""
-    return dict(sorted([*_entry_changes(saved, now), *_kept_changes(saved, now)]))
+    return dict(sorted([*_entry_changes(saved, now), *_find_kept_changes(saved, now)]))
 
 
 def describe(changes: Mapping[bytes, FileChangeKind]) -> tuple[FileChange, ...]:
@@ -72,7 +72,7 @@ def _difference(saved: TreeEntry, now: TreeEntry) -> FileChangeKind | None:
     return None if stat.S_ISLNK(saved.mode) else FileChangeKind.MODE
 
 
-def _kept_changes(saved: WorkspaceTree, now: WorkspaceTree) -> Iterator[tuple[bytes, FileChangeKind]]:
+def _find_kept_changes(saved: WorkspaceTree, now: WorkspaceTree) -> Iterator[tuple[bytes, FileChangeKind]]:
     for path, kind in saved.kept.items():
         if path in now.entries or now.kept.get(path, kind) != kind:
             yield path, FileChangeKind.TYPE

@@ -16,7 +16,7 @@ from qwed.guards.workspace.changes import FileChange, WorkspaceTree, compare, de
 from qwed.guards.workspace.contents import Contents
 from qwed.guards.workspace.errors import RollbackIncomplete, WorkspaceError
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
-from qwed.guards.workspace.locking import locked
+from qwed.guards.workspace.locking import lock
 from qwed.guards.workspace.objects import ObjectStore
 from qwed.guards.workspace.restoring import Restorer, remove_rooms
 from qwed.guards.workspace.scanning import Scanner, SnapshotScope
@@ -53,11 +53,11 @@ class WorkspaceGuard:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> None:
-        self._workspace = _resolved(path, "path")
+        self._workspace = _resolve(path, "path")
         if not self._workspace.is_dir():
             raise ValueError(f"path: {str(path)!r} is not a directory")
         self._root = os.fsencode(self._workspace)
-        self._directory = _default_store(self._root) if store is None else _resolved(store, "store")
+        self._directory = _default_store(self._root) if store is None else _resolve(store, "store")
 
     @property
     def path(self) -> Path:
@@ -88,7 +88,7 @@ class WorkspaceGuard:
 
     def snapshots(self) -> list[str]:
         """The ids of all snapshots of this workspace, the oldest first."""
-        return snapshots.named(self._directory)
+        return snapshots.list_names(self._directory)
 
     def diff(self, snapshot_id: str) -> tuple[FileChange, ...]:
         """What changed since the snapshot, by path."""
@@ -141,7 +141,7 @@ class WorkspaceGuard:
         store = ObjectStore(self._directory)
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self._directory):
+            with lock(self._directory):
                 store.open()
                 cache = StatCache(self._directory / "stat-cache")
                 cache.load()
@@ -155,7 +155,7 @@ class WorkspaceGuard:
             store.close()
 
 
-def _resolved(path: str | os.PathLike[str], argument: str) -> Path:
+def _resolve(path: str | os.PathLike[str], argument: str) -> Path:
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError, TypeError, ValueError) as error:

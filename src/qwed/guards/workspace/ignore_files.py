@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from qwed.guards.workspace.beneath import Beneath, joined
+from qwed.guards.workspace.beneath import Beneath, join
 from qwed.guards.workspace.errors import WorkspaceError
-from qwed.guards.workspace.tracked import git_directory, named_from, read_regular_file
+from qwed.guards.workspace.tracked import git_directory, name_from, read_regular_file
 
 GITIGNORE: Final = b".gitignore"
 _MAX_BYTES: Final = 1024 * 1024
@@ -47,7 +47,7 @@ class PresentIgnoreFiles:
     def of(self, directory: bytes, is_there: bool) -> bytes:
         if not is_there:
             return b""
-        path = joined(directory, GITIGNORE)
+        path = join(directory, GITIGNORE)
         try:
             with self._beneath.file(path, os.O_RDONLY) as file:
                 text = os.read(file, _MAX_BYTES + 1)
@@ -67,5 +67,5 @@ def _exclude_file(root: bytes) -> bytes:
     git = git_directory(root)
     # A linked work tree shares this file with the others.
     with suppress(OSError):
-        git = named_from(git, read_regular_file(joined(git, b"commondir"), 4096).strip())
-    return joined(git, b"info/exclude")
+        git = name_from(git, read_regular_file(join(git, b"commondir"), 4096).strip())
+    return join(git, b"info/exclude")

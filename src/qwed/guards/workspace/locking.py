@@ -15,7 +15,7 @@ _POLL_SECONDS: Final = 0.01
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def lock(directory: Path) -> Iterator[None]:
     """The directory itself is the lock: no lock file can be left behind."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

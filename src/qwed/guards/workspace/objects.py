@@ -98,7 +98,7 @@ class ObjectStore:
         if keep and not self._has(object_id):
             # Read again rather than held: if it is another content by then, it is refused.
             os.lseek(file, 0, os.SEEK_SET)
-            self._append(object_id, b"blob", size, _checked(object_id, b"blob", size, _chunks(file, size)))
+            self._append(object_id, b"blob", size, _check(object_id, b"blob", size, _chunks(file, size)))
         return object_id.hex()
 
     def publish(self) -> None:
@@ -127,7 +127,7 @@ class ObjectStore:
         return self._read(object_id, b"blob")
 
     def size_of(self, object_id: str) -> int:
-        with self._opened(object_id) as pack:
+        with self._open(object_id) as pack:
             return _read_object_size(pack)
 
     def read_tree(self, object_id: str) -> Iterator[tuple[bytes, TreeEntry]]:
@@ -177,12 +177,12 @@ class ObjectStore:
         self._places |= self._added
 
     def _read(self, object_id: str, kind: bytes) -> Iterator[bytes]:
-        with self._opened(object_id) as pack:
+        with self._open(object_id) as pack:
             size = _read_object_size(pack)
-            yield from _checked(bytes.fromhex(object_id), kind, size, _inflated(pack))
+            yield from _check(bytes.fromhex(object_id), kind, size, _inflate(pack))
 
     @contextmanager
-    def _opened(self, object_id: str) -> Iterator[IO[bytes]]:
+    def _open(self, object_id: str) -> Iterator[IO[bytes]]:
         """The pack, at the object. Whatever cannot be read from it is damage."""
         place = self._places.get(bytes.fromhex(object_id))
         if place is None:
@@ -231,7 +231,7 @@ def _chunks(file: int, size: int) -> Iterator[bytes]:
         raise FileChanged("its size changed while it was read")
 
 
-def _checked(object_id: bytes, kind: bytes, size: int, chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _check(object_id: bytes, kind: bytes, size: int, chunks: Iterable[bytes]) -> Iterator[bytes]:
     digest = hashlib.sha256(b"%s %d\0" % (kind, size))
     for chunk in chunks:
         digest.update(chunk)
@@ -268,7 +268,7 @@ def _read_byte(pack: IO[bytes]) -> int:
     return byte[0]
 
 
-def _inflated(pack: IO[bytes]) -> Iterator[bytes]:
+def _inflate(pack: IO[bytes]) -> Iterator[bytes]:
     inflate = zlib.decompressobj()
     while not inflate.eof:
         data = inflate.unconsumed_tail or pack.read(_READ_AHEAD)

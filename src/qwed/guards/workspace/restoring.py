@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from qwed.guards.workspace.beneath import OWNER_ALL, Beneath, ancestors, joined, open_to_owner, split
+from qwed.guards.workspace.beneath import OWNER_ALL, Beneath, ancestors, join, open_to_owner, split
 from qwed.guards.workspace.changes import FileChangeKind, WorkspaceTree
 from qwed.guards.workspace.objects import ObjectStore
 
@@ -151,10 +151,10 @@ def _remove(name: bytes, parent: int) -> None:
         moved = 0
         while pending:
             current = pending.pop()
-            for member in _emptied(current, top):
+            for member in _empty(current, top):
                 aside = b"%s-%d" % (unique, moved)
                 moved += 1
-                os.rename(joined(current, member), aside, src_dir_fd=top, dst_dir_fd=top)
+                os.rename(join(current, member), aside, src_dir_fd=top, dst_dir_fd=top)
                 pending.append(aside)
             if current != b".":
                 os.rmdir(current, dir_fd=top)
@@ -163,7 +163,7 @@ def _remove(name: bytes, parent: int) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def _emptied(name: bytes, parent: int) -> list[bytes]:
+def _empty(name: bytes, parent: int) -> list[bytes]:
     """Unlinks the files of a directory, and lists its directories, which can then be moved."""
     directory = _open_directory(name, parent)
     try:

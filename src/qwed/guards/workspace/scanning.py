@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from qwed.guards.workspace.beneath import ancestors, joined
+from qwed.guards.workspace.beneath import ancestors, join
 from qwed.guards.workspace.errors import WorkspaceError
 from qwed.guards.workspace.ignore_files import GITIGNORE
 from qwed.guards.workspace.ignoring import IgnoreRules, is_ignored
@@ -148,13 +148,13 @@ class Scanner:
 
     def _members(self, directory: bytes) -> Mapping[bytes, os.stat_result]:
         try:
-            return _listed(joined(self._root, directory))
+            return _list(join(self._root, directory))
         except PermissionError:
             self._on_denied(directory)
-            return _listed(joined(self._root, directory))
+            return _list(join(self._root, directory))
 
 
-def _listed(directory: bytes) -> dict[bytes, os.stat_result]:
+def _list(directory: bytes) -> dict[bytes, os.stat_result]:
     members = {}
     with os.scandir(directory) as entries:
         for entry in entries:

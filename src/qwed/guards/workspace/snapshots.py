@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from qwed.guards.workspace.beneath import joined, split
+from qwed.guards.workspace.beneath import join, split
 from qwed.guards.workspace.changes import WorkspaceTree
 from qwed.guards.workspace.errors import SnapshotDamaged, UnknownSnapshot
 from qwed.guards.workspace.ignore_files import SavedIgnoreFiles
@@ -59,7 +59,7 @@ def name(directory: Path, snapshot_id: str) -> None:
     flush(references)
 
 
-def named(directory: Path) -> list[str]:
+def list_names(directory: Path) -> list[str]:
     """The ids of the snapshots, the oldest first."""
     references = [path for path in (directory / "refs" / "snapshots").glob("*") if _is_id(path.name)]
     return [path.name for path in sorted(references, key=lambda path: (path.stat().st_mtime_ns, path.name))]
@@ -102,7 +102,7 @@ def _read_trees(store: ObjectStore, record: SnapshotRecord) -> dict[bytes, TreeE
     while pending:
         directory, tree = pending.pop()
         for base, entry in store.read_tree(tree):
-            path = joined(directory, base)
+            path = join(directory, base)
             if stat.S_ISDIR(entry.mode):
                 pending.append((path, entry.id))
                 entry = TreeEntry(entry.mode, "")

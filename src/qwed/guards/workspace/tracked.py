@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from qwed.guards.workspace.beneath import ancestors, joined
+from qwed.guards.workspace.beneath import ancestors, join
 from qwed.guards.workspace.errors import WorkspaceError
 
 _STAT_LENGTH: Final = 40
@@ -39,22 +39,22 @@ class TrackedPaths:
         return path in self._known
 
     def _read(self, directory: bytes) -> None:
-        for name in _tracked_names(joined(self._root, directory)):
-            path = joined(directory, name.rstrip(b"/"))
+        for name in _find_tracked_names(join(self._root, directory)):
+            path = join(directory, name.rstrip(b"/"))
             self._known.add(path)
             self._known.update(ancestors(path))
 
 
 def git_directory(work_tree: bytes) -> bytes:
     """Where `.git` leads: itself, or the directory that a `.git` file names."""
-    git = joined(work_tree, b".git")
+    git = join(work_tree, b".git")
     if not Path(os.fsdecode(git)).is_file():
         return git
-    return named_from(work_tree, read_regular_file(git, 4096).removeprefix(b"gitdir:").strip())
+    return name_from(work_tree, read_regular_file(git, 4096).removeprefix(b"gitdir:").strip())
 
 
-def named_from(directory: bytes, path: bytes) -> bytes:
-    return path if path.startswith(b"/") else joined(directory, path)
+def name_from(directory: bytes, path: bytes) -> bytes:
+    return path if path.startswith(b"/") else join(directory, path)
 
 
 def read_regular_file(path: bytes, limit: int = _MAX_INDEX_BYTES) -> bytes:
@@ -68,14 +68,14 @@ def read_regular_file(path: bytes, limit: int = _MAX_INDEX_BYTES) -> bytes:
     return data
 
 
-def _tracked_names(work_tree: bytes) -> set[bytes]:
+def _find_tracked_names(work_tree: bytes) -> set[bytes]:
     git = git_directory(work_tree)
     try:
         return set(_names_in(git, b"index"))
     except (FileNotFoundError, NotADirectoryError):
         return set()
     except (OSError, ValueError, IndexError) as error:
-        where = os.fsdecode(joined(git, b"index"))
+        where = os.fsdecode(join(git, b"index"))
         raise WorkspaceError(
             f"the git index {where!r} cannot be read ({error}), so ignored paths that git tracks are unknown;"
             " include ignored paths to do without it"
@@ -83,7 +83,7 @@ def _tracked_names(work_tree: bytes) -> set[bytes]:
 
 
 def _names_in(git: bytes, file_name: bytes) -> Iterator[bytes]:
-    data = read_regular_file(joined(git, file_name))
+    data = read_regular_file(join(git, file_name))
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in _SUPPORTED_VERSIONS:
         raise ValueError("not an index of version 2, 3 or 4")

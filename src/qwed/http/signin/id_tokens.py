@@ -38,11 +38,11 @@ class ExpectedToken(msgspec.Struct, frozen=True):
 def check_id_token(text: str, keys: KeySet, expected: ExpectedToken) -> dict[str, Json]:
     """Its claims. Raises `SignInRefused`."""
     if len(text) > MAX_TOKEN or text.count(".") != 2:
-        raise _refused("is not a signed token")
+        raise _refuse("is not a signed token")
     try:
         claims = jwt.decode(text, keys, algorithms=list(ALGORITHMS)).claims
     except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _refused(f"has no valid signature ({type(error).__name__})") from None
+        raise _refuse(f"has no valid signature ({type(error).__name__})") from None
     _check_people(claims, expected)
     _check_times(claims, expected.now_seconds)
     _check_nonce(claims, expected)
@@ -51,28 +51,28 @@ def check_id_token(text: str, keys: KeySet, expected: ExpectedToken) -> dict[str
 
 def _check_people(claims: Mapping[str, Json], expected: ExpectedToken) -> None:
     if claims.get("iss") != expected.issuer:
-        raise _refused("is from another issuer")
+        raise _refuse("is from another issuer")
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     if expected.client_id not in audiences:
-        raise _refused("is for somebody else")
+        raise _refuse("is for somebody else")
     if (len(audiences) > 1 or "azp" in claims) and claims.get("azp") != expected.client_id:
-        raise _refused("was given to somebody else")
+        raise _refuse("was given to somebody else")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 1 <= len(subject) <= MAX_SUBJECT:
-        raise _refused("names nobody")
+        raise _refuse("names nobody")
     if expected.subject is not None and subject != expected.subject:
-        raise _refused("is about another person")
+        raise _refuse("is about another person")
 
 
 def _check_times(claims: Mapping[str, Json], now: int) -> None:
     ends, begins, earliest = (_moment(claims.get(name)) for name in ("exp", "iat", "nbf"))
     if ends is None or begins is None or ("nbf" in claims and earliest is None):
-        raise _refused("does not say when it was made and when it ends")
+        raise _refuse("does not say when it was made and when it ends")
     if now >= ends + SKEW_SECONDS:
-        raise _refused("has expired")
+        raise _refuse("has expired")
     if max(begins, earliest or 0) > now + SKEW_SECONDS:
-        raise _refused("is from the future")
+        raise _refuse("is from the future")
 
 
 def _check_nonce(claims: Mapping[str, Json], expected: ExpectedToken) -> None:
@@ -80,7 +80,7 @@ def _check_nonce(claims: Mapping[str, Json], expected: ExpectedToken) -> None:
         return
     given = claims.get("nonce")
     if not isinstance(given, str) or not hmac.compare_digest(given.encode(), expected.nonce.encode()):
-        raise _refused("answers another sign-in")
+        raise _refuse("answers another sign-in")
 
 
 def _moment(value: Any) -> float | None:
@@ -88,5 +88,5 @@ def _moment(value: Any) -> float | None:
     return value if is_number and 0 <= value < 2**53 else None
 
 
-def _refused(why: str) -> SignInRefused:
+def _refuse(why: str) -> SignInRefused:
     return SignInRefused(SignInProblem.TOKEN, f"the identity provider's ID token {why}")

@@ -100,10 +100,10 @@ class Passkeys:
                 resident_key=ResidentKeyRequirement.PREFERRED,
                 user_verification=UserVerificationRequirement.REQUIRED,
             ),
-            exclude_credentials=_described(had),
+            exclude_credentials=_describe(had),
         )
-        told = {"flow": self._sealed(signed), "publicKey": options_to_json_dict(options)}
-        return {**told, "proof": self._asked(_nothing(caller.name), had)} if had else told
+        told = {"flow": self._seal(signed), "publicKey": options_to_json_dict(options)}
+        return {**told, "proof": self._make_question(_nothing(caller.name), had)} if had else told
 
     async def add(self, caller: Caller, session: Session, body: NewPasskeyBody) -> Passkey:
         self._require_fresh(session)
@@ -113,8 +113,8 @@ class Passkeys:
         if had:
             if body.proof is None:
                 raise refuse(Code.APPROVAL_PASSKEY, "sign with a passkey that you have, to add another")
-            await self._checked(caller, body.proof)
-        passkey = self._registered(caller, await self._opened(caller, body.flow), body)
+            await self._check(caller, body.proof)
+        passkey = self._register(caller, await self._open(caller, body.flow), body)
         if any(one.credential_id == passkey.credential_id for one in had):
             raise refuse(Code.AUTH_FORBIDDEN, "this passkey was added already")
         facts = {"owner": caller.name, "label": passkey.label}
@@ -124,7 +124,7 @@ class Passkeys:
             await self._keep(caller.name, (*await self.of(caller.name), passkey))
         return passkey
 
-    def _registered(self, caller: Caller, signed: SignedApproval, body: NewPasskeyBody) -> Passkey:
+    def _register(self, caller: Caller, signed: SignedApproval, body: NewPasskeyBody) -> Passkey:
         if len(msgspec.json.encode(body.credential)) > MAX_CREDENTIAL:
             raise malformed("credential", f"has more than {MAX_CREDENTIAL} bytes")
         try:
@@ -177,14 +177,14 @@ class Passkeys:
         signed = SignedApproval(
             approval.approval_id, approval.action_hash, shown_hash, caller.name, secrets.token_urlsafe(16)
         )
-        return self._asked(signed, had)
+        return self._make_question(signed, had)
 
     async def prove(self, caller: Caller, answer: PasskeyAnswer) -> PasskeyProof:
         """What the caller signed, once. Raises 403."""
-        return await self._checked(caller, answer)
+        return await self._check(caller, answer)
 
-    async def _checked(self, caller: Caller, answer: PasskeyAnswer) -> PasskeyProof:
-        signed = await self._opened(caller, answer.flow)
+    async def _check(self, caller: Caller, answer: PasskeyAnswer) -> PasskeyProof:
+        signed = await self._open(caller, answer.flow)
         async with self._services.turns.turn(("passkeys", caller.name)):
             had = await self.of(caller.name)
             used = next((one for one in had if one.credential_id == answer.credential.get("id")), None)
@@ -209,20 +209,20 @@ class Passkeys:
 
     # --- between a question and its answer -----------------------------------------------------
 
-    def _asked(self, signed: SignedApproval, had: Sequence[Passkey]) -> dict[str, Any]:
+    def _make_question(self, signed: SignedApproval, had: Sequence[Passkey]) -> dict[str, Any]:
         options = webauthn.generate_authentication_options(
             rp_id=self._site,
             challenge=signed.challenge,
-            allow_credentials=_described(had),
+            allow_credentials=_describe(had),
             user_verification=UserVerificationRequirement.REQUIRED,
         )
-        return {"flow": self._sealed(signed), "publicKey": options_to_json_dict(options)}
+        return {"flow": self._seal(signed), "publicKey": options_to_json_dict(options)}
 
-    def _sealed(self, signed: SignedApproval) -> str:
+    def _seal(self, signed: SignedApproval) -> str:
         expires_ms = self._services.clock.now_ms() + FLOW_SECONDS * 1000
         return self._flows.seal_text(msgspec.msgpack.encode(_Flow(signed, expires_ms)))
 
-    async def _opened(self, caller: Caller, text: str) -> SignedApproval:
+    async def _open(self, caller: Caller, text: str) -> SignedApproval:
         """What was asked of this caller; each question is answered once."""
         opened = self._flows.open_text(text)
         flow = None if opened is None else msgspec.msgpack.decode(opened, type=_Flow)
@@ -255,7 +255,7 @@ def _nothing(owner: str) -> SignedApproval:
     return SignedApproval(_ADDING, "", "", owner, secrets.token_urlsafe(16))
 
 
-def _described(had: Sequence[Passkey]) -> list[PublicKeyCredentialDescriptor]:
+def _describe(had: Sequence[Passkey]) -> list[PublicKeyCredentialDescriptor]:
     return [PublicKeyCredentialDescriptor(id=decode_base64url(one.credential_id)) for one in had]
 
 

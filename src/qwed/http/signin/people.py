@@ -87,7 +87,7 @@ class People:
         if not 1 <= len(code) <= 4096:
             raise SignInRefused(SignInProblem.PROVIDER, "the identity provider sent no code")
         tokens = await self._provider.exchange(code, flow.verifier)
-        signed_in = await self._signed_in(tokens, flow.nonce, None)
+        signed_in = await self._sign_in(tokens, flow.nonce, None)
         caller = self._caller(signed_in)
         if isinstance(caller, str):
             raise SignInRefused(SignInProblem.GROUPS, caller)
@@ -98,17 +98,17 @@ class People:
 
     async def caller(self, session: Session) -> Caller | None:
         """Who this session is and what they may do now; None once the provider or the policy says no."""
-        signed_in = await self._stored(session)
+        signed_in = await self._find_stored(session)
         if signed_in is None:
             return None
         if self._is_due(signed_in):
-            signed_in = await self._checked_again(session)
+            signed_in = await self._check_again(session)
         caller = None if signed_in is None else self._caller(signed_in)
         return caller if isinstance(caller, Caller) else None
 
     async def sign_out_url(self, session: Session) -> str | None:
         """Where to end the session at the provider too; None where that can't be said."""
-        signed_in = await self._stored(session)
+        signed_in = await self._find_stored(session)
         try:
             return None if signed_in is None else await self._provider.sign_out_url(signed_in.id_token)
         except (ProviderUnavailable, SignInRefused):
@@ -133,7 +133,7 @@ class People:
 
     async def _check_answer(self, query: Mapping[str, str]) -> None:
         """That this provider sent it (RFC 9207), and no error."""
-        found = await self._provider.discovered()
+        found = await self._provider.discover()
         issuer = query.get("iss")
         is_missing = issuer is None and found.authorization_response_iss_parameter_supported
         if is_missing or issuer not in (None, found.issuer):
@@ -141,9 +141,7 @@ class People:
         if "error" in query:
             raise SignInRefused(SignInProblem.PROVIDER, "the identity provider refused the sign-in")
 
-    async def _signed_in(
-        self, tokens: ProviderTokens, nonce: str | None, before: SignedIn | None
-    ) -> SignedIn:
+    async def _sign_in(self, tokens: ProviderTokens, nonce: str | None, before: SignedIn | None) -> SignedIn:
         """What the tokens say. A refresh may bring no ID token; then the provider is asked who it is."""
         services, provider = self._services, self._provider
         subject = None if before is None else before.person.subject
@@ -185,13 +183,13 @@ class People:
         age_ms = self._services.clock.now_ms() - signed_in.checked_ms
         return age_ms >= self._services.policy.people.recheck_seconds * 1000
 
-    async def _checked_again(self, session: Session) -> SignedIn | None:
+    async def _check_again(self, session: Session) -> SignedIn | None:
         """The provider's word of now. A refresh token may work once only, so one request at a time asks.
 
         Raises 503 where the provider does not answer: nobody acts on what it said long ago."""
         services = self._services
         async with services.turns.turn(("signed in", session.session_id)):
-            before = await self._stored(session)
+            before = await self._find_stored(session)
             if before is None or not self._is_due(before):
                 return before
             if before.refresh_token is None:
@@ -201,7 +199,7 @@ class People:
                 return None
             try:
                 tokens = await self._provider.refresh(before.refresh_token)
-                after = await self._signed_in(tokens, None, before)
+                after = await self._sign_in(tokens, None, before)
             except SignInRefused:
                 await services.store.end_session(session.session_id, session.expires_ms)
                 return None
@@ -215,7 +213,7 @@ class People:
         body = self._kept.seal(msgspec.msgpack.encode(signed_in), session.session_id)
         await self._services.store.keep_sign_in(session.session_id, body, session.expires_ms)
 
-    async def _stored(self, session: Session) -> SignedIn | None:
+    async def _find_stored(self, session: Session) -> SignedIn | None:
         body = await self._services.store.sign_in(session.session_id)
         opened = None if body is None else self._kept.open(body, session.session_id)
         if opened is None:

@@ -65,7 +65,7 @@ class Provider:
         self._discovered: tuple[int, Discovered] | None = None
         self._keys: tuple[int, KeySet] | None = None
 
-    async def discovered(self) -> Discovered:
+    async def discover(self) -> Discovered:
         """Raises `ProviderUnavailable` also for a provider that would let a sign-in be weaker than ours."""
         if self._discovered is not None and self._now_ms() - self._discovered[0] < FRESH_MS:
             return self._discovered[1]
@@ -80,7 +80,7 @@ class Provider:
         return found
 
     async def authorization_url(self, *, state: str, nonce: str, challenge: str) -> str:
-        found = await self.discovered()
+        found = await self.discover()
         scopes = ("openid", *(scope for scope in _WANTED_SCOPES if scope in found.scopes_supported))
         query = {
             "response_type": "code",
@@ -122,7 +122,7 @@ class Provider:
 
     async def user_info(self, access_token: str, subject: str) -> Mapping[str, Json]:
         """Claims that the ID token does not have; nothing where the provider has no such endpoint."""
-        endpoint = (await self.discovered()).userinfo_endpoint
+        endpoint = (await self.discover()).userinfo_endpoint
         if endpoint is None:
             return {}
         answer = await self._get(endpoint, {"Authorization": f"Bearer {access_token}"})
@@ -132,7 +132,7 @@ class Provider:
 
     async def sign_out_url(self, id_token: str) -> str | None:
         """Where the person's session at the provider ends (RP-Initiated Logout 1.0)."""
-        endpoint = (await self.discovered()).end_session_endpoint
+        endpoint = (await self.discover()).end_session_endpoint
         if endpoint is None:
             return None
         back = f"{self.registration.public_url}/dashboard"
@@ -141,7 +141,7 @@ class Provider:
     async def _key_set(self) -> KeySet:
         if self._keys is not None and self._now_ms() - self._keys[0] < FRESH_MS:
             return self._keys[1]
-        raw = await self._get((await self.discovered()).jwks_uri)
+        raw = await self._get((await self.discover()).jwks_uri)
         try:
             usable = [key for key in raw["keys"] if key.get("kty") != "oct" and key.get("use") != "enc"]
             keys = KeySet.import_key_set({"keys": usable})
@@ -151,7 +151,7 @@ class Provider:
         return keys
 
     async def _tokens(self, **form: str) -> ProviderTokens:
-        found, headers = await self.discovered(), {"Accept": "application/json"}
+        found, headers = await self.discover(), {"Accept": "application/json"}
         mine = self.registration
         if mine.client_secret is None:
             form["client_id"] = mine.client_id

@@ -50,7 +50,7 @@ class _Comparison:
         self._before, self._after = before, after
 
     def rule(self, name: str) -> Difference:
-        old, new = (self._named(side, name) for side in (self._before, self._after))
+        old, new = (self._find_named(side, name) for side in (self._before, self._after))
         if _meaning(old) == _meaning(new):
             return Difference(f"rule {name}", Direction.SAME)
         looser = self._gap(old, self._after, None)
@@ -63,20 +63,20 @@ class _Comparison:
             return Difference(f"action {name}", Direction.SAME)
         return judge(f"action {name}", self._gap(new, old, name), self._gap(old, new, name))
 
-    def _named(self, side: list[ReadRule], name: str) -> list[ReadRule]:
+    def _find_named(self, side: list[ReadRule], name: str) -> list[ReadRule]:
         return [each for each in side if each.rule.id == name]
 
     def _gap(self, stopping: Sequence[ReadRule], covering: Sequence[ReadRule], action: str | None) -> Gap:
         """An action that one of `stopping` stops, and none of `covering` at least as strictly."""
         unknown = ""
         for each in stopping:
-            found = self._uncovered(each, covering, action)
+            found = self._report_uncovered(each, covering, action)
             if found.example is not None:
                 return found
             unknown = unknown or found.why
         return Gap(why=unknown)
 
-    def _uncovered(self, each: ReadRule, covering: Sequence[ReadRule], action: str | None) -> Gap:
+    def _report_uncovered(self, each: ReadRule, covering: Sequence[ReadRule], action: str | None) -> Gap:
         others = [other for other in covering if _is_as_strict(other.rule, each.rule)]
         loops = sum(count_loops(one.when.tree) for one in (each, *others))
         translator = Translator(elements=max(1, loops))
@@ -98,7 +98,7 @@ class _Comparison:
             return Gap(
                 why=next(iter(translator.holes.values()), "the example that was found is not confirmed")
             )
-        return Gap(_shown(example, each))
+        return Gap(_show(example, each))
 
 
 def _is_confirmed(example: Example, each: ReadRule, others: Sequence[ReadRule], model: Any) -> bool:
@@ -112,7 +112,7 @@ def _is_confirmed(example: Example, each: ReadRule, others: Sequence[ReadRule], 
     )
 
 
-def _shown(example: Example, each: ReadRule) -> dict[str, Any]:
+def _show(example: Example, each: ReadRule) -> dict[str, Any]:
     wire = example.to_wire()
     return (
         {**wire, "when": f"the {_form(each.rule)} of {each.rule.id} applies"} if each.rule.is_timed else wire

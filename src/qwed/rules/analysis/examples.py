@@ -55,7 +55,7 @@ class Example(msgspec.Struct, frozen=True):
         for name, answer in self.answers.items():
             function, _, about = name.partition("(")
             if function in _SHOWN_AS and about == "action)" and answer:
-                parameters.setdefault(_SHOWN_AS[function], _shown(function, answer))
+                parameters.setdefault(_SHOWN_AS[function], _show(function, answer))
         if parameters:
             action["parameters"] = parameters
         wire: dict[str, Any] = {"action": action, "risk": Risk(self.data["risk"]).wire}
@@ -63,7 +63,7 @@ class Example(msgspec.Struct, frozen=True):
         return {**wire, "agent": agent, **{name: self.data[name] for name in ("charge",) if self.data[name]}}
 
 
-def _shown(function: str, answer: list[Any]) -> Any:
+def _show(function: str, answer: list[Any]) -> Any:
     match function:
         case "recipients":
             return [item["address"] for item in answer]

@@ -11,7 +11,7 @@ from qwed.rules.analysis.looks import look_at
 from qwed.rules.analysis.questions import SolverAnswer, SolverQuestions, Want
 from qwed.rules.analysis.reading import ReadRule, read_rules
 from qwed.rules.analysis.reports import PolicyAnalysis, PolicyFinding, Unanalysed
-from qwed.rules.expressions import Expression, pinned_types
+from qwed.rules.expressions import Expression, find_pinned_types
 from qwed.rules.tree import CelCall, CelLiteral, CelNode
 
 MAX_PAIRS: Final = 4_000
@@ -293,7 +293,7 @@ def _is_constant(node: CelNode) -> bool:
 
 
 def _expression_of(whole: Expression, part: CelNode) -> Expression:
-    return Expression(whole.text, part, whole.paths, whole.calls, pinned_types(part))
+    return Expression(whole.text, part, whole.paths, whole.calls, find_pinned_types(part))
 
 
 def _quote(whole: Expression, part: CelNode) -> str:

@@ -28,7 +28,7 @@ def look_at(rule: PolicyRule, when: Expression, trigger: Expression | None) -> I
     for expression in (when, trigger):
         if expression is not None:
             yield from _raw_comparisons(expression)
-            yield from _quoted_numbers(expression)
+            yield from _find_quoted_numbers(expression)
     yield from _escapable(rule)
     yield from _pointless_limit(rule)
 
@@ -63,7 +63,7 @@ def _function_for(path: tuple[str, ...], types: frozenset[str] | None) -> str | 
     return found or (_UNMISTAKABLE.get(name) if types is None else None)
 
 
-def _quoted_numbers(expression: Expression) -> Iterator[Look]:
+def _find_quoted_numbers(expression: Expression) -> Iterator[Look]:
     for node in walk(expression.tree):
         if isinstance(node, CelCall) and node.function in _ORDERS:
             for text in map(_number_text, node.arguments):

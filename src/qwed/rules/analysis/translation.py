@@ -224,7 +224,7 @@ class Translator:
             case CelList():
                 return list_term([(TRUE, self.term(item, scope)) for item in node.items])
             case CelLoop(kind=LoopKind.MAP | LoopKind.FILTER):
-                return self._changed_list(node, scope)
+                return self._translate_changed_list(node, scope)
             case CelCall():
                 translate = _TERMS.get(node.function)
                 if translate is not None:
@@ -344,7 +344,7 @@ class Translator:
             f"{node.function}({about})", RULE_SCHEMA.functions[node.function].answers, always=True
         )
 
-    def _changed_list(self, node: CelLoop, scope: Scope) -> Term:
+    def _translate_changed_list(self, node: CelLoop, scope: Scope) -> Term:
         over = self.term(node.over, scope)
         if over.elements is None:
             raise Hole(f"{node.kind.value} over something that is not a list")

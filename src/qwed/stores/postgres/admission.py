@@ -26,8 +26,8 @@ from qwed.stores.postgres.requests import AdmissionRequest, Held, Request
 from qwed.stores.postgres.rows import spending_of, standing_of
 from qwed.stores.postgres.sealing import RecordSealer
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import StatedRow, checked_body
-from qwed.stores.postgres.texts import stored, stored_or_none
+from qwed.stores.postgres.states import StatedRow, check_body
+from qwed.stores.postgres.texts import store_text, store_text_or_none
 
 CONTENTION_SECONDS: Final = 5.0
 
@@ -75,7 +75,7 @@ class Admissions:
             for item in batch:
                 await self._decide(connection, state, item)
             stale = await self._hold(connection, state)
-            batch = _answered(state, stale)
+            batch = _answer_certain(state, stale)
             if batch and time.monotonic() > deadline:
                 raise StoreUnavailable("too many decisions about the same agent at once")
 
@@ -102,7 +102,7 @@ class Admissions:
                 state.principals[PrincipalId(row[0])] = spending_of(row, now_ms, 0)
         pairs = list(dict.fromkeys(map(_place, asked)))
         names = [agent_id for agent_id, _ in pairs]
-        conversations = [stored_or_none(conversation) for _, conversation in pairs]
+        conversations = [store_text_or_none(conversation) for _, conversation in pairs]
         rows = await connection.fetch(SQL["accounts"], names, conversations, day_of(now_ms), oldest)
         found = {(row["agent_id"], row["conversation_id"]): row for row in rows}
         for (agent_id, conversation), name in zip(pairs, conversations, strict=True):
@@ -131,7 +131,7 @@ class Admissions:
         if any(one.agent != agent for one in asked if one.agent.agent_id == agent_id):
             # Changed meanwhile, by a gateway or by somebody else: the entry about it tells.
             stated = StatedRow("agents", "agent_id")
-            agent = await checked_body(connection, Agent, stated, agent_id, self.sealer)
+            agent = await check_body(connection, Agent, stated, agent_id, self.sealer)
         spending = spending_of(row, now_ms, row["hour"])
         per_hour = agent.budget.max_requests_per_hour
         wanting = sum(one.agent.agent_id == agent_id for one in asked)
@@ -174,7 +174,7 @@ class Admissions:
             asked.agent.agent_id,
             [attempt.fingerprint, attempt.older],
             asked.now_ms - DAY_MS,
-            stored(attempt.conversation_id),
+            store_text(attempt.conversation_id),
         )
         return seen
 
@@ -236,7 +236,7 @@ class Admissions:
             self._owner,
             [held.agent_id for held in holds],
             [held.principal_id for held in holds],
-            [None if attempt is None else stored(attempt.conversation_id) for attempt in attempts],
+            [None if attempt is None else store_text(attempt.conversation_id) for attempt in attempts],
             [None if held.reservation is None else held.reservation.step for held in holds],
             [held.charge.cost for held in holds],
             [held.charge.tokens for held in holds],
@@ -246,7 +246,7 @@ class Admissions:
         return frozenset(stale)
 
 
-def _answered(state: _State, stale: frozenset[str]) -> list[Request]:
+def _answer_certain(state: _State, stale: frozenset[str]) -> list[Request]:
     """Answer what is certain. The rest was decided on a state that had changed: it is decided again.
 
     A refusal beside a hold of the same agent may have been caused by it, so it is as certain as that.

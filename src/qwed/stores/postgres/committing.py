@@ -31,7 +31,7 @@ from qwed.stores.postgres.rule_windows import check_windows, prove, write_window
 from qwed.stores.postgres.sealing import ACTIVITIES, TOKENS, RecordSealer, Seal, SealedWrite
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.states import PostgresStateRows
-from qwed.stores.postgres.texts import stored, stored_or_none
+from qwed.stores.postgres.texts import store_text, store_text_or_none
 from qwed.stores.randomness import POOL
 from qwed.stores.refusals import (
     changed_meanwhile,
@@ -187,7 +187,7 @@ class Commits:
             elif verdict == _LOST:
                 item.fail(lease_lost())
             elif verdict == _CHANGED:
-                item.fail(await _changed(connection, item.what))
+                item.fail(await _find_changed(connection, item.what))
             elif verdict == _KEY_TAKEN:
                 item.fail(key_taken())
         # Beside one whose key is taken nothing was written.
@@ -199,7 +199,7 @@ class Commits:
         end = time.monotonic() + SETTLE_SECONDS
         while True:
             try:
-                return await _settled(self._url, entries)
+                return await _settle_entries(self._url, entries)
             except FAILED as error:
                 if time.monotonic() > end:
                     raise StoreUnavailable("the database went away in the middle of a commit") from error
@@ -248,7 +248,7 @@ class Commits:
         if verdicts[0] == _LOST:
             raise lease_lost()
         if verdicts[0] == _CHANGED:
-            raise await _changed(connection, entry)
+            raise await _find_changed(connection, entry)
         if verdicts[0] == _KEY_TAKEN:
             raise key_taken()
         for consequence in record.consequences:
@@ -276,7 +276,7 @@ class Commits:
         return too_many_open(self._max_open, [row[0] for row in ends], approval.created_ms)
 
 
-async def _settled(url: str, entries: Sequence[PendingEntry]) -> Sequence[bool]:
+async def _settle_entries(url: str, entries: Sequence[PendingEntry]) -> Sequence[bool]:
     connection = await connect(url)
     try:
         keys = sorted({key for entry in entries for key in entry.keys})
@@ -306,7 +306,7 @@ def key_taken() -> KeyTaken:
     return KeyTaken("another request answers under this idempotency key")
 
 
-async def _changed(connection: Connection, entry: PendingEntry) -> AgentChanged:
+async def _find_changed(connection: Connection, entry: PendingEntry) -> AgentChanged:
     assert entry.held is not None
     body = await connection.fetchval(SQL["agent_body"], entry.held.agent_id)
     try:
@@ -331,10 +331,10 @@ def columns(entries: Sequence[PendingEntry], source: str) -> list[Any]:
         [a.agent_id for a in activities],
         [a.principal_id for a in activities],
         [a.at_ms for a in activities],
-        [stored(a.action_type) for a in activities],
+        [store_text(a.action_type) for a in activities],
         [a.decision for a in activities],
         [a.error_code for a in activities],
-        [stored_or_none(a.conversation_id) for a in activities],
+        [store_text_or_none(a.conversation_id) for a in activities],
         [a.cost_nano for a in activities],
         [a.tokens for a in activities],
         [a.fingerprint for a in activities],
@@ -449,12 +449,12 @@ async def _put_states(states: PostgresStateRows, record: Record) -> None:
     for change in record.trust_changes:
         await states.add("trust_changes", trust_change_columns(change))
     if (workflow := record.workflow) is not None:
-        principal_id = stored(workflow.principal_id)
+        principal_id = store_text(workflow.principal_id)
         await states.add("workflows", {**workflow_columns(workflow), "principal_id": principal_id})
     if record.policy_change is not None:
         await states.add("policy_changes", policy_change_columns(record.policy_change))
     for done in record.completions:
-        columns = {"workflow_id": done.workflow_id, "node_id": stored(done.node_id), "jti": done.jti}
+        columns = {"workflow_id": done.workflow_id, "node_id": store_text(done.node_id), "jti": done.jti}
         await states.keep("workflow_nodes", columns)
 
 
@@ -464,7 +464,7 @@ async def _redact(connection: Connection, states: PostgresStateRows, redaction: 
         # A hash without a salt can be guessed: another takes its place, which is nobody's.
         await run(SQL["redact_steps"], stone.activity_id, os.urandom(32))
         await run(SQL["redact_crossings"], stone.activity_id)
-        texts = (stored(stone.action_type), stored_or_none(stone.conversation_id), stone.payload)
+        texts = (store_text(stone.action_type), store_text_or_none(stone.conversation_id), stone.payload)
         await run(SQL["redact_activity"], *texts, stone.activity_id)
         await run(SQL["redact_remembered"], agent_id, stone.activity_id.encode())
         # The hash of an action has no salt: it could be guessed.
@@ -478,9 +478,9 @@ async def _redact(connection: Connection, states: PostgresStateRows, redaction: 
         columns = {"fingerprint": outcome.fingerprint, "body": encode(outcome)}
         await states.change("outcomes", outcome.activity_id, columns)
     for conversation in redaction.conversations:
-        await run(SQL["forget_steps"], agent_id, stored(conversation))
-        await run(SQL["forget_conversation_crossings"], agent_id, stored(conversation))
-        await run(SQL["forget_heard"], agent_id, stored(conversation))
+        await run(SQL["forget_steps"], agent_id, store_text(conversation))
+        await run(SQL["forget_conversation_crossings"], agent_id, store_text(conversation))
+        await run(SQL["forget_heard"], agent_id, store_text(conversation))
     for jti in redaction.tokens:
         await run(SQL["redact_token"], jti)
 

@@ -11,12 +11,12 @@ from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
-from qwed.stores.chaining import decided_node, erased_node, parents_of, received_node
+from qwed.stores.chaining import make_decided_node, make_erased_node, make_received_node, parents_of
 from qwed.stores.ledger_items import item_of
 from qwed.stores.postgres.nodes import fetch_nodes, proven
 from qwed.stores.postgres.rows import par_of
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.texts import shown_or_none
+from qwed.stores.postgres.texts import show_text_or_none
 
 T = TypeVar("T")
 Connection = Any
@@ -69,7 +69,7 @@ class PostgresEvidence:
 
     async def received(self, jti: str) -> Received | None:
         await self._settle()
-        return await self._read(_received, jti)
+        return await self._read(_find_received, jti)
 
     async def stretch(self, after: int, limit: int) -> list[LedgerItem]:
         await self._settle()
@@ -114,7 +114,7 @@ async def _tree_hashes(connection: Connection, level: int, first: int, count: in
     return hashes
 
 
-async def _received(connection: Connection, jti: str) -> Received | None:
+async def _find_received(connection: Connection, jti: str) -> Received | None:
     row = await connection.fetchrow(SQL["received"], jti)
     if row is None:
         return None
@@ -129,20 +129,20 @@ async def _ancestry(connection: Connection, jtis: Sequence[str], bound: int) -> 
     while waiting and len(found) <= bound:
         jti = waiting.pop()
         if jti not in found:
-            found[jti] = node = await _known(connection, jti)
+            found[jti] = node = await _find_known(connection, jti)
             waiting += node.node.par if node is not None else ()
     return [node for node in found.values() if node is not None]
 
 
-async def _known(connection: Connection, jti: str) -> KnownNode | None:
+async def _find_known(connection: Connection, jti: str) -> KnownNode | None:
     row = await connection.fetchrow(SQL["decided_node"], activity_id_of(jti))
     if row is not None:
         at_ms, par, wid = row
-        return decided_node(jti, at_ms, par_of(par), wid)
+        return make_decided_node(jti, at_ms, par_of(par), wid)
     received = await connection.fetchrow(SQL["received_token"], jti)
     if received is None:
         return None
-    return erased_node(jti) if received[0] is None else received_node(received[0].decode("ascii"))
+    return make_erased_node(jti) if received[0] is None else make_received_node(received[0].decode("ascii"))
 
 
 async def _stretch(connection: Connection, after: int, limit: int) -> list[LedgerItem]:
@@ -164,6 +164,6 @@ async def _lineage(connection: Connection, jti: str, bound: int) -> list[LedgerI
 def _item(row: Any) -> LedgerItem:
     columns = list(row)
     # Texts that callers chose are stored escaped.
-    columns[14] = shown_or_none(columns[14])
-    columns[17] = shown_or_none(columns[17])
+    columns[14] = show_text_or_none(columns[14])
+    columns[17] = show_text_or_none(columns[17])
     return item_of(tuple(columns))

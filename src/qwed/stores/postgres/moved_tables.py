@@ -10,7 +10,7 @@ from qwed.domain.agents import Agent
 from qwed.domain.approvals import Approval
 from qwed.domain.rule_windows import DISTINCT_PREFIX
 from qwed.stores.bodies import decode
-from qwed.stores.postgres.texts import stored, stored_or_none
+from qwed.stores.postgres.texts import store_text, store_text_or_none
 
 Row = tuple[Any, ...]
 Columns = dict[str, Any]
@@ -26,11 +26,11 @@ def _approval(row: Columns) -> Columns:
 
 
 def _workflow(row: Columns) -> Columns:
-    return {**row, "principal_id": stored(row["principal_id"])}
+    return {**row, "principal_id": store_text(row["principal_id"])}
 
 
 def _node(row: Columns) -> Columns:
-    return {**row, "node_id": stored(row["node_id"])}
+    return {**row, "node_id": store_text(row["node_id"])}
 
 
 def _as_it_is(row: Columns) -> Columns:
@@ -39,21 +39,21 @@ def _as_it_is(row: Columns) -> Columns:
 
 def _activity(row: Row) -> Row:
     columns = list(row)
-    columns[5], columns[8] = stored(columns[5]), stored_or_none(columns[8])
+    columns[5], columns[8] = store_text(columns[5]), store_text_or_none(columns[8])
     return tuple(columns)
 
 
 def _step(row: Row) -> Row:
     agent_id, conversation_id, step, fingerprint, state, approved, activity_id, wid = row
-    return agent_id, stored(conversation_id), step, fingerprint, state, bool(approved), activity_id, wid
+    return agent_id, store_text(conversation_id), step, fingerprint, state, bool(approved), activity_id, wid
 
 
 def _crossing(row: Row) -> Row:
-    return row[0], row[1], stored(row[2]), row[3]
+    return row[0], row[1], store_text(row[2]), row[3]
 
 
 def _heard(row: Row) -> Row:
-    return row[0], stored(row[1]), *row[2:]
+    return row[0], store_text(row[1]), *row[2:]
 
 
 def _score_change(row: Row) -> Row:

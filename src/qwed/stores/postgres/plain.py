@@ -25,7 +25,7 @@ from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.requests import AdmissionRequest, Held, Request
 from qwed.stores.postgres.rows import spending_of, standing_of
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.texts import stored
+from qwed.stores.postgres.texts import store_text
 
 Row = Any
 
@@ -89,7 +89,7 @@ class PlainAdmissions:
             tokens,
             [one.agent.agent_id for one in asked],
             [one.agent.principal_id for one in asked],
-            [None if attempt is None else stored(attempt.conversation_id) for attempt in attempts],
+            [None if attempt is None else store_text(attempt.conversation_id) for attempt in attempts],
             [None if attempt is None else attempt.step for attempt in attempts],
             [None if attempt is None else attempt.fingerprint for attempt in attempts],
             [None if attempt is None else attempt.older for attempt in attempts],
@@ -107,15 +107,15 @@ class PlainAdmissions:
             asked = item.what
             agent_id = asked.agent.agent_id
             if agent_id not in accounts:
-                accounts[agent_id] = _counted(row, asked)
+                accounts[agent_id] = _count(row, asked)
                 self._standings.put(agent_id, standing_of(row["actions"], row["conduct"]), moment)
             spending = accounts[agent_id]
             spending.take(asked.charge, asked.now_ms)
-            item.bring(self._held(row, asked, spending))
+            item.bring(self._hold(row, asked, spending))
             held.add(id(item))
         return held
 
-    def _held(self, row: Row, asked: AdmissionRequest, spending: Spending) -> Held:
+    def _hold(self, row: Row, asked: AdmissionRequest, spending: Spending) -> Held:
         agent, attempt, token = asked.agent, asked.attempt, row["token"]
         reservation, previous = None, None
         if attempt is not None:
@@ -137,7 +137,7 @@ class PlainAdmissions:
         )
 
 
-def _counted(row: Row, asked: AdmissionRequest) -> Spending:
+def _count(row: Row, asked: AdmissionRequest) -> Spending:
     # Where the agent has no limit at all, nobody counted.
     if row["held"] is None:
         return Spending(day_of(asked.now_ms))

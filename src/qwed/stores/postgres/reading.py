@@ -31,7 +31,7 @@ from qwed.ledger.chain import Head
 from qwed.stores.bodies import decode
 from qwed.stores.postgres.rows import delivery_of, delivery_row, par_of, standing_of
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.texts import shown, shown_or_none, stored, stored_or_none
+from qwed.stores.postgres.texts import show_text, show_text_or_none, store_text, store_text_or_none
 from qwed.stores.tallies import added, alike_of
 
 T = TypeVar("T")
@@ -63,9 +63,9 @@ async def bodies(connection: Connection, kind: type[T], name: str, *values: obje
     return [decode(kind, row[0]) for row in await connection.fetch(SQL[name], *values)]
 
 
-async def completed_nodes(connection: Connection, workflow_id: str) -> frozenset[str]:
-    rows = await connection.fetch(SQL["completed_nodes"], stored(workflow_id))
-    return frozenset(shown(row[0]) for row in rows)
+async def find_completed_nodes(connection: Connection, workflow_id: str) -> frozenset[str]:
+    rows = await connection.fetch(SQL["completed_nodes"], store_text(workflow_id))
+    return frozenset(show_text(row[0]) for row in rows)
 
 
 async def claim_key(
@@ -102,8 +102,8 @@ async def activities(connection: Connection, query: ActivityQuery) -> ActivityPa
         query.from_ms,
         query.to_ms,
         query.decision,
-        stored_or_none(query.action_type),
-        stored_or_none(query.conversation_id),
+        store_text_or_none(query.action_type),
+        store_text_or_none(query.conversation_id),
     )
     summary = {decision: (count, int(cost)) for decision, count, cost in await _summary(connection, filters)}
     rows = await connection.fetch(SQL["activities_page"], *filters, query.before_seq, query.limit + 1)
@@ -133,7 +133,7 @@ async def activity(connection: Connection, activity_id: str) -> tuple[Activity, 
 
 def _activity(row: Row) -> tuple[Activity, Outcome | None]:
     columns, outcome = list(row[:-1]), row[-1]
-    columns[4], columns[7] = shown(columns[4]), shown_or_none(columns[7])
+    columns[4], columns[7] = show_text(columns[4]), show_text_or_none(columns[7])
     columns[12] = par_of(columns[12])
     found = Activity(*columns)
     return found, decode(Outcome, outcome) if outcome else None
@@ -154,9 +154,9 @@ async def search(connection: Connection, query: SearchQuery) -> SearchPage:
         query.from_ms,
         query.to_ms,
         query.decision,
-        stored_or_none(query.action_type),
+        store_text_or_none(query.action_type),
         query.error_code,
-        stored_or_none(query.conversation_id),
+        store_text_or_none(query.conversation_id),
         query.text,
         query.limit + 1,
     )
@@ -284,7 +284,7 @@ async def score_changes(
     return [ScoreChange(*row) for row in await connection.fetch(SQL["score_changes"], peer, before, limit)]
 
 
-async def scored_peers(connection: Connection, after: str | None, limit: int) -> list[str]:
+async def list_scored_peers(connection: Connection, after: str | None, limit: int) -> list[str]:
     return [row[0] for row in await connection.fetch(SQL["scored_peers"], after or "", limit)]
 
 
@@ -368,7 +368,7 @@ async def survey(connection: Connection, scope: ReportScope, after_seq: int) -> 
         if is_removed:
             removed += is_in_period
             continue
-        action_type = shown(what)
+        action_type = show_text(what)
         if decision == "NOTED" and action_type in scope.changes:
             changes.append(payload)
         outcome = decode(Outcome, body) if body else None

@@ -144,7 +144,7 @@ class Sequencer:
             if self._stopping.is_set():
                 return
         self.is_leader, self._absent = True, {}
-        self._end = await verified_end(connection, self._ring)
+        self._end = await verify_end(connection, self._ring)
         self._numbers = ProcessNumbers(self._sealer.seals, self._patience)
         for source in await self._numbers.load(connection):
             says = f"the count of the records of process {source} was edited: what it has lost can't be told"
@@ -321,7 +321,7 @@ async def append(
     return End(end.name, growth.head, growth.edge, since if has_replaced else now_ms)
 
 
-async def verified_end(connection: Connection, ring: KeyRing) -> End:
+async def verify_end(connection: Connection, ring: KeyRing) -> End:
     """The end of the ledger, after following its tail to the last signature: a broken one is not built
     upon. Raises `BrokenChain`."""
     # One snapshot: another gateway's leader may be adding to it at this very moment.
@@ -330,7 +330,7 @@ async def verified_end(connection: Connection, ring: KeyRing) -> End:
 
 
 async def read_end(connection: Connection, ring: KeyRing) -> End:
-    head = await _verified_head(connection)
+    head = await _verify_head(connection)
     edge = await proven(connection, lambda nodes: edge_of(nodes, head.seq))
     name = await connection.fetchval(SQL["ledger_name"])
     row = await connection.fetchrow(SQL["last_checkpoint"])
@@ -350,7 +350,7 @@ async def read_end(connection: Connection, ring: KeyRing) -> End:
     return End(name, head, edge)
 
 
-async def _verified_head(connection: Connection) -> Head:
+async def _verify_head(connection: Connection) -> Head:
     rows = await connection.fetch(SQL["ledger_tail"], TAIL)
     if not rows:
         return Head()

@@ -17,7 +17,7 @@ from qwed.stores.postgres.connections import FAILED, connect_for_long
 from qwed.stores.postgres.sealing import Seals
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.states import is_waiting_sealed, select_rows
-from qwed.stores.postgres.texts import shown, shown_or_none
+from qwed.stores.postgres.texts import show_text, show_text_or_none
 
 PAGE: Final = 2_000
 _LATE: Final = (
@@ -113,7 +113,8 @@ async def _copy_counters(connection: Connection, file: sqlite3.Connection) -> No
         name = table if table == "late_activities" else f"all_{table}"
         async for row in connection.cursor(SQL[name], prefetch=PAGE):
             values = tuple(
-                shown_or_none(value) if place == conversation else value for place, value in enumerate(row)
+                show_text_or_none(value) if place == conversation else value
+                for place, value in enumerate(row)
             )
             places = ", ".join("?" * len(values))
             file.execute(f"INSERT INTO {table} VALUES ({places})", values)  # noqa: S608
@@ -137,6 +138,6 @@ def _write_page(file: sqlite3.Connection, rows: list[Any]) -> None:
             file.execute("INSERT INTO ects VALUES (?, ?, ?, ?, ?)", token)
         if row["activity_id"] is not None:
             columns = list(row)[6:21]
-            columns[4], columns[7] = shown(columns[4]), shown_or_none(columns[7])
+            columns[4], columns[7] = show_text(columns[4]), show_text_or_none(columns[7])
             marks = ", ".join("?" * 16)
             file.execute(f"INSERT INTO activities VALUES ({marks})", (seq, *columns))  # noqa: S608

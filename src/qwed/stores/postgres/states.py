@@ -21,11 +21,11 @@ from qwed.ledger.states import (
     Row,
     StateDifference,
     States,
-    adopted_subject,
     commit_row,
     difference,
     find_differences,
     key_of,
+    name_adopted_subject,
     needs_entry,
     subject_of,
     tombstone,
@@ -47,7 +47,7 @@ SEALED: Final = ("agents", "keys")
 _ENTRY: Final = ("seq", "commitment", "subject", "at_ms", "source", "number", "mac")
 
 
-def stored_table(table: str) -> str:
+def name_stored_table(table: str) -> str:
     return _STANDINGS if table == "conduct" else table
 
 
@@ -57,7 +57,7 @@ def select_rows(table: str) -> str:
     return f"SELECT * FROM {table}"  # noqa: S608
 
 
-def _returned(table: str) -> str:
+def _list_returned(table: str) -> str:
     return "agent_id, conduct, salt" if table == "conduct" else "*"
 
 
@@ -110,9 +110,9 @@ class PostgresStateRows:
     async def _require_sound(self, table: str, key: object) -> None:
         (name,) = KEYS[table]
         # Locked first: what is read after that, row and entry, is of one moment.
-        sql = f"SELECT 1 FROM {stored_table(table)} WHERE {name} = $1 FOR UPDATE"  # noqa: S608
+        sql = f"SELECT 1 FROM {name_stored_table(table)} WHERE {name} = $1 FOR UPDATE"  # noqa: S608
         if await self._connection.fetchval(sql, key) is not None:
-            await checked_row(self._connection, StatedRow(table, name), key, self._seals.sealer)
+            await check_row(self._connection, StatedRow(table, name), key, self._seals.sealer)
 
     async def drop(self, table: str, where: str, *values: object) -> int:
         """How many rows went. `where` is a text of ours."""
@@ -150,7 +150,7 @@ class PostgresStateRows:
         ]
         for row, columns in zip(salted, given, strict=True):
             await self._set(table, row, columns)
-        entries = ((adopted_subject(subject_of(table, row)), committed(table, row)) for row in salted)
+        entries = ((name_adopted_subject(subject_of(table, row)), committed(table, row)) for row in salted)
         await self._enter(table, entries)
         return len(salted)
 
@@ -159,11 +159,11 @@ class PostgresStateRows:
         keys = enumerate(KEYS[table], start=len(columns) + 1)
         where = " AND ".join(f"{name} = ${number}" for number, name in keys)
         values = (*columns.values(), *(row[name] for name in KEYS[table]))
-        sql = f"UPDATE {stored_table(table)} SET {changes} WHERE {where}"  # noqa: S608
+        sql = f"UPDATE {name_stored_table(table)} SET {changes} WHERE {where}"  # noqa: S608
         await self._connection.execute(sql, *values)
 
     async def _write(self, table: str, columns: Mapping[str, object], conflict: str) -> None:
-        statement = f"{_insertion(table, columns)} {conflict} RETURNING {_returned(table)}"
+        statement = f"{_insertion(table, columns)} {conflict} RETURNING {_list_returned(table)}"
         row = await self._connection.fetchrow(statement, *columns.values())
         if row is not None:
             await self._commit(table, dict(row))
@@ -294,7 +294,7 @@ async def _named(
 
 
 async def _earlier(connection: Connection, subject: str) -> Callable[[str], list[tuple[int, bytes]]]:
-    rows = await connection.fetch(SQL["entries_about"], [subject, adopted_subject(subject)])
+    rows = await connection.fetch(SQL["entries_about"], [subject, name_adopted_subject(subject)])
     entries = [(row["seq"], row["commitment"]) for row in rows]
     return lambda _: entries
 
@@ -317,15 +317,15 @@ class StatedRow(msgspec.Struct, frozen=True):
         )
 
 
-async def checked_body(
+async def check_body(
     connection: Connection, kind: type[Any], stated: StatedRow, value: object, sealer: RecordSealer
 ) -> Any:
     """The value of a row that is as the ledger says; None where there is none. Raises `StateDiffers`."""
-    row = await checked_row(connection, stated, value, sealer)
+    row = await check_row(connection, stated, value, sealer)
     return None if row is None else decode(kind, row["body"])
 
 
-async def checked_row(
+async def check_row(
     connection: Connection, stated: StatedRow, value: object, sealer: RecordSealer
 ) -> dict[str, Any] | None:
     found = await connection.fetchrow(stated.sql, value)
@@ -357,7 +357,7 @@ async def checked_row(
 async def states_of_one(connection: Connection, subject: str, seals: Seals) -> States:
     """The last entry about one row, without what no gateway sealed."""
     states = States()
-    about = [adopted_subject(subject), subject]
+    about = [name_adopted_subject(subject), subject]
     for name in about:
         for row in await connection.fetch(SQL["ledger_about"], name):
             states.note(*row)

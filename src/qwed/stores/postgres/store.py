@@ -86,10 +86,10 @@ from qwed.stores.postgres.room import Room
 from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate, require_whole
 from qwed.stores.postgres.sealing import open_sealer
-from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verified_end
+from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verify_end
 from qwed.stores.postgres.statements import SQL
-from qwed.stores.postgres.states import StatedRow, adopt_once, checked_body, differences
-from qwed.stores.postgres.texts import stored
+from qwed.stores.postgres.states import StatedRow, adopt_once, check_body, differences
+from qwed.stores.postgres.texts import store_text
 
 T = TypeVar("T")
 
@@ -200,7 +200,7 @@ class PostgresStore:
             has_retention = self._policy.retention.activity_days is not None
             await make_parts(connection, self._clock.now_ms(), has_retention=has_retention)
             await connection.execute(SQL["name_ledger"], f"urn:uuid:{uuid.uuid4()}")
-            await verified_end(connection, self._ring)
+            await verify_end(connection, self._ring)
             self._sealer = await open_sealer(connection, self._record_keys, self._owner)
             self.commits.use_sealer(self._sealer)
             self.admissions.sealer = self._sealer
@@ -303,7 +303,7 @@ class PostgresStore:
     async def _sound(self, kind: type[T], stated: StatedRow, value: object) -> T | None:
         """What is read, unless it is not what the ledger says: then it is as if it were not there."""
         try:
-            return await self._read(checked_body, kind, stated, value, self._sealer)
+            return await self._read(check_body, kind, stated, value, self._sealer)
         except StateDiffers as error:
             self.integrity.add(error.difference)
             return None
@@ -415,7 +415,7 @@ class PostgresStore:
     async def count_refusal(self, refused: CountedRefusal) -> Counted:
         return await self._do(lambda home: home.count.put(refused))
 
-    async def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+    async def list_refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
         return await self._read(reading.bodies, RefusedMinute, "refused_minutes_due", before, limit)
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending:
@@ -522,8 +522,8 @@ class PostgresStore:
     async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
         return await self._read(reading.score_changes, peer, before, limit)
 
-    async def scored_peers(self, after: str | None, limit: int) -> list[str]:
-        return await self._read(reading.scored_peers, after, limit)
+    async def list_scored_peers(self, after: str | None, limit: int) -> list[str]:
+        return await self._read(reading.list_scored_peers, after, limit)
 
     async def keep_shared(self, digest: str, body: bytes) -> None:
         await self._read(reading.keep_shared, digest, body)
@@ -532,15 +532,15 @@ class PostgresStore:
         return await self._read(reading.shared, digest)
 
     async def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
-        return await self._read(reading.keep_salt, agent_id, stored(conversation_id), fresh, now_ms)
+        return await self._read(reading.keep_salt, agent_id, store_text(conversation_id), fresh, now_ms)
 
     async def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
-        await self._read(reading.keep_heard, agent_id, stored(conversation_id), report_id, body)
+        await self._read(reading.keep_heard, agent_id, store_text(conversation_id), report_id, body)
 
     async def heard(
         self, agent_id: AgentId, conversation_id: str, after: int
     ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
-        return await self._read(reading.heard, agent_id, stored(conversation_id), after)
+        return await self._read(reading.heard, agent_id, store_text(conversation_id), after)
 
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
         await self._read(reading.end_session, session_id, expires_ms)
@@ -598,7 +598,7 @@ class PostgresStore:
     async def approval(self, approval_id: str) -> Approval | None:
         try:
             return await self._read(
-                checked_body, Approval, StatedRow("approvals", "approval_id"), approval_id, self._sealer
+                check_body, Approval, StatedRow("approvals", "approval_id"), approval_id, self._sealer
             )
         except StateDiffers as error:
             self.integrity.add(error.difference)
@@ -645,9 +645,7 @@ class PostgresStore:
         if number is None:
             number = await self._read(reading.value, "newest_policy_change")
         stated = StatedRow("policy_changes", "number")
-        found: PolicyChange | None = await self._read(
-            checked_body, PolicyChange, stated, number, self._sealer
-        )
+        found: PolicyChange | None = await self._read(check_body, PolicyChange, stated, number, self._sealer)
         return found
 
     async def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
@@ -661,10 +659,10 @@ class PostgresStore:
         self._sequencer.use_policy(policy)
 
     async def workflow(self, workflow_id: str) -> Workflow | None:
-        return await self._read(reading.body, Workflow, "workflow", stored(workflow_id))
+        return await self._read(reading.body, Workflow, "workflow", store_text(workflow_id))
 
-    async def completed_nodes(self, workflow_id: str) -> frozenset[str]:
-        return await self._read(reading.completed_nodes, workflow_id)
+    async def find_completed_nodes(self, workflow_id: str) -> frozenset[str]:
+        return await self._read(reading.find_completed_nodes, workflow_id)
 
     async def webhook(self, webhook_id: str) -> Webhook | None:
         return await self._read(reading.body, Webhook, "webhook", webhook_id)

@@ -1,22 +1,22 @@
 """Texts that callers choose, as PostgreSQL can hold them: it has no NUL."""
 
 
-def stored(text: str) -> str:
+def store_text(text: str) -> str:
     """Injective, so that two names never become one."""
     if "\0" not in text and "\\" not in text:
         return text
     return text.replace("\\", "\\\\").replace("\0", "\\0")
 
 
-def stored_or_none(text: str | None) -> str | None:
-    return None if text is None else stored(text)
+def store_text_or_none(text: str | None) -> str | None:
+    return None if text is None else store_text(text)
 
 
-def shown(text: str) -> str:
+def show_text(text: str) -> str:
     if "\\" not in text:
         return text
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
 
 
-def shown_or_none(text: str | None) -> str | None:
-    return None if text is None else shown(text)
+def show_text_or_none(text: str | None) -> str | None:
+    return None if text is None else show_text(text)

@@ -12,7 +12,7 @@ from qwed.ledger.record_keys import MAC_BYTES
 from qwed.stores.ledger_items import content_in
 from qwed.stores.postgres.numbers import ProcessNumbers
 from qwed.stores.postgres.sealing import ACTIVITIES, TOKENS, VOID, Seals
-from qwed.stores.postgres.texts import shown_or_none
+from qwed.stores.postgres.texts import show_text_or_none
 
 #: So long a leader waits for another that has the key a record names.
 UNKNOWN_KEY_SECONDS: Final = 30.0
@@ -118,8 +118,8 @@ def _is_content_right(row: Row) -> bool:
         return True
     columns = list(tuple(row)[-14:])
     columns[_TYPE], columns[_CONVERSATION] = (
-        shown_or_none(columns[_TYPE]),
-        shown_or_none(columns[_CONVERSATION]),
+        show_text_or_none(columns[_TYPE]),
+        show_text_or_none(columns[_CONVERSATION]),
     )
     return _commits(row, content_in(tuple(columns)), row["salt"])
 

@@ -123,7 +123,7 @@ class _Recount:
         subjects = (("agent", agent_id), ("principal", principal_id))
         if decision == NOTED:
             # What an action really cost is booked on the day of the action.
-            at = _settled_at(par) if cost or tokens else None
+            at = _find_settling_time(par) if cost or tokens else None
             self._spend(subjects, at, cost, tokens)
             return
         for owner in (principal_id, ""):
@@ -156,7 +156,7 @@ class _Recount:
         fingerprint: bytes,
         payload: bytes,
     ) -> None:
-        said = _said(payload)
+        said = _read_payload(payload)
         # A grant that is redeemed used its step when it was asked for; what was erased says nothing.
         if said is None or said.redacted:
             self._redacted.add(agent_id)
@@ -218,7 +218,7 @@ class _Recount:
                 stored[self._second_key(agent_id, second)] += (
                     requests if isinstance(requests, int) else -_MOST
                 )
-        least, most = (self._summed(counts, since) for counts in (self._seconds_least, self._seconds_most))
+        least, most = (self._sum(counts, since) for counts in (self._seconds_least, self._seconds_most))
         for key in stored.keys() | least.keys():
             if self._is_within(stored[key], least[key], most[key]):
                 self._checked += 1
@@ -229,7 +229,7 @@ class _Recount:
         """A server counts a request that comes late in the newest second, so only the sum can be compared."""
         return (agent_id,) if self._is_copy else (agent_id, second)
 
-    def _summed(self, counts: Counter[Key], since: int) -> Counter[Key]:
+    def _sum(self, counts: Counter[Key], since: int) -> Counter[Key]:
         summed: Counter[Key] = Counter()
         for (agent_id, second), count in counts.items():
             if second >= since:
@@ -283,14 +283,14 @@ def _begins(number: object, length_ms: int) -> int:
     return number * length_ms if isinstance(number, int) else _MOST
 
 
-def _said(payload: bytes | None) -> _Payload | None:
+def _read_payload(payload: bytes | None) -> _Payload | None:
     try:
         return None if payload is None else _payloads.decode(payload)
     except msgspec.MsgspecError:
         return None
 
 
-def _settled_at(par: str | None) -> int | None:
+def _find_settling_time(par: str | None) -> int | None:
     """When the action was decided: the ids of activities begin with their time."""
     try:
         return int((par or "").split(",")[0].replace("-", "")[:12], 16)

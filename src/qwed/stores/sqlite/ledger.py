@@ -25,11 +25,11 @@ from qwed.ledger.states import KEYS, States, Waiting, is_state
 from qwed.stores.chaining import (
     TILE_LEVELS,
     TiledNodes,
-    decided_node,
-    erased_node,
     lineage_of,
-    received_node,
-    walked,
+    make_decided_node,
+    make_erased_node,
+    make_received_node,
+    walk,
 )
 from qwed.stores.ledger_items import commits_to, content_in, item_of, par_of
 from qwed.stores.sqlite.states import differences, last_entry
@@ -75,7 +75,7 @@ class SqliteLedger:
             rows = self._rows(f"{select} ORDER BY size DESC LIMIT 1")
         else:
             rows = self._rows(f"{select} WHERE size = ?", size)
-        return _signed(rows[0]) if rows else None
+        return _read_signed(rows[0]) if rows else None
 
     def entries(self, after: int, limit: int) -> list[LedgerEntry]:
         sql = f"SELECT {_ENTRY} FROM ledger l WHERE l.seq > ? ORDER BY l.seq LIMIT ?"  # noqa: S608
@@ -135,36 +135,40 @@ class SqliteLedger:
         ]
 
     def lineage(self, jti: str, bound: int) -> list[LedgerItem]:
-        return lineage_of(jti, self._found, bound)
+        return lineage_of(jti, self._find, bound)
 
-    def _found(self, jti: str) -> LedgerItem | None:
+    def _find(self, jti: str) -> LedgerItem | None:
         seq = self.position(activity_id_of(jti)) or self.position(jti)
         rows = [] if seq is None else self._rows(f"{_ITEMS} WHERE l.seq = ?", seq)
         return item_of(rows[0]) if rows else None
 
     def ancestry(self, jtis: Sequence[str], bound: int) -> list[KnownNode]:
-        return walked(jtis, self._known, bound)
+        return walk(jtis, self._known, bound)
 
     def _known(self, jti: str) -> KnownNode | None:
         # A gateway's own ids are UUIDs of version 7: where they point is looked at first.
-        looks = (self._decided, self._received) if jti[14:15] == "7" else (self._received, self._decided)
+        looks = (
+            (self._find_decided, self._find_received)
+            if jti[14:15] == "7"
+            else (self._find_received, self._find_decided)
+        )
         return looks[0](jti) or looks[1](jti)
 
-    def _decided(self, jti: str) -> KnownNode | None:
+    def _find_decided(self, jti: str) -> KnownNode | None:
         rows = self._rows("SELECT at_ms, par, wid FROM activities WHERE activity_id = ?", activity_id_of(jti))
         if not rows:
             return None
         at_ms, par, wid = rows[0]
-        return decided_node(jti, at_ms, par_of(par), wid)
+        return make_decided_node(jti, at_ms, par_of(par), wid)
 
-    def _received(self, jti: str) -> KnownNode | None:
+    def _find_received(self, jti: str) -> KnownNode | None:
         rows = self._rows("SELECT token FROM ects WHERE jti = ?", jti)
         if not rows:
             return None
-        return erased_node(jti) if rows[0][0] is None else received_node(rows[0][0].decode("ascii"))
+        return make_erased_node(jti) if rows[0][0] is None else make_received_node(rows[0][0].decode("ascii"))
 
 
-def _signed(row: tuple[Any, ...]) -> SignedCheckpoint:
+def _read_signed(row: tuple[Any, ...]) -> SignedCheckpoint:
     size, token, cosignatures = row
     return SignedCheckpoint(
         size, token, msgspec.json.decode(cosignatures, type=tuple[str, ...]) if cosignatures else ()
@@ -206,7 +210,7 @@ def verify_ledger(
     try:
         # One snapshot: what a running gateway adds meanwhile is not seen half.
         connection.execute("BEGIN")
-        return _Following(connection, keys).followed(known, waiting)
+        return _Following(connection, keys).follow(known, waiting)
     finally:
         connection.close()
 
@@ -231,7 +235,7 @@ class _Following:
         self._noted: dict[str, str] = {}
         self._expected: dict[int, Iterator[tuple[int, bytes]]] = {}
 
-    def followed(self, known: Sequence[Checkpoint], waiting: Sequence[Waiting] = ()) -> Followed | Tampering:
+    def follow(self, known: Sequence[Checkpoint], waiting: Sequence[Waiting] = ()) -> Followed | Tampering:
         answer = audit(self._items(), known=known, nodes=self)
         if self.problem is not None:
             return self.problem
@@ -239,7 +243,12 @@ class _Following:
             return answer
         for seq, later in enumerate(waiting, start=answer.head.seq + 1):
             self._states.note(later.subject, seq, later.at_ms, later.commitment)
-        problem = self._unsigned(answer) or self._orphan(answer) or self._unexplained() or self._altered()
+        problem = (
+            self._find_unsigned(answer)
+            or self._orphan(answer)
+            or self._find_unexplained()
+            or self._find_altered()
+        )
         return problem or self._whole(answer)
 
     def _whole(self, audited: Audited) -> Followed:
@@ -255,7 +264,7 @@ class _Following:
             self._passkeys.checked,
         )
 
-    def _altered(self) -> Tampering | None:
+    def _find_altered(self) -> Tampering | None:
         """Rows that decide, against the last entry about each."""
         if not self._states.has_begun:
             return None
@@ -363,7 +372,7 @@ class _Following:
         )
         return None
 
-    def _unsigned(self, audited: Audited) -> Tampering | None:
+    def _find_unsigned(self, audited: Audited) -> Tampering | None:
         """Every group is signed as it is written: what lies after the last signature, somebody else wrote."""
         if audited.signed == audited.head.seq:
             return None
@@ -375,7 +384,7 @@ class _Following:
             f"entry {first} is under no signature: the gateway signs every one",
         )
 
-    def _unexplained(self) -> Tampering | None:
+    def _find_unexplained(self) -> Tampering | None:
         """A text without its salt that no note accounts for was not erased by the gateway."""
         for subject, (seq, left) in self._left.items():
             if self._noted.get(subject) != left:
@@ -422,12 +431,12 @@ def export_ledger(path: Path, *, payloads: bool = True) -> Iterator[bytes]:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     try:
         connection.execute("BEGIN")
-        yield from export.write(*_exported(connection, payloads))
+        yield from export.write(*_export(connection, payloads))
     finally:
         connection.close()
 
 
-def _exported(
+def _export(
     connection: sqlite3.Connection, payloads: bool
 ) -> tuple[str, Iterator[export.ExportLine | export.Signed]]:
     ledger = SqliteLedger(lambda sql, *values: connection.execute(sql, values).fetchall())

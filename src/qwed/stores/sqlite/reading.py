@@ -113,7 +113,7 @@ class FileReader(FileRows):
         )
         return {row[0] for row in rows}
 
-    def refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
+    def list_refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
         return self._bodies(
             RefusedMinute,
             "SELECT body FROM refused_minutes WHERE is_unstated AND minute < ? ORDER BY minute LIMIT ?",
@@ -170,7 +170,7 @@ class FileReader(FileRows):
         )
         return [ScoreChange(*(*row[:7], bool(row[7]), row[8])) for row in rows]
 
-    def scored_peers(self, after: str | None, limit: int) -> list[str]:
+    def list_scored_peers(self, after: str | None, limit: int) -> list[str]:
         rows = self._rows(
             "SELECT DISTINCT peer FROM score_changes WHERE peer > ? ORDER BY peer LIMIT ?", after or "", limit
         )
@@ -399,7 +399,7 @@ class FileReader(FileRows):
     def workflow(self, workflow_id: str) -> Workflow | None:
         return self._body(Workflow, "SELECT body FROM workflows WHERE workflow_id = ?", workflow_id)
 
-    def completed_nodes(self, workflow_id: str) -> frozenset[str]:
+    def find_completed_nodes(self, workflow_id: str) -> frozenset[str]:
         rows = self._rows("SELECT node_id FROM workflow_nodes WHERE workflow_id = ?", workflow_id)
         return frozenset(row[0] for row in rows)
 

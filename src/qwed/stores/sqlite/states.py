@@ -19,10 +19,10 @@ from qwed.ledger.states import (
     Row,
     StateDifference,
     States,
-    adopted_subject,
     commit_row,
     difference,
     find_differences,
+    name_adopted_subject,
     needs_entry,
     subject_of,
     tombstone,
@@ -117,7 +117,7 @@ class SqliteStateRows:
             salt = os.urandom(SALT_BYTES)
             key = [row[name] for name in KEYS[table]]
             self._run(f"UPDATE {table} SET salt = ? WHERE {where}", (salt, *key))  # noqa: S608
-            self._commit(table, {**row, SALT: salt}, adopted_subject(subject_of(table, row)))
+            self._commit(table, {**row, SALT: salt}, name_adopted_subject(subject_of(table, row)))
         return len(rows)
 
     def _write(self, table: str, how: str, columns: Mapping[str, object]) -> None:
@@ -196,7 +196,7 @@ def earlier_of(run: Run) -> Callable[[str], list[tuple[int, bytes]]]:
     def earlier(subject: str) -> list[tuple[int, bytes]]:
         rows: list[tuple[int, bytes]] = run(
             "SELECT seq, commitment FROM ledger WHERE +subject IN (?, ?) ORDER BY seq",
-            (adopted_subject(subject), subject),
+            (name_adopted_subject(subject), subject),
         ).fetchall()
         return rows
 
@@ -217,6 +217,6 @@ def difference_of(run: Run, table: str, row: Row) -> StateDifference | None:
 def last_of(run: Run, subject: str) -> tuple[int, bytes] | None:
     """The newest entry about a row."""
     found: tuple[int, bytes] | None = None
-    for which, name in ((_IN_STATES, subject), (_IN_ADOPTED, adopted_subject(subject))):
+    for which, name in ((_IN_STATES, subject), (_IN_ADOPTED, name_adopted_subject(subject))):
         found = found or run(_LAST.format(which=which), (name,)).fetchone()
     return found

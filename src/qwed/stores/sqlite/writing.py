@@ -29,7 +29,7 @@ from qwed.ledger.chain import BrokenChain, Head, LedgerEntry, verify
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.ledger.merkle import TreeEdge, edge_of
 from qwed.stores.bodies import encode
-from qwed.stores.chaining import Growth, sealed
+from qwed.stores.chaining import Growth, seal
 from qwed.stores.sqlite.deliveries import (
     DELIVERY,
     DUE_DELIVERIES,
@@ -97,7 +97,7 @@ class Writing:
         self._retention = retention
         self._on_removed = on_removed
         self._name = ledger_name(writer)
-        self._end: _End | None = self._verified_end()
+        self._end: _End | None = self._verify_end()
         self._groups = 0
         self._has_removed = False
         # A crash may have come between an erasure and the emptying of the log.
@@ -111,7 +111,7 @@ class Writing:
 
     def _adopt(self) -> None:
         """A file from before rows were committed: what is there is taken over, once."""
-        before = self._end or self._stored_end()
+        before = self._end or self._read_end()
         growth, at_ms = Growth(before.head, before.edge), time.time_ns() // 1_000_000
         with self._transaction() as run:
             if SqliteStateRows(run, growth, at_ms).adopt():
@@ -120,7 +120,7 @@ class Writing:
     def write(self, records: list[Record]) -> None:
         with unavailable():
             # Unknown until the group is written: after an error the end is read back first.
-            before, self._end = self._end or self._stored_end(), None
+            before, self._end = self._end or self._read_end(), None
             self._end = self._write(before, records)
 
     def _write(self, before: "_End", records: list[Record]) -> "_End":
@@ -138,7 +138,7 @@ class Writing:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             # A commit may fail after it was done: then the end of the chain is ours.
-            if end is not None and self._stored_head() == end.head:
+            if end is not None and self._read_head() == end.head:
                 return end
             raise
         return end
@@ -242,12 +242,12 @@ class Writing:
                 self._writer.execute("ROLLBACK")
             raise
 
-    def _stored_head(self) -> Head:
+    def _read_head(self) -> Head:
         row = self._writer.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         return Head(*row) if row else Head()
 
-    def _stored_end(self) -> "_End":
-        head = self._stored_head()
+    def _read_end(self) -> "_End":
+        head = self._read_head()
         ledger = SqliteLedger(lambda sql, *values: self._writer.execute(sql, values).fetchall())
         return _End(head, edge_of(ledger.nodes(), head.seq))
 
@@ -301,7 +301,7 @@ class Writing:
     def _insert_checkpoint(self, before: "_End", growth: Growth, at_ms: int) -> int | None:
         """The group's signature. It takes the place of the one before, unless that is kept: one a minute
         is, and every one that a witness signed too. Says since when it may itself be replaced."""
-        token = sealed(self._ring, self._name, growth, at_ms)
+        token = seal(self._ring, self._name, growth, at_ms)
         since = before.replaceable_ms
         if since is not None and at_ms - since < _KEEP_CHECKPOINT_MS:
             changed = self._writer.execute(
@@ -440,11 +440,11 @@ class Writing:
 
     # --- the ledger ----------------------------------------------------------------------------
 
-    def _verified_end(self) -> "_End":
+    def _verify_end(self) -> "_End":
         """The end of the ledger, after following its tail to the last signature: a broken one is not
         built upon."""
-        head = self._verified_head()
-        end = self._stored_end()
+        head = self._verify_head()
+        end = self._read_end()
         row = self._writer.execute(
             "SELECT size, token FROM checkpoints ORDER BY size DESC LIMIT 1"
         ).fetchone()
@@ -463,7 +463,7 @@ class Writing:
             raise BrokenChain(f"the ledger up to entry {head.seq} is not the one that was signed")
         return end
 
-    def _verified_head(self) -> Head:
+    def _verify_head(self) -> Head:
         rows = self._writer.execute(
             "SELECT seq, at_ms, subject, commitment, previous, hash FROM ledger ORDER BY seq DESC LIMIT ?",
             (_TAIL,),

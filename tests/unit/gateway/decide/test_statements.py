@@ -17,7 +17,7 @@ from qwed.domain.risk import Risk
 from qwed.ect.claims import MAX_EXT_BYTES, Claims
 from qwed.gateway.decide.execution_context import ECT_TYPE
 from qwed.gateway.decide.statements import fit_ext, state_in_token
-from qwed.gateway.kernel.scorekeeper import received_claims
+from qwed.gateway.kernel.scorekeeper import read_received_claims
 from qwed.gateway.trust.behaviours import check_periodically
 
 RULES = AssuranceRules(behaviour_verification=True, trust_scoring=True, trust_thresholds=True)
@@ -61,7 +61,7 @@ def token_of(world: World, agent: SigningAgent, entry: dict[str, Any]) -> Claims
     path = f"/ect/{jti_of(entry['activity_id'])}"
     token = world.call("GET", path, key=agent.agent["agent_token"]).json()["token"]
     assert SIGNER.verify(ECT_TYPE, token) is not None
-    return received_claims(token)[0]
+    return read_received_claims(token)[0]
 
 
 def break_specification(agent: SigningAgent, count: int = 1) -> list[str]:
@@ -96,7 +96,7 @@ def test_whoever_trusts_the_gateway_learns_the_violations_from_its_token(world, 
     world.run(check_periodically(world.services))
     (entry,) = entries(world, agent, "check_compliance")
     outside = TrustTable("spiffe://elsewhere", ScoreRules(), verifiers=[SIGNER.issuer])
-    outside.observe(received_claims(token)[0], at=1)
+    outside.observe(read_received_claims(token)[0], at=1)
     outside.observe(token_of(world, agent, entry), at=2)
 
     assert outside.score(agent.did, 2) == Decimal("0.32")

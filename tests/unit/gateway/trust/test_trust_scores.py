@@ -17,7 +17,7 @@ from qwed.domain.risk import Risk
 from qwed.gateway.decide.execution_context import ECT_TYPE
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import ScoreChange
-from qwed.gateway.kernel.scorekeeper import Scorekeeper, received_claims, replay
+from qwed.gateway.kernel.scorekeeper import Scorekeeper, read_received_claims, replay
 from qwed.gateway.kernel.waiting import run
 
 SCORING = msgspec.structs.replace(DEFAULT_POLICY, assurance=AssuranceRules(trust_scoring=True))
@@ -473,7 +473,7 @@ def test_the_gateway_signs_its_own_word_about_an_agent_and_records_it(world):
 def test_another_observer_believes_the_gateways_word_as_far_as_it_trusts_the_gateway(world):
     agent = experienced(world)
     token = ask_for_word(world, agent, agent.agent["agent_token"]).json()["assertion"]
-    claims, level = received_claims(token)
+    claims, level = read_received_claims(token)
     other = TrustTable("spiffe://example.com/other", clock=lambda: claims.iat)
     other.observe(claims, at=claims.iat, level=level)
 

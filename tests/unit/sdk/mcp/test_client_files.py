@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from qwed.cli.mcp import mcp
-from qwed_sdk.mcp.client_files import ServerEntry, UnreadableConfig, open_file, proxied
+from qwed_sdk.mcp.client_files import ServerEntry, UnreadableConfig, open_file, put_proxy_before
 
 URL = "https://mcp.example.com/mcp"
 CLAUDE = {
@@ -51,7 +51,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 def taken_over(path: Path) -> dict[str, Any]:
     text = open_file(path).rewritten(
-        lambda entry: proxied(entry, ("qwed",), ("--agent", "a"), {"QWED_X": "1"})
+        lambda entry: put_proxy_before(entry, ("qwed",), ("--agent", "a"), {"QWED_X": "1"})
     )
     return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
 
@@ -117,7 +117,7 @@ def test_toml_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path):
 
 
 def test_what_is_behind_the_proxy_already_stays(tmp_path: Path):
-    assert proxied(ServerEntry("x", ("qwed", "mcp", "proxy", "--", "y")), ("qwed",), (), {}) is None
+    assert put_proxy_before(ServerEntry("x", ("qwed", "mcp", "proxy", "--", "y")), ("qwed",), (), {}) is None
 
 
 def test_the_difference_is_shown_first_then_written_then_given_back(tmp_path: Path):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qwed_open_responses.tool_results import look
-from qwed_sdk.mcp.results import Do, ResultPolicy, Withheld, screened, screened_error
+from qwed_sdk.mcp.results import Do, ResultPolicy, Withheld, screen, screen_error
 
 CARD = "5500 0055 5555 5559"
 MAIL = "ada.lovelace@gmail.com"
@@ -24,7 +24,7 @@ def text(*parts: str, **more: Any) -> dict[str, Any]:
 
 def seen(result: dict[str, Any], method: str = "tools/call", tool: str = "t", **rules: str) -> Any:
     policy = ResultPolicy(look, {name.replace("__", ":"): Do(do) for name, do in rules.items()})
-    answer = asyncio.run(screened(policy, tool, method, msgspec.Raw(json.dumps(result).encode())))
+    answer = asyncio.run(screen(policy, tool, method, msgspec.Raw(json.dumps(result).encode())))
     return answer if isinstance(answer, Withheld) else json.loads(bytes(answer))
 
 
@@ -129,7 +129,7 @@ def test_the_words_of_an_error_are_looked_at_too(do: str, expected: str):
     policy = ResultPolicy(look, {"orders": Do(do)})
     error = msgspec.Raw(json.dumps({"code": -1, "message": ORDER}).encode())
 
-    answer = json.loads(bytes(asyncio.run(screened_error(policy, "t", error))))
+    answer = json.loads(bytes(asyncio.run(screen_error(policy, "t", error))))
 
     assert expected in answer["message"]
     assert ("previous instructions" in answer["message"]) is (do == "mark")

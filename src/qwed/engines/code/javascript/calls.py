@@ -25,7 +25,7 @@ _FIXED_HOST: Final = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s\ufffc]+[/?#]", re
 _UNSAFE_MODULES: Final = frozenset({"vm2", "node-serialize", "serialize-to-js"})
 
 
-def _known(args: list[ScriptValue], index: int = 0) -> str | None:
+def _read_known(args: list[ScriptValue], index: int = 0) -> str | None:
     return args[index].text if index < len(args) else None
 
 
@@ -79,7 +79,7 @@ def program(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue |
 
 
 def require(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
-    name = _known(args)
+    name = _read_known(args)
     if name is None:
         taint = args[0].taint if args else ()
         if args and kinds(args[0], "remote"):
@@ -120,13 +120,13 @@ def stringify(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue
 
 
 def weak_hash(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
-    if (_known(args) or "").lower() in ("md5", "sha1", "md4", "ripemd160"):
+    if (_read_known(args) or "").lower() in ("md5", "sha1", "md4", "ripemd160"):
         run.harm("weak-hash", line)
     return None
 
 
 def weak_cipher(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
-    if re.search(r"des|rc4|ecb|bf-", _known(args) or "", re.I) or len(args) == 2:
+    if re.search(r"des|rc4|ecb|bf-", _read_known(args) or "", re.I) or len(args) == 2:
         run.harm("weak-cipher", line)
     return None
 

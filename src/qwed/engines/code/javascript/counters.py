@@ -47,7 +47,7 @@ class Writes:
         if node.type == "for_statement":
             self._around[node.id] = region
             self._parts |= parts_of_loop(node)
-        for target in written_names(node):
+        for target in find_written_names(node):
             variable = self._variables.get(target.id)
             if variable is not None:
                 self._places.setdefault(id(variable), []).append(region)
@@ -73,7 +73,7 @@ def parts_of_loop(loop: Any) -> set[int]:
     return {part.id for part in parts if part is not None}
 
 
-def written_names(node: Any) -> list[Any]:
+def find_written_names(node: Any) -> list[Any]:
     field = _TARGETS.get(node.type)
     target = node.child_by_field_name(field) if field is not None else None
     found, waiting = [], [] if target is None else [target]

@@ -162,14 +162,14 @@ class Evaluator:
     def _children(self, node: Any) -> ScriptValue:
         taint: tuple[ScriptOrigin, ...] = ()
         for child in node.named_children:
-            taint = merged(taint, self.eval(child).taint)
+            taint = merge(taint, self.eval(child).taint)
         return ScriptValue(taint=taint)
 
     def _nothing(self, node: Any) -> ScriptValue:
         return UNKNOWN
 
     def _string(self, node: Any) -> ScriptValue:
-        text = unescaped(self.text(node)[1:-1])
+        text = unescape(self.text(node)[1:-1])
         if places.is_mining_pool(text):
             self.harm("mines-currency", self.line(node))
         return ScriptValue(text)
@@ -183,11 +183,11 @@ class Evaluator:
         for child in node.named_children:
             if child.type != "template_substitution":
                 continue
-            parts.append(ScriptValue(unescaped(self._between(position, child.start_byte))))
+            parts.append(ScriptValue(unescape(self._between(position, child.start_byte))))
             parts.append(self.eval(child.named_children[0]) if child.named_children else UNKNOWN)
             position = child.end_byte
-        parts.append(ScriptValue(unescaped(self._between(position, node.end_byte - 1))))
-        return concatenated(parts)
+        parts.append(ScriptValue(unescape(self._between(position, node.end_byte - 1))))
+        return concatenate(parts)
 
     def _between(self, start: int, end: int) -> str:
         return self.source[start:end].decode("utf-8", "replace")
@@ -218,7 +218,7 @@ class Evaluator:
             return ScriptValue(path=path)
         for kind, pattern in _SOURCES:
             if pattern.search(path):
-                return ScriptValue(path=path, taint=merged(taint, (ScriptOrigin(kind, line, path),)))
+                return ScriptValue(path=path, taint=merge(taint, (ScriptOrigin(kind, line, path),)))
         self.rules.mention(self, path, line)
         return ScriptValue(path=path, taint=taint)
 
@@ -236,7 +236,7 @@ class Evaluator:
             return self.attribute(owner, index.text, self.line(node))
         if owner.path in ("globalThis", "process", "child_process", "fs", "require"):
             self.doubt("dynamic-attribute", self.line(node), index.taint)
-        return ScriptValue(taint=merged(owner.taint, index.taint))
+        return ScriptValue(taint=merge(owner.taint, index.taint))
 
     def attribute(self, owner: ScriptValue, name: str, line: int) -> ScriptValue:
         # The constructor of a constructor, or of a method of a literal, makes functions from text.
@@ -259,18 +259,18 @@ class Evaluator:
         right = self.eval(node.child_by_field_name("right"))
         operator = self.text(node.child_by_field_name("operator"))
         if operator == "+" and not (left.number and right.number):
-            return concatenated([left, right])
+            return concatenate([left, right])
         if operator in ("||", "&&", "??"):
             return left if left.path or left.text is not None else right
         return ScriptValue(
-            number=True, taint=() if operator in ("-", "*", "/", "%") else merged(left.taint, right.taint)
+            number=True, taint=() if operator in ("-", "*", "/", "%") else merge(left.taint, right.taint)
         )
 
     def _ternary(self, node: Any) -> ScriptValue:
         self.eval(node.child_by_field_name("condition"))
         first = self.eval(node.child_by_field_name("consequence"))
         second = self.eval(node.child_by_field_name("alternative"))
-        return ScriptValue(taint=merged(first.taint, second.taint)) if first.text != second.text else first
+        return ScriptValue(taint=merge(first.taint, second.taint)) if first.text != second.text else first
 
     def _array(self, node: Any) -> ScriptValue:
         items = [self.eval(child) for child in node.named_children if child.type != "comment"]
@@ -290,10 +290,10 @@ class Evaluator:
                     value = ScriptValue(taint=tuple(o for o in value.taint if not _IS_KEPT.match(o.text)))
             else:
                 value = self.eval(child)
-            taint = merged(taint, value.taint)
+            taint = merge(taint, value.taint)
         return ScriptValue(path="{}", taint=taint)
 
-    def _parenthesized(self, node: Any) -> ScriptValue:
+    def _evaluate_parentheses(self, node: Any) -> ScriptValue:
         value = UNKNOWN
         for child in node.named_children:
             value = self.eval(child)
@@ -364,9 +364,9 @@ class Evaluator:
         self.bind(node.child_by_field_name("left"), value)
         return value
 
-    def _augmented(self, node: Any) -> ScriptValue:
+    def _evaluate_augmented(self, node: Any) -> ScriptValue:
         left = node.child_by_field_name("left")
-        value = concatenated([self.eval(left), self.eval(node.child_by_field_name("right"))])
+        value = concatenate([self.eval(left), self.eval(node.child_by_field_name("right"))])
         self.bind(left, value)
         return value
 
@@ -457,7 +457,7 @@ class Evaluator:
                     args[1].items or [] if name == "apply" and len(args) > 1 and args[1].items else args[1:]
                 )
                 return self.call(ScriptValue(path=inner, taint=target.taint), rest, UNKNOWN, node)
-        folded = folded_call(target.path, receiver, args)
+        folded = fold_call(target.path, receiver, args)
         if folded is not None:
             return folded
         judged: ScriptValue | None = self.rules.called(self, target, args, receiver, node)
@@ -466,7 +466,7 @@ class Evaluator:
         path = f"{target.path}()" if target.path else ""
         if path in _CLEANERS:
             return ScriptValue(number=path in ("parseInt()", "parseFloat()", "Number()"))
-        taint = merged(target.taint, merge_all(args))
+        taint = merge(target.taint, merge_all(args))
         return self.reference(path, self.line(node), taint) if path else ScriptValue(taint=taint)
 
     def _new(self, node: Any) -> ScriptValue:
@@ -514,7 +514,7 @@ def _is_bare(node: Any, text: str) -> bool:
     return _FOREVER.search(text) is not None and _WAITS.search(text) is None
 
 
-def merged(first: tuple[ScriptOrigin, ...], second: tuple[ScriptOrigin, ...]) -> tuple[ScriptOrigin, ...]:
+def merge(first: tuple[ScriptOrigin, ...], second: tuple[ScriptOrigin, ...]) -> tuple[ScriptOrigin, ...]:
     if not first or first is second:
         return second
     return first if not second or len(first) > 2 else (*first, *(o for o in second if o not in first))[:3]
@@ -523,11 +523,11 @@ def merged(first: tuple[ScriptOrigin, ...], second: tuple[ScriptOrigin, ...]) ->
 def merge_all(values: list[ScriptValue]) -> tuple[ScriptOrigin, ...]:
     taint: tuple[ScriptOrigin, ...] = ()
     for value in values:
-        taint = merged(taint, value.taint)
+        taint = merge(taint, value.taint)
     return taint
 
 
-def concatenated(parts: list[ScriptValue]) -> ScriptValue:
+def concatenate(parts: list[ScriptValue]) -> ScriptValue:
     taint = merge_all(parts)
     if all(part.text is not None for part in parts):
         text = "".join(part.text or "" for part in parts)
@@ -544,7 +544,7 @@ _ESCAPE: Final = re.compile(
 _SIMPLE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 
@@ -558,7 +558,7 @@ def _character(found: re.Match[str]) -> str:
     return _SIMPLE.get(found[5], found[5])
 
 
-def folded_call(path: str, receiver: ScriptValue, args: list[ScriptValue]) -> ScriptValue | None:
+def fold_call(path: str, receiver: ScriptValue, args: list[ScriptValue]) -> ScriptValue | None:
     """String methods and decoders on known text."""
     name = path.rpartition(".")[2]
     if path == "String.fromCharCode" and all(arg.number and arg.text is not None for arg in args):
@@ -566,7 +566,7 @@ def folded_call(path: str, receiver: ScriptValue, args: list[ScriptValue]) -> Sc
         return ScriptValue("".join(chr(code) for code in codes if 0 <= code < 0xD800))
     if path in ("atob", "Buffer.from") and args and args[0].text is not None:
         encoding = args[1].text if len(args) > 1 else "base64" if path == "atob" else "utf8"
-        return _decoded(args[0].text, encoding or "utf8")
+        return _decode(args[0].text, encoding or "utf8")
     if path in ("unescape", "decodeURIComponent", "decodeURI") and args and args[0].text is not None:
         return ScriptValue(urllib.parse.unquote(args[0].text))
     if receiver.text is not None:
@@ -583,7 +583,7 @@ def _integer(text: str) -> int:
         return -1
 
 
-def _decoded(text: str, encoding: str) -> ScriptValue | None:
+def _decode(text: str, encoding: str) -> ScriptValue | None:
     try:
         if encoding in ("base64", "base64url"):
             padded = text + "=" * (-len(text) % 4)
@@ -670,12 +670,12 @@ _NODES: Final[dict[str, Callable[[Evaluator, Any], ScriptValue]]] = {
     "ternary_expression": Evaluator._ternary,
     "array": Evaluator._array,
     "object": Evaluator._object,
-    "parenthesized_expression": Evaluator._parenthesized,
-    "sequence_expression": Evaluator._parenthesized,
-    "await_expression": Evaluator._parenthesized,
+    "parenthesized_expression": Evaluator._evaluate_parentheses,
+    "sequence_expression": Evaluator._evaluate_parentheses,
+    "await_expression": Evaluator._evaluate_parentheses,
     "variable_declarator": Evaluator._declarator,
     "assignment_expression": Evaluator._assignment,
-    "augmented_assignment_expression": Evaluator._augmented,
+    "augmented_assignment_expression": Evaluator._evaluate_augmented,
     "function_declaration": Evaluator._function,
     "function_expression": Evaluator._function,
     "generator_function": Evaluator._function,

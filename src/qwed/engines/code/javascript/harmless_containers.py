@@ -15,7 +15,7 @@ from qwed.engines.code.bounds import (
     string,
 )
 from qwed.engines.code.javascript.harmless_calls import FLAG_NUMBER, Handler, count_of, length_of
-from qwed.engines.code.javascript.readers import walked_place
+from qwed.engines.code.javascript.readers import find_walked_place
 
 if TYPE_CHECKING:
     from qwed.engines.code.javascript.proof_calls import ScriptProofCalls
@@ -249,7 +249,7 @@ def bound_array_from(proof: "ScriptProofCalls", call: "ScriptProofCall") -> Boun
 
 def first_argument(call: "ScriptProofCall") -> list[Any]:
     given = call.node.child_by_field_name("arguments")
-    return [walked_place(each) for each in given.named_children[:1]] if given is not None else []
+    return [find_walked_place(each) for each in given.named_children[:1]] if given is not None else []
 
 
 def bound_new_array(proof: "ScriptProofCalls", call: "ScriptProofCall") -> BoundedValue:

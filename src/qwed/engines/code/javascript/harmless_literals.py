@@ -6,7 +6,7 @@ from typing import Final
 from qwed.engines.code.bounds import INFINITE, Bound
 
 
-def unquoted(spelled: str) -> str:
+def unquote(spelled: str) -> str:
     """A literal's text; one with escapes is left as it is spelled, which is never shorter."""
     return spelled[1:-1] if "\\" not in spelled else spelled
 

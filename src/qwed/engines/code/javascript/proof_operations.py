@@ -44,7 +44,7 @@ class Operations(ScriptProofTargets):
         return real(harmless_literals.literal_number(spelled))
 
     def _string(self, node: Any) -> BoundedValue:
-        known = harmless_literals.unquoted(self.text(node))
+        known = harmless_literals.unquote(self.text(node))
         return string(len(known), known)
 
     def _template(self, node: Any) -> BoundedValue:

@@ -131,7 +131,7 @@ class ScriptProofTargets(PurityProof):
                 raise self.refuse("a member whose name is not known")
             name = value.text
         elif node.type == "string":
-            name = harmless_literals.unquoted(self.text(node))
+            name = harmless_literals.unquote(self.text(node))
         else:
             name = self.text(node)
         if name in RESERVED:

@@ -19,7 +19,7 @@ from qwed.engines.code.javascript import harmless_literals
 from qwed.engines.code.javascript.counters import Writes
 from qwed.engines.code.javascript.proof_calls import ScriptProofCalls
 from qwed.engines.code.javascript.proof_values import FLAG_REAL, ScriptProofCall
-from qwed.engines.code.javascript.readers import measured_places, walked_place
+from qwed.engines.code.javascript.readers import find_measured_places, find_walked_place
 from qwed.engines.code.javascript.scopes import FUNCTIONS, ScriptNames
 
 _MAX_COUNT: Final = 10**9
@@ -88,7 +88,7 @@ class ScriptPurity(ScriptProofCalls):
             self.field(node, "condition")
             self.run(body)
 
-        self.walk_over(self.places(measured_places(limit)), lambda: self.repeat(rounds, once))
+        self.walk_over(self.places(find_measured_places(limit)), lambda: self.repeat(rounds, once))
         if self.run(limit).size > end:
             raise self.refuse("a loop moves its own end")
         return NOTHING
@@ -170,7 +170,7 @@ class ScriptPurity(ScriptProofCalls):
         )
         self.bind(node.child_by_field_name("left"), join(names, string(NOMINAL_NAME)) if keys else member)
         body = node.child_by_field_name("body")
-        reading = self.sources(walked) | self.places([walked_place(node.child_by_field_name("right"))])
+        reading = self.sources(walked) | self.places([find_walked_place(node.child_by_field_name("right"))])
         self.walk_over(reading, lambda: self.repeat(rounds, lambda: self.run(body)))
         if self.members(self.field(node, "right"))[0] > rounds:
             raise self.refuse("a loop changes what it walks over")

@@ -8,7 +8,7 @@ _VIEWS: Final = frozenset({b"keys", b"values", b"entries"})
 GROWING: Final = frozenset({"push", "unshift", "splice", "add", "set"})
 
 
-def walked_place(node: Any) -> Any:
+def find_walked_place(node: Any) -> Any:
     """`a` of `a`, `(a)` and `a.values()`: what holds the container that is read."""
     while True:
         function = node.child_by_field_name("function") if node.type == "call_expression" else None
@@ -25,7 +25,7 @@ def _is_view(function: Any) -> bool:
     return name is not None and name.text in _VIEWS
 
 
-def measured_places(limit: Any) -> Iterator[Any]:
+def find_measured_places(limit: Any) -> Iterator[Any]:
     """`a` of `a.length` and `s.size - 1`: what a loop's end is read from."""
     waiting = [limit]
     while waiting:

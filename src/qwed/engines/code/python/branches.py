@@ -23,7 +23,7 @@ from qwed.engines.code.python.values import (
 )
 
 
-def assigned_names(body: Iterable[ast.AST]) -> set[str]:
+def find_assigned_names(body: Iterable[ast.AST]) -> set[str]:
     return {
         node.id
         for statement in body
@@ -74,12 +74,12 @@ class Branches(PythonCalls):
             if end == RUNS_ON:
                 states.append(scope.names)
         self.branching -= 1
-        scope.names = self._joined(states) if states else dict(before)
+        scope.names = self._join(states) if states else dict(before)
         if may_skip or not all(ends):
             return RUNS_ON
         return min(ends)
 
-    def _joined(self, states: list[dict[str, PythonValue]]) -> dict[str, PythonValue]:
+    def _join(self, states: list[dict[str, PythonValue]]) -> dict[str, PythonValue]:
         merged = dict(states[0])
         for state in states[1:]:
             self.spend(len(state) // 8)
@@ -148,7 +148,7 @@ class Branches(PythonCalls):
         iterable = self.eval(node.iter)
         members = self.members(iterable)
         if members is not None and self.may_unroll(members):
-            self._unrolled(node, members)
+            self._unroll(node, members)
         else:
             self._once(node.body, lambda: self.bind(node.target, self.element(iterable)))
         return self.block(node.orelse)
@@ -159,7 +159,7 @@ class Branches(PythonCalls):
         self.unrolled += len(members)
         return True
 
-    def _unrolled(self, node: ast.For | ast.AsyncFor, members: list[PythonValue]) -> None:
+    def _unroll(self, node: ast.For | ast.AsyncFor, members: list[PythonValue]) -> None:
         for member in members:
             self.pending.append([])
             self.bind(node.target, member)
@@ -167,7 +167,7 @@ class Branches(PythonCalls):
             states = self.pending.pop()
             if states:
                 kept = [self.scope.names] if end == RUNS_ON else []
-                self.scope.names = self._joined([*kept, *states])
+                self.scope.names = self._join([*kept, *states])
             if end == LEAVES:
                 return
 
@@ -184,7 +184,7 @@ class Branches(PythonCalls):
         havocked = dict(before)
         names = self.assigned.get(id(body))
         if names is None:
-            names = self.assigned[id(body)] = assigned_names(body)
+            names = self.assigned[id(body)] = find_assigned_names(body)
         for name in names:
             if name in havocked:
                 havocked[name] = PythonUnknown(havocked[name].taint)
@@ -195,7 +195,7 @@ class Branches(PythonCalls):
         states = self.pending.pop()
         if end == RUNS_ON:
             states.append(self.scope.names)
-        self.scope.names = self._joined([before, *states])
+        self.scope.names = self._join([before, *states])
 
     def _while(self, node: ast.While) -> int:
         self.eval(node.test)
@@ -216,7 +216,7 @@ class Branches(PythonCalls):
             end = self.block(node.orelse)
         self.branching -= 1
         after = self.scope.names
-        self.scope.names = self._joined([after, before]) if node.handlers else after
+        self.scope.names = self._join([after, before]) if node.handlers else after
         handled = self.scope.names
         states = [after] if end == RUNS_ON else []
         ends = [end]
@@ -230,7 +230,7 @@ class Branches(PythonCalls):
             ends.append(ended)
             if ended == RUNS_ON:
                 states.append(self.scope.names)
-        self.scope.names = self._joined(states) if states else handled
+        self.scope.names = self._join(states) if states else handled
         final = self.block(node.finalbody)
         return final or (min(ends) if all(ends) else RUNS_ON)
 

@@ -95,8 +95,8 @@ class PythonCalls(Expressions):
         args, kwargs, opened = self._arguments(node)
         call = PythonCall("." + name, args, kwargs, node.lineno, receiver, open=opened)
         if name == "pop" and isinstance(receiver, Items) and self._is_straight(node.func):
-            return self._taken_out(receiver, args)
-        made = self._known_method(receiver, name, call)
+            return self._take_out(receiver, args)
+        made = self._call_known_method(receiver, name, call)
         if made is not None:
             return made
         self._check_dunder(receiver, name, node.lineno)
@@ -113,7 +113,7 @@ class PythonCalls(Expressions):
             return UNKNOWN
         return PythonUnknown(both(receiver.taint, merge_taint(call.everything)))
 
-    def _known_method(self, receiver: PythonValue, name: str, call: PythonCall) -> PythonValue | None:
+    def _call_known_method(self, receiver: PythonValue, name: str, call: PythonCall) -> PythonValue | None:
         match receiver:
             case Const(data=str() | bytes() | int()):
                 return self._constant_method(receiver, name, call)
@@ -127,7 +127,7 @@ class PythonCalls(Expressions):
 
     def _constant_method(self, receiver: Const, name: str, call: PythonCall) -> PythonValue | None:
         if name == "join" and call.args:
-            return self._joined_text(receiver, call.args[0])
+            return self._join_text(receiver, call.args[0])
         constants = [self.constant(argument) for argument in call.args]
         try:
             if all(found is not None for found in constants) and not call.kwargs:
@@ -145,7 +145,7 @@ class PythonCalls(Expressions):
             return receiver
         return None
 
-    def _joined_text(self, separator: Const, argument: PythonValue) -> PythonValue:
+    def _join_text(self, separator: Const, argument: PythonValue) -> PythonValue:
         members = self.members(argument)
         taint = both(separator.taint, argument.taint)
         if members is not None and isinstance(separator.data, (str, bytes)):
@@ -209,7 +209,7 @@ class PythonCalls(Expressions):
         is_own = isinstance(owner, ast.Name) and owner.id in self.scope.names
         return is_own and self.scope is not self.module and self.branching == 0
 
-    def _taken_out(self, receiver: Items, args: list[PythonValue]) -> PythonValue:
+    def _take_out(self, receiver: Items, args: list[PythonValue]) -> PythonValue:
         index = args[0] if args else Const(-1)
         if receiver.open or not (isinstance(index, Const) and isinstance(index.data, int)):
             receiver.open = True
@@ -335,13 +335,13 @@ class PythonCalls(Expressions):
     def _hand_over(self, call: PythonCall) -> None:
         """Arguments that are themselves callable may be called by whoever gets them."""
         for index, argument in enumerate(call.args):
-            self._handed(argument, call.args[index + 1 :], call)
+            self._hand_on(argument, call.args[index + 1 :], call)
         for name, argument in call.kwargs.items():
             given = call.kwargs.get("args")
             rest = self.members(given) if given is not None else None
-            self._handed(argument, rest if rest is not None and name != "args" else [], call)
+            self._hand_on(argument, rest if rest is not None and name != "args" else [], call)
 
-    def _handed(self, argument: PythonValue, rest: list[PythonValue], call: PythonCall) -> None:
+    def _hand_on(self, argument: PythonValue, rest: list[PythonValue], call: PythonCall) -> None:
         for option in argument.options if isinstance(argument, Choice) else (argument,):
             if isinstance(option, Ref) and option.path in DANGEROUS_CALLS:
                 self.call(option, rest or [PythonUnknown(merge_taint(call.everything))], {}, call.line)
@@ -397,10 +397,10 @@ class PythonCalls(Expressions):
         if on_stack or len(self.stack) >= MAX_CALL_DEPTH or function.calls >= MAX_INLINED:
             return PythonUnknown(merged)
         function.calls += 1
-        given = self._bound(function, args, kwargs)
+        given = self._bind(function, args, kwargs)
         return self.enter(function, given, line)
 
-    def _bound(
+    def _bind(
         self, function: PythonFunction, args: list[PythonValue], kwargs: dict[str, PythonValue]
     ) -> dict[str, PythonValue]:
         arguments = function.node.args

@@ -49,17 +49,17 @@ def decide(test: ast.expr, names: Mapping[str, PythonValue]) -> bool | None:
 def compute(node: ast.expr, names: Mapping[str, PythonValue]) -> Any:
     match node:
         case ast.Constant(value=value):
-            return _bounded(value)
+            return _bound(value)
         case ast.Name(id=name):
             known = names.get(name)
             if not isinstance(known, Const) or known.taint:
                 raise UndecidedCondition
-            return _bounded(known.data)
+            return _bound(known.data)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             sides = compute(left, names), compute(right, names)
             if any(isinstance(side, str) for side in sides):
                 raise UndecidedCondition
-            return _bounded(_ARITHMETIC[type(op)](*sides))
+            return _bound(_ARITHMETIC[type(op)](*sides))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not compute(operand, names)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -76,7 +76,7 @@ def compute(node: ast.expr, names: Mapping[str, PythonValue]) -> Any:
     raise UndecidedCondition
 
 
-def _bounded(value: Any) -> Any:
+def _bound(value: Any) -> Any:
     is_small = len(value) <= _MAX_TEXT if isinstance(value, str) else True
     if not isinstance(value, _SIMPLE) or not is_small:
         raise UndecidedCondition

@@ -38,7 +38,7 @@ def binary(node: ast.operator, left: Any, right: Any) -> Any:
     operation = _OPERATIONS.get(type(node))
     if operation is None:
         raise NotConstant
-    return _checked(operation, left, right)
+    return _check(operation, left, right)
 
 
 def method(receiver: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -47,7 +47,7 @@ def method(receiver: Any, name: str, args: list[Any], kwargs: dict[str, Any]) ->
     if allowed is None or name not in allowed:
         raise NotConstant
     _refuse_growth(receiver, name, args)
-    return _checked(getattr(receiver, name), *args, **kwargs)
+    return _check(getattr(receiver, name), *args, **kwargs)
 
 
 def function(path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -55,14 +55,14 @@ def function(path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     found = FUNCTIONS.get(path)
     if found is None:
         raise NotConstant
-    return _checked(found, *args, **kwargs)
+    return _check(found, *args, **kwargs)
 
 
 def subscript(container: Any, index: Any) -> Any:
-    return _checked(operator.getitem, container, index)
+    return _check(operator.getitem, container, index)
 
 
-def _checked(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _check(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     for value in (*args, *kwargs.values()):
         if _size(value) > MAX_LENGTH:
             raise NotConstant
@@ -122,7 +122,7 @@ def _refuse_growth(receiver: Any, name: str, args: list[Any]) -> None:
             raise NotConstant
     elif name in ("encode", "decode"):
         for encoding in args[:1]:
-            _known_codec(encoding)
+            _find_codec(encoding)
     elif name == "to_bytes" and args and (not isinstance(args[0], int) or args[0] > MAX_LENGTH):
         raise NotConstant
 
@@ -259,14 +259,14 @@ def _decode(data: Any, encoding: str = "utf-8", *_: Any) -> Any:
     name = encoding.lower().replace("-", "_")
     if name in ("zlib", "zip", "zlib_codec"):
         return _inflate(data)
-    return codecs.decode(data, _known_codec(encoding))
+    return codecs.decode(data, _find_codec(encoding))
 
 
 def _encode(data: Any, encoding: str = "utf-8", *_: Any) -> Any:
-    return codecs.encode(data, _known_codec(encoding))
+    return codecs.encode(data, _find_codec(encoding))
 
 
-def _known_codec(encoding: str) -> str:
+def _find_codec(encoding: str) -> str:
     # An unlisted name would make the codec machinery import a module of that name.
     if encoding.lower().replace("-", "_") not in _CODECS:
         raise NotConstant
@@ -319,11 +319,11 @@ def _bytes(value: Any = b"", encoding: str = "utf-8", *_: Any) -> bytes:
         if value > MAX_LENGTH:
             raise NotConstant
         return bytes(value)
-    return value.encode(_known_codec(encoding)) if isinstance(value, str) else bytes(value)
+    return value.encode(_find_codec(encoding)) if isinstance(value, str) else bytes(value)
 
 
 def _str(value: Any = "", *encoding: str) -> str:
-    return str(value, _known_codec(encoding[0])) if encoding else str(value)
+    return str(value, _find_codec(encoding[0])) if encoding else str(value)
 
 
 def _format(value: Any, spec: str = "") -> str:

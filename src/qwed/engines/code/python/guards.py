@@ -23,7 +23,7 @@ def when_true(test: ast.expr, is_validator: IsValidator) -> set[str]:
             sides = [when_true(value, is_validator) for value in values]
             return set.intersection(*sides)
         case ast.Compare(left=left, ops=[ast.In() | ast.Eq() | ast.Is()], comparators=[right]):
-            return _compared(left, right)
+            return _find_compared(left, right)
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return _names(left) if _is_validating_call(left, is_validator) else set()
         case ast.Compare(left=ast.Constant(value=str(mark)), ops=[ast.NotIn()], comparators=[right]):
@@ -45,7 +45,7 @@ def when_false(test: ast.expr, is_validator: IsValidator) -> set[str]:
         case ast.BoolOp(values=values):
             return set.intersection(*(when_false(value, is_validator) for value in values))
         case ast.Compare(left=left, ops=[ast.NotIn() | ast.NotEq() | ast.IsNot()], comparators=[right]):
-            return _compared(left, right)
+            return _find_compared(left, right)
         case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=None)]):
             return _names(left) if _is_validating_call(left, is_validator) else set()
         case ast.Compare(left=ast.Constant(value=str(mark)), ops=[ast.In()], comparators=[right]):
@@ -53,7 +53,7 @@ def when_false(test: ast.expr, is_validator: IsValidator) -> set[str]:
     return set()
 
 
-def _compared(left: ast.expr, right: ast.expr) -> set[str]:
+def _find_compared(left: ast.expr, right: ast.expr) -> set[str]:
     """`x in ALLOWED`, `x == "known"`; comparing with nothing checks nothing."""
     if isinstance(left, ast.Constant):
         return set()

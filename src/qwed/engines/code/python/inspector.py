@@ -25,9 +25,9 @@ def inspect(text: str, depth: int, nested: Nested) -> CodeVerdict:
     try:
         tree, rewritten = parse(text)
     except (SyntaxError, ValueError) as error:
-        return CodeVerdict(LANGUAGE, malformed=_said(error), purity="does not parse")
+        return CodeVerdict(LANGUAGE, malformed=_say(error), purity="does not parse")
     except (RecursionError, MemoryError):
-        return _undecided("nested-too-deeply")
+        return _say_undecided("nested-too-deeply")
     report = CodeReport()
     home = False
     run = Interpreter(text, report, depth, nested, RULE_BOOK)
@@ -63,13 +63,13 @@ def _purity(tree: ast.Module, names: PythonNames, report: CodeReport) -> tuple[b
     return judge_purity(tree, names)
 
 
-def _said(error: SyntaxError | ValueError) -> str:
+def _say(error: SyntaxError | ValueError) -> str:
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"line {error.lineno}: {error.msg}"
     return str(error)
 
 
-def _undecided(rule: str) -> CodeVerdict:
+def _say_undecided(rule: str) -> CodeVerdict:
     problem = CodeProblem(rule, 1, "the text is nested too deeply to be parsed", certain=False)
     return CodeVerdict(LANGUAGE, (problem,), purity="not inspected")
 

@@ -48,7 +48,7 @@ from qwed.engines.code.python.values import (
     Ref,
     Taint,
     both,
-    stepped,
+    step_on,
     with_taint,
 )
 from qwed.engines.code.verdict import MAX_NESTING
@@ -228,7 +228,7 @@ class Interpreter(Branches):
 
     def set_name(self, name: str, value: PythonValue, line: int) -> None:
         if value.taint:
-            value = with_taint(value, stepped(value.taint, f"line {line}: {name}"))
+            value = with_taint(value, step_on(value.taint, f"line {line}: {name}"))
         self.scope.set(name, value)
         for watch in self.rules.assignments:
             watch(self, name, value, line)

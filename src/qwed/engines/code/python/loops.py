@@ -19,11 +19,11 @@ def is_bare(node: ast.While) -> bool:
     for each in ast.walk(node):
         if isinstance(each, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)):
             return False
-        if isinstance(each, ast.Call) and _called_name(each) in _WAITING:
+        if isinstance(each, ast.Call) and _name_of_call(each) in _WAITING:
             return False
     return True
 
 
-def _called_name(node: ast.Call) -> str:
+def _name_of_call(node: ast.Call) -> str:
     function: Any = node.func
     return getattr(function, "attr", getattr(function, "id", ""))

@@ -28,7 +28,7 @@ from qwed.engines.code.python import harmless
 from qwed.engines.code.python.proof_calls import _SCALARS, ProofCalls
 from qwed.engines.code.python.proof_targets import _CHANGING
 from qwed.engines.code.python.proof_values import ProofCall
-from qwed.engines.code.python.readers import walked_places
+from qwed.engines.code.python.readers import find_walked_places
 from qwed.engines.code.python.scopes import PythonNames
 
 _PROOF: Final = "no input or output but printing, no dynamic execution, every loop bounded, no recursion"
@@ -80,7 +80,7 @@ class PythonPurity(ProofCalls):
         return NOTHING
 
     def _assign(self, node: ast.Assign) -> BoundedValue:
-        added = _added_to_itself(node)
+        added = _find_self_addition(node)
         if added is not None:
             return self._sum(node, added[0], ast.Add(), self.run(added[1]))
         value = self.run(node.value)
@@ -167,7 +167,7 @@ class PythonPurity(ProofCalls):
             self.bind(node.target, self.members(walked)[1])
             self.block(node.body)
 
-        reading = self.sources(walked) | self._places(walked_places(node.iter))
+        reading = self.sources(walked) | self._places(find_walked_places(node.iter))
         self.walk_over(reading, lambda: self.repeat(rounds, once))
         if self.members(walked)[0] > rounds:
             raise self.refuse("a loop changes what it walks over")
@@ -278,12 +278,12 @@ class PythonPurity(ProofCalls):
                 self.run(condition)
             inner[0] = max(inner[0], self._walk(node, generators[1:], made))
 
-        reading = self.sources(walked) | self._places(walked_places(first.iter))
+        reading = self.sources(walked) | self._places(find_walked_places(first.iter))
         self.walk_over(reading, lambda: self.repeat(rounds, once))
         return rounds * inner[0]
 
 
-def _added_to_itself(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
+def _find_self_addition(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
     """`x = x + more`."""
     match node.targets, node.value:
         case [ast.Name(id=name) as target], ast.BinOp(ast.Name(id=same), ast.Add(), more) if name == same:

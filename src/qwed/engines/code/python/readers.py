@@ -27,7 +27,7 @@ GROWING: Final = frozenset(
 )
 
 
-def walked_places(node: ast.expr) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
+def find_walked_places(node: ast.expr) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
     """The names and members whose containers are read while the expression is walked over."""
     waiting: list[ast.expr] = [node]
     while waiting:
@@ -41,7 +41,7 @@ def walked_places(node: ast.expr) -> Iterator[ast.Name | ast.Attribute | ast.Sub
 def read_later(node: ast.expr) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
     """The same, without what is read at once: `x.extend(x)` takes the members that `x` has."""
     for each in _read_by(node):
-        yield from walked_places(each)
+        yield from find_walked_places(each)
 
 
 def _read_by(node: ast.expr) -> list[ast.expr]:

@@ -60,7 +60,7 @@ class TextOperations(MemberAccess):
                 return Const(folding.binary(op, left.data, right.data), taint)
             except folding.NotConstant:
                 return PythonUnknown(taint, "number" if isinstance(left.data, (int, float)) else "")
-        made = self._structured(op, left, right, taint)
+        made = self._combine_structures(op, left, right, taint)
         if made is not None:
             return made
         special = self.rules.binary(self, op, left, right, line)
@@ -68,7 +68,7 @@ class TextOperations(MemberAccess):
             return special
         return PythonUnknown(taint, "number" if is_number(left) and is_number(right) else "")
 
-    def _structured(
+    def _combine_structures(
         self, op: ast.operator, left: PythonValue, right: PythonValue, taint: Taint
     ) -> PythonValue | None:
         match op, left, right:
@@ -82,14 +82,14 @@ class TextOperations(MemberAccess):
             case ast.Mult(), Items(items=[single]), _:
                 return Items([single], left.kind, taint, open=True)
             case ast.Add(), _, _ if is_text(left) or is_text(right):
-                return self.concatenated([left, right])
+                return self.concatenate([left, right])
             case ast.Mod(), Const(data=str()), _:
                 return self.percent_format(left.data, right)
             case ast.Mult(), Const(data=str()), _:
                 return PythonUnknown(taint, "constant-text")
         return None
 
-    def concatenated(self, values: list[PythonValue]) -> PythonValue:
+    def concatenate(self, values: list[PythonValue]) -> PythonValue:
         taint = merge_taint(values)
         parts: list[str | PythonValue] = []
         for value in values:

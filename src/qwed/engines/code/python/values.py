@@ -201,7 +201,7 @@ def both(first: Taint, second: Taint) -> Taint:
     return (first + fresh)[:MAX_ORIGINS]
 
 
-def stepped(taint: Taint, step: str) -> Taint:
+def step_on(taint: Taint, step: str) -> Taint:
     """The same origins, one name further on."""
     return tuple(
         origin._replace(steps=(*origin.steps, step)) if len(origin.steps) < MAX_STEPS else origin

@@ -112,8 +112,8 @@ class CommandTables:
             run.unresolved.append(name)
             return UNREAD
         if words.has_glob(argv[0]):
-            return self._globbed_command(run, argv, stdin, line)
-        return known_command(run, name, argv[1:], stdin, line)
+            return self._run_globbed_command(run, argv, stdin, line)
+        return run_known_command(run, name, argv[1:], stdin, line)
 
     def read(self, run: Runner, path: str, line: int) -> None:
         reading.read_file(run, shorten_path(run, path), line)
@@ -147,7 +147,7 @@ class CommandTables:
         rest = [name, *argv[1:]] if name else argv[1:]
         return run.execute(rest, stdin, line)
 
-    def _globbed_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    def _run_globbed_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         """`/b?n/r?` runs what it matches first: every known command that it can be is judged."""
         if not _is_specific(argv[0]):
             run.unresolved.append(words.plain(argv[0]))
@@ -157,7 +157,7 @@ class CommandTables:
         pattern = words.glob_pattern(argv[0].rpartition("/")[2])
         for name in COMMANDS:
             if pattern.fullmatch(name):
-                known_command(run, name, argv[1:], stdin, line)
+                run_known_command(run, name, argv[1:], stdin, line)
         return UNREAD
 
 
@@ -193,7 +193,7 @@ _RUN_WHAT_THEY_READ: Final = scripts.SHELLS | frozenset(
 _ACTING: Final = frozenset({"file-write", "file-delete", "network", "process", "database"})
 
 
-def known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: int) -> Stream:
+def run_known_command(run: Runner, name: str, args: list[str], stdin: Stream, line: int) -> Stream:
     base = name.rpartition("/")[2].removesuffix(".exe")
     known = _title(base)
     is_fed = stdin is not EMPTY and known in _RUN_WHAT_THEY_READ

@@ -65,8 +65,8 @@ class Expansions(ShellMachine):
         if handler is not None:
             return handler(self, node)
         if node.named_child_count:
-            return self._pieces(node, node.start_byte, node.end_byte, words.unquoted, quoted=False)
-        return _with_home(words.unquoted(self.text(node)))
+            return self._pieces(node, node.start_byte, node.end_byte, words.unquote, quoted=False)
+        return _with_home(words.unquote(self.text(node)))
 
     def _pieces(self, node: Any, start: int, end: int, literal: Callable[[str], str], *, quoted: bool) -> str:
         """Literal text between the expansions of a node, which lie within it in order."""
@@ -117,7 +117,7 @@ class Expansions(ShellMachine):
         length, name, index = found.groups()
         if index is not None and index not in ("@", "*"):
             self.judge.evaluate(self, index, self.line(node))
-        base = self._indexed(name, index)
+        base = self._read_index(name, index)
         self._evaluate_operator(base, text[found.end() :], node)
         if length:
             return str(len(base)) if HOLE not in base else HOLE
@@ -127,7 +127,7 @@ class Expansions(ShellMachine):
         known = name in self.variables or name in _WELL_KNOWN
         if name not in self.variables:
             base = _WELL_KNOWN.get(name, base)
-        return self._modified(name, base, rest, node, known=known)
+        return self._modify(name, base, rest, node, known=known)
 
     def _indirect(self, name: str, node: Any) -> str:
         """`${!x}`: what `x` holds is the name of the variable that is read."""
@@ -164,7 +164,7 @@ class Expansions(ShellMachine):
             inner = text[start:].rstrip("}]'\"")
             self.run_text(f': "{inner}"', EMPTY, self.line(node))
 
-    def _indexed(self, name: str, index: str | None) -> str:
+    def _read_index(self, name: str, index: str | None) -> str:
         if index is None:
             return self._variable(name)
         items = self.arrays.get(name)
@@ -174,7 +174,7 @@ class Expansions(ShellMachine):
             return " ".join(words.plain(item) for item in items)
         return words.plain(items[int(index)]) if index.isdigit() and int(index[:4]) < len(items) else HOLE
 
-    def _modified(self, name: str, base: str, rest: str, node: Any, *, known: bool) -> str:
+    def _modify(self, name: str, base: str, rest: str, node: Any, *, known: bool) -> str:
         default = re.fullmatch(r":?([-=+?])(.*)", rest, re.S)
         if default:
             return self._default(name, base, default.group(1), default.group(2), node, known=known)
@@ -187,7 +187,7 @@ class Expansions(ShellMachine):
         if rest in ("^^", "^", ",,", ","):
             change = str.upper if rest[0] == "^" else str.lower
             return change(base) if len(rest) == 2 else change(base[:1]) + base[1:]
-        return _patterned(base, rest)
+        return _apply_pattern(base, rest)
 
     def _default(self, name: str, base: str, kind: str, text: str, node: Any, *, known: bool) -> str:
         filling = self._filling(text, node)
@@ -202,7 +202,7 @@ class Expansions(ShellMachine):
         for child in node.named_children[1:]:
             if child.type not in ("variable_name", "special_variable_name"):
                 return words.plain(self.word(child))
-        return HOLE if "$" in text or "`" in text else words.plain(words.unquoted(text))
+        return HOLE if "$" in text or "`" in text else words.plain(words.unquote(text))
 
     def _arithmetic(self, node: Any) -> str:
         self.judge.evaluate_node(self, node)
@@ -242,15 +242,14 @@ class Expansions(ShellMachine):
 
     def _concatenation(self, node: Any) -> str:
         made = [
-            self.word(child) if child.is_named else words.unquoted(self.text(child))
-            for child in node.children
+            self.word(child) if child.is_named else words.unquote(self.text(child)) for child in node.children
         ]
         return _with_home("".join(made))
 
     def _brace_expression(self, node: Any) -> str:
-        return words.unquoted(self.text(node))
+        return words.unquote(self.text(node))
 
-    def _unquoted_value(self, node: Any) -> str:
+    def _read_unquoted(self, node: Any) -> str:
         return words.split_unquoted(self._value(node), self.variables.get("IFS", " \t\n"))
 
 
@@ -259,7 +258,7 @@ def _with_home(word: str) -> str:
     return re.sub(r"^~[a-z_][\w-]*", "~", word) if word.startswith("~") else word
 
 
-def _patterned(base: str, rest: str) -> str:
+def _apply_pattern(base: str, rest: str) -> str:
     """`${x/a/b}`, `${x#a}`, `${x%a}` on known text."""
     found = re.fullmatch(r"(//?|##?|%%?)(.*)", rest, re.S)
     if found is None or "$" in rest or "`" in rest or len(base) > 512:
@@ -270,14 +269,14 @@ def _patterned(base: str, rest: str) -> str:
         if not old or any(character in old for character in "*?["):
             return HOLE
         return base.replace(_literal(old), _literal(new), -1 if operator == "//" else 1)[: words.MAX_WORD]
-    return _trimmed(base, operator, words.unquoted(argument))
+    return _trim(base, operator, words.unquote(argument))
 
 
 def _literal(text: str) -> str:
-    return words.plain(words.unquoted(text)).strip("'\"")
+    return words.plain(words.unquote(text)).strip("'\"")
 
 
-def _trimmed(base: str, operator: str, pattern: str) -> str:
+def _trim(base: str, operator: str, pattern: str) -> str:
     matcher = words.glob_pattern(pattern)
     cuts = range(len(base) + 1) if operator in ("#", "%%") else range(len(base), -1, -1)
     for cut in cuts:
@@ -295,9 +294,9 @@ _WORDS: Final[dict[str, Callable[[Expansions, Any], str]]] = {
     "ansi_c_string": Expansions._ansi_c,
     "concatenation": Expansions._concatenation,
     "brace_expression": Expansions._brace_expression,
-    "simple_expansion": Expansions._unquoted_value,
-    "expansion": Expansions._unquoted_value,
-    "command_substitution": Expansions._unquoted_value,
-    "arithmetic_expansion": Expansions._unquoted_value,
+    "simple_expansion": Expansions._read_unquoted,
+    "expansion": Expansions._read_unquoted,
+    "command_substitution": Expansions._read_unquoted,
+    "arithmetic_expansion": Expansions._read_unquoted,
     "process_substitution": Expansions._process_path,
 }

@@ -44,12 +44,12 @@ def printf(args: list[str], stdin: str) -> str | None:
     made: list[str] = []
     while True:
         left = len(values)
-        made.append(_CONVERSION.sub(lambda found: _converted(found, values), template))
+        made.append(_CONVERSION.sub(lambda found: _convert(found, values), template))
         if not values or len(values) == left or sum(map(len, made)) > MAX_OUTPUT:
             return "".join(made)[:MAX_OUTPUT]
 
 
-def _converted(found: re.Match[str], values: list[str]) -> str:
+def _convert(found: re.Match[str], values: list[str]) -> str:
     if found.group(1) == "%":
         return "%"
     value = values.pop(0) if values else ""
@@ -66,20 +66,20 @@ def _converted(found: re.Match[str], values: list[str]) -> str:
 def base64_filter(args: list[str], stdin: str) -> str | None:
     if not any(arg in _DECODE_FLAGS for arg in args):
         return base64.b64encode(stdin.encode("utf-8", "replace")).decode()
-    return _decoded(base64.b64decode, stdin)
+    return _decode(base64.b64decode, stdin)
 
 
 def base32_filter(args: list[str], stdin: str) -> str | None:
-    return _decoded(base64.b32decode, stdin) if any(arg in _DECODE_FLAGS for arg in args) else None
+    return _decode(base64.b32decode, stdin) if any(arg in _DECODE_FLAGS for arg in args) else None
 
 
 def openssl(args: list[str], stdin: str) -> str | None:
     if "-d" in args and any(arg in ("base64", "-base64", "-a") for arg in args):
-        return _decoded(base64.b64decode, stdin)
+        return _decode(base64.b64decode, stdin)
     return None
 
 
-def _decoded(decode: Callable[[bytes], bytes], text: str) -> str | None:
+def _decode(decode: Callable[[bytes], bytes], text: str) -> str | None:
     if HOLE in text:
         return None
     try:

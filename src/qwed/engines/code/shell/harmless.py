@@ -16,10 +16,10 @@ from qwed.engines.code.shell.kinds import (
     NotHarmless,
     TextKind,
     Value,
+    expand_braces,
     is_plain_pattern,
     join,
     kind_of,
-    made_by_braces,
     may_be_set,
 )
 from qwed.engines.code.shell.trees import is_test
@@ -209,7 +209,7 @@ class _Walk:
 
     def many(self, node: Any) -> tuple[TextKind, int, int]:
         """A word that braces may make several: kind, size of each, and how many."""
-        made = made_by_braces(self.text(node))
+        made = expand_braces(self.text(node))
         if made is not None:
             return made
         kind, size = self.word(node)
@@ -257,7 +257,7 @@ class _Walk:
         return join([self.word(child, is_split=is_split) for child in node.children])
 
     def braces(self, node: Any, is_split: bool) -> Value:
-        made = made_by_braces(self.text(node))
+        made = expand_braces(self.text(node))
         if made is None:
             raise NotHarmless("has braces that make too many words")
         return made[0], made[1] * made[2]

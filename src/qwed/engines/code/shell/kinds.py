@@ -77,7 +77,7 @@ _PATTERN: Final = re.compile(r"[\w.,:@%+/ |?*\"'-]{1,200}", re.ASCII)
 _MAX_STARS: Final = 3
 
 
-def made_by_braces(text: str) -> tuple[TextKind, int, int] | None:
+def expand_braces(text: str) -> tuple[TextKind, int, int] | None:
     """`{1..9}` and `{a,b}`: kind and size of each word, and how many; None for any other text."""
     span = _SPAN.fullmatch(text)
     if span is not None:

@@ -30,7 +30,7 @@ EMPTY: Final = Stream("")
 UNREAD: Final = Stream()
 
 
-def joined(first: Stream, second: Stream) -> Stream:
+def join_streams(first: Stream, second: Stream) -> Stream:
     """The output of one command after another's."""
     if first is EMPTY:
         return second

@@ -273,11 +273,11 @@ def judge_places(run: Runner, name: str, args: list[str], line: int) -> None:
         return
     if name in ("tar", "bsdtar") and any(map(_KEEPS_ROOT.fullmatch, plain[:3])):
         run.reach(OUTSIDE, line)
-    for path in _written(name, plain):
+    for path in _find_written(name, plain):
         judge_place(run, path, line)
 
 
-def _written(name: str, args: list[str]) -> list[str]:
+def _find_written(name: str, args: list[str]) -> list[str]:
     after = [value for option, value in itertools.pairwise(args) if _OUTPUT.fullmatch(option)] + [
         arg.partition("=")[2] for arg in args if arg.startswith("--") and "=" in arg
     ]

@@ -105,10 +105,10 @@ def text_filter(run: Runner, argv: list[str], stdin: Stream, line: int) -> Strea
     options = [arg for arg in args if arg not in files] if name != "tee" else []
     if name in ("head", "sed"):
         marks -= {"endless"}
-    return Stream(_computed(name, options, source), marks)
+    return Stream(_compute(name, options, source), marks)
 
 
-def _computed(name: str, args: list[str], source: Stream) -> str | None:
+def _compute(name: str, args: list[str], source: Stream) -> str | None:
     if any(HOLE in arg for arg in args):
         return None
     if source.text is None and name not in NEEDS_NO_INPUT:

@@ -10,7 +10,7 @@ from qwed.engines.code.shell.machine import (
     Nested,
     ShellTooLong,
     Stream,
-    joined,
+    join_streams,
 )
 from qwed.engines.code.shell.statements import ShellStatements
 from qwed.engines.code.shell.trees import function_names, parsed
@@ -45,7 +45,7 @@ class Runner(ShellStatements):
     def run_children(self, node: Any, stdin: Stream) -> Stream:
         made = EMPTY
         for child in node.named_children:
-            made = joined(made, self.run(child, stdin))
+            made = join_streams(made, self.run(child, stdin))
         return made
 
     def _command(self, node: Any, stdin: Stream) -> Stream:

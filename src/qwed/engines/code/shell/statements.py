@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.machine import EMPTY, UNREAD, Stream, joined
+from qwed.engines.code.shell.machine import EMPTY, UNREAD, Stream, join_streams
 from qwed.engines.code.shell.trees import is_test
 from qwed.engines.code.shell.variables import Variables, is_computed
 from qwed.engines.code.shell.words import HOLE
@@ -41,7 +41,7 @@ class ShellStatements(Variables):
         made = EMPTY
         for child in node.named_children:
             before = dict(self.variables)
-            made = joined(made, self.run(child, stdin))
+            made = join_streams(made, self.run(child, stdin))
             self._forget_changes(before)
         return made
 
@@ -65,7 +65,7 @@ class ShellStatements(Variables):
         # What looks empty here may be filled by whoever runs the script: `for x in "$@"`.
         for value in rounds or [HOLE]:
             self.variables[self.text(variable)] = HOLE if words.has_glob(value) else words.plain(value)
-            made = joined(made, self.run(body, stdin))
+            made = join_streams(made, self.run(body, stdin))
         return made
 
     def _check_background(self, body: Any) -> None:
@@ -85,11 +85,11 @@ class ShellStatements(Variables):
     def _while(self, node: Any, stdin: Stream) -> Stream:
         if self._starts_without_end(node):
             self.harm("fork-bomb", self.line(node))
-        for name in self._assigned(node):
+        for name in self._find_assigned(node):
             self.variables[name] = HOLE
         return self.run_children(node, stdin)
 
-    def _assigned(self, node: Any) -> set[str]:
+    def _find_assigned(self, node: Any) -> set[str]:
         names: set[str] = set()
         waiting = [node]
         while waiting:
@@ -114,7 +114,7 @@ class ShellStatements(Variables):
                 self._run_hidden(pattern)
             for statement in child.named_children:
                 if statement.id not in patterns:
-                    made = joined(made, self.run(statement, stdin))
+                    made = join_streams(made, self.run(statement, stdin))
             self._forget_changes(before)
         return made
 

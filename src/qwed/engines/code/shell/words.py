@@ -54,7 +54,7 @@ def plain(field: str) -> str:
 _MARKED: Final = str.maketrans(_UNQUOTED)
 
 
-def unquoted(text: str) -> str:
+def unquote(text: str) -> str:
     """Literal text outside quotes: backslashes removed, active characters marked."""
     if "\\" not in text:
         return text.translate(_MARKED)
@@ -78,10 +78,10 @@ def double_quoted(text: str) -> str:
 
 def ansi_c(text: str) -> str:
     r"""The inside of `$'…'`, or of `echo -e` and `printf`: `\x72` is `r`."""
-    return _ESCAPE.sub(_unescaped, text)
+    return _ESCAPE.sub(_unescape, text)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     hexadecimal, octal, short, long, control, other = found.groups()
     code = hexadecimal or short or long
     if code is not None:

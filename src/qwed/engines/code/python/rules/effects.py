@@ -22,7 +22,7 @@ def change_owner(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-write")
     if any(
         places.is_system(name) or places.is_sensitive(name)
-        for name in files.known_names(call.argument(0, "path"))
+        for name in files.find_known_names(call.argument(0, "path"))
     ):
         run.harm("permissions", call.line)
     return UNKNOWN
@@ -31,7 +31,7 @@ def change_owner(run: Interpreter, call: PythonCall) -> PythonValue:
 def change_times(run: Interpreter, call: PythonCall) -> PythonValue:
     """A file of the machine is made to look older or newer than it is."""
     run.report.effects.add("file-write")
-    if any(places.is_system(name) for name in files.known_names(call.argument(0, "path"))):
+    if any(places.is_system(name) for name in files.find_known_names(call.argument(0, "path"))):
         run.harm("covers-tracks", call.line)
     return UNKNOWN
 
@@ -49,7 +49,7 @@ def write_crontab(run: Interpreter, call: PythonCall) -> PythonValue:
 def send_path(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`upload_file("/home/ann/x", …)`: a file is named, and leaves."""
     run.report.effects.add("network")
-    for name in files.known_names(call.argument(0)):
+    for name in files.find_known_names(call.argument(0)):
         if places.is_sensitive(name) or places.is_local_secret(name) or places.leaves_working_tree(name):
             run.harm("exfiltration", call.line)
     return None

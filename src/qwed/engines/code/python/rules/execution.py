@@ -27,21 +27,21 @@ def evaluate(run: Interpreter, call: PythonCall) -> PythonValue:
     """`eval`, `exec`, `compile`: a constant is inspected as code, anything else is harm or doubt."""
     run.report.effects.add("dynamic-execution")
     source = call.argument(0, "source")
-    return _evaluated(run, call, source)
+    return _evaluate(run, call, source)
 
 
-def _evaluated(run: Interpreter, call: PythonCall, source: PythonValue | None) -> PythonValue:
+def _evaluate(run: Interpreter, call: PythonCall, source: PythonValue | None) -> PythonValue:
     match source:
         case Choice():
             made: PythonValue = UNKNOWN
             for option in source.options:
-                made = join(made, _evaluated(run, call, option))
+                made = join(made, _evaluate(run, call, option))
             return made
         case Const(data=str() | bytes()):
             text = source.data if isinstance(source.data, str) else source.data.decode("utf-8", "replace")
             if source.taint:
                 run.harm("code-injection", call.line, source.taint)
-            return _inspected(run, call, text)
+            return _inspect(run, call, text)
         case Ref(path="builtins.compile()"):
             return UNKNOWN
         case None if call.path.startswith("."):
@@ -49,7 +49,7 @@ def _evaluated(run: Interpreter, call: PythonCall, source: PythonValue | None) -
         case PythonUnknown(shape="number" | "validated"):
             return UNKNOWN
         case PythonText() if not source.taint and all(map(_is_checked, source.parts)):
-            return _inspected(run, call, source.known("0"))
+            return _inspect(run, call, source.known("0"))
     if source is not None and source.taint:
         run.harm("code-injection", call.line, source.taint)
     else:
@@ -73,7 +73,7 @@ def keep_shape(run: Interpreter, call: PythonCall) -> PythonValue | None:
     )
 
 
-def _inspected(run: Interpreter, call: PythonCall, text: str) -> PythonValue:
+def _inspect(run: Interpreter, call: PythonCall, text: str) -> PythonValue:
     result = run.run_text(text, call.line, expression=call.path == "builtins.eval")
     return Ref("builtins.compile()") if call.path == "builtins.compile" else result
 

@@ -41,7 +41,7 @@ def read(run: Interpreter, path: PythonValue | None, line: int) -> Taint:
     """Judges reading a path; the answer is where the data then comes from."""
     run.report.effects.add("file-read")
     kind = FILE
-    for name in known_names(path):
+    for name in find_known_names(path):
         if places.is_sensitive(name):
             run.harm("reads-sensitive-file", line)
             kind = SECRET
@@ -59,7 +59,7 @@ def write(run: Interpreter, path: PythonValue | None, line: int) -> None:
     run.report.effects.add("file-write")
     if path is not None and any(origin.text == _MEMBER for origin in path.taint):
         run.harm("archive-traversal", line, path.taint)
-    for name in known_names(path):
+    for name in find_known_names(path):
         if places.is_trace(name):
             run.harm("covers-tracks", line)
         if places.gives_rights(name):
@@ -92,7 +92,7 @@ def _only_numbers(path: PythonValue) -> bool:
     )
 
 
-def known_names(path: PythonValue | None) -> list[str]:
+def find_known_names(path: PythonValue | None) -> list[str]:
     """Every file name the value can be, as far as it is known (a name that goes on unknown ends there)."""
     match path:
         case Const(data=str()):
@@ -102,9 +102,9 @@ def known_names(path: PythonValue | None) -> list[str]:
         case PythonText():
             return [path.known("x")]
         case Choice():
-            return [name for option in path.options for name in known_names(option)]
+            return [name for option in path.options for name in find_known_names(option)]
         case Ref() if path.path.startswith("pathlib.") and path.args:
-            return known_names(path.args[0])
+            return find_known_names(path.args[0])
         case Ref(path="pathlib.Path.home()"):
             return ["~"]
     return []
@@ -113,7 +113,7 @@ def known_names(path: PythonValue | None) -> list[str]:
 def delete_file(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-delete")
     path = call.argument(0, "path")
-    for name in known_names(path):
+    for name in find_known_names(path):
         if places.is_trace(name):
             run.harm("covers-tracks", call.line)
         if places.leaves_working_tree(name) or places.is_persistent(name) or places.is_sensitive(name):
@@ -125,7 +125,7 @@ def delete_file(run: Interpreter, call: PythonCall) -> PythonValue:
 def delete_tree(run: Interpreter, call: PythonCall) -> PythonValue:
     run.report.effects.add("file-delete")
     path = call.argument(0, "path")
-    names = known_names(path)
+    names = find_known_names(path)
     _traversal(run, path, call.line)
     if any(places.is_trace(name) for name in names):
         run.harm("covers-tracks", call.line)
@@ -175,7 +175,7 @@ def join_path(run: Interpreter, call: PythonCall) -> PythonValue:
         parts.append(argument)
     if any(isinstance(part, Choice) for part in parts):
         return PythonUnknown(merge_taint(parts))
-    return run.concatenated(parts)
+    return run.concatenate(parts)
 
 
 def same_path(run: Interpreter, call: PythonCall) -> PythonValue | None:
@@ -216,13 +216,13 @@ def path_method(name: str) -> Rule:
             return None
         assert isinstance(receiver, Ref)
         path = receiver.args[0] if receiver.args else UNKNOWN
-        path = _tainted(path, receiver.taint)
+        path = _taint(path, receiver.taint)
         return _PATH_ACTIONS[name](run, PythonCall(call.path, [path, *call.args], call.kwargs, call.line))
 
     return rule
 
 
-def _tainted(path: PythonValue, taint: Taint) -> PythonValue:
+def _taint(path: PythonValue, taint: Taint) -> PythonValue:
     if isinstance(path, PythonUnknown):
         return PythonUnknown(both(path.taint, taint), path.shape)
     return path
@@ -284,7 +284,7 @@ def walked(run: Interpreter, iterable: Ref) -> PythonValue | None:
     ):
         return None
     start = iterable.args[0] if iterable.args else UNKNOWN
-    names = known_names(start)
+    names = find_known_names(start)
     if iterable.path == "os.walk()":
         root: PythonValue = PythonText((names[0], UNKNOWN)) if names else PythonUnknown(start.taint)
         return Items([root, UNKNOWN, UNKNOWN], "tuple")
@@ -297,7 +297,7 @@ def walked(run: Interpreter, iterable: Ref) -> PythonValue | None:
 
 def look_for_files(run: Interpreter, call: PythonCall) -> PythonValue | None:
     """`glob.glob("/home/*/.ssh/id_rsa")` says what it is after."""
-    if any(places.is_sensitive(name.replace("*", "x")) for name in known_names(call.argument(0))):
+    if any(places.is_sensitive(name.replace("*", "x")) for name in find_known_names(call.argument(0))):
         run.harm("reads-sensitive-file", call.line)
     return None
 
@@ -306,7 +306,7 @@ _STARTED_WITH_WINDOWS: Final = re.compile(r"\\CurrentVersion\\Run(?:Once)?$", re
 
 
 def open_registry_key(run: Interpreter, call: PythonCall) -> PythonValue | None:
-    for name in (name for argument in call.everything for name in known_names(argument)):
+    for name in (name for argument in call.everything for name in find_known_names(argument)):
         if _STARTED_WITH_WINDOWS.search(name):
             run.harm("persistence", call.line)
     return None

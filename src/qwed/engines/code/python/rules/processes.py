@@ -168,7 +168,7 @@ def judge_command(run: Interpreter, call: PythonCall, command: PythonValue | Non
     _judge_text(run, call, command)
 
 
-def _spelled_out(command: PythonText) -> list[PythonValue] | None:
+def _spell_out(command: PythonText) -> list[PythonValue] | None:
     """One command for each of the constants that a hole may hold."""
     for index, part in enumerate(command.parts):
         if isinstance(part, Choice) and all(isinstance(option, Const) for option in part.options):
@@ -182,7 +182,7 @@ def _spelled_out(command: PythonText) -> list[PythonValue] | None:
 
 
 def _judge_text(run: Interpreter, call: PythonCall, command: PythonValue | None) -> None:
-    spelled = _spelled_out(command) if isinstance(command, PythonText) and not command.taint else None
+    spelled = _spell_out(command) if isinstance(command, PythonText) and not command.taint else None
     for each in spelled or ():
         _judge_text(run, call, each)
     if spelled is not None:

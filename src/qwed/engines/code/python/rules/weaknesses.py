@@ -6,7 +6,7 @@ from typing import Any, Final
 from qwed.engines.code import places
 from qwed.engines.code.python.interpreter import Interpreter
 from qwed.engines.code.python.machine import PythonCall, Rule
-from qwed.engines.code.python.rules.files import known_names
+from qwed.engines.code.python.rules.files import find_known_names
 from qwed.engines.code.python.values import Const, Items, PythonValue, Ref
 
 
@@ -93,7 +93,7 @@ def change_mode(run: Interpreter, call: PythonCall) -> PythonValue | None:
     ):
         run.harm("world-writable", call.line)
     special = isinstance(mode, Const) and isinstance(mode.data, int) and mode.data & 0o6000
-    if special or any(places.is_system(name) for name in known_names(call.argument(0, "path"))):
+    if special or any(places.is_system(name) for name in find_known_names(call.argument(0, "path"))):
         run.harm("permissions", call.line)
     return None
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.fakes import FakeClock
 from tests.support.world import SIGNER, World
-from tests.unit.gateway.test_execution_context import Pen, claims
+from tests.unit.gateway.decide.test_execution_context import Pen, claims
 
 from qwed.domain.findings import Status
 from qwed.domain.policy import DEFAULT_POLICY

@@ -29,7 +29,7 @@ class Pen:
         self.did = self.agent["did"]
         self.key = generate()
         self.ring = KeyRing(self.did, self.key)
-        public = {**self.key.public.published(), "kid": self.ring.kid}
+        public = {**self.key.public.publish(), "kid": self.ring.kid}
         done = world.call("PUT", f"/agents/{self.agent['agent_id']}/ect-keys", json={"keys": [public]})
         assert done.status_code == 200, done.text
 
@@ -234,7 +234,7 @@ def test_an_agent_without_keys_signs_nothing(world):
 
 
 def test_a_private_key_is_refused(world, pen):
-    published = {**pen.key.public.published(), "kid": "k", "d": "secret"}
+    published = {**pen.key.public.publish(), "kid": "k", "d": "secret"}
 
     answer = world.call("PUT", f"/agents/{pen.agent['agent_id']}/ect-keys", json={"keys": [published]})
 
