@@ -19,7 +19,7 @@ from qwed.ledger.audit import Audited, audit
 from qwed.ledger.entries import Head, LedgerEntry, append, commit_to
 from qwed.ledger.memory import MemoryLedger
 from qwed.ledger.merkle import NodeMemory, Tree, TreeEdge
-from qwed.stores.chaining import Growth
+from qwed.stores.chain import Growth
 from qwed.stores.sqlite import SqliteTables
 from qwed.stores.sqlite.ledger import Followed, SqliteLedger, verify_ledger
 

@@ -13,7 +13,7 @@ from qwed.engines.math import MathEngine
 from qwed.engines.protocol import Engine
 from qwed.engines.sql import SqlEngine
 from qwed.guards.agent_state import AgentStateGuard
-from qwed.guards.workspace.ignoring import IgnoreRules
+from qwed.guards.workspace.ignore_rules import IgnoreRules
 
 Figure = tuple[str, float, str, float | None]
 

@@ -44,7 +44,7 @@ def figures() -> list[Figure]:
 
 def _cpu_of(context: dict[str, Any]) -> float:
     """As a decision does it: one look, then what is recorded, shown as the look allows."""
-    from qwed.gateway.kernel.masking import is_harmless, shown
+    from qwed.gateway.kernel.masks import is_harmless, shown
 
     def mask() -> None:
         if not is_harmless((_ACTION, context)):

@@ -124,8 +124,8 @@ def _memory() -> float:
     """What a process has at hand after so many conversations were heard, and the store in memory of them."""
     from qwed import Gateway
     from qwed.domain.provenance_rules import NO_PROVENANCE_RULES
+    from qwed.gateway.kernel.coroutines import run
     from qwed.gateway.kernel.reports import ReportedResult, Reports
-    from qwed.gateway.kernel.waiting import run
 
     rows = [{"mail": f"u{n}@host.example", "due": n + 0.5} for n in range(15)]
     reports = Reports(("write to anna",), (ReportedResult("read", rows, {}, 1),))

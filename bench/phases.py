@@ -92,7 +92,7 @@ def watch_all(phases: Phases, services: Any) -> None:
     from qwed.gateway.decide.facts import Live
     from qwed.http import routes
     from qwed.http.gatekeeper import Gatekeeper
-    from qwed.http.reading import BodyReader
+    from qwed.http.request_reader import BodyReader
 
     for owner, names, phase in (
         (BodyReader, "raw parsed", "parse"),

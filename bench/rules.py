@@ -78,7 +78,7 @@ def _added(text: str) -> float:
 def _look() -> float:
     """What a shadow does for one decision, on a case as the gateway hands it over."""
     from qwed.gateway.decide.shadow import Shadow
-    from qwed.gateway.kernel.waiting import run
+    from qwed.gateway.kernel.coroutines import run
 
     seen = []
     look = Shadow.look

@@ -35,11 +35,12 @@ from qwed.engines.fair_queue import Client
 from qwed.engines.pool import WorkerPool
 from qwed.engines.tools import ToolRules
 from qwed.gateway.decide.observe import why_enforced
-from qwed.gateway.decide.proving import EngineProver
+from qwed.gateway.decide.prover import EngineProver
 from qwed.gateway.decide.shadow import Shadow
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.assurance_config import Assurance
 from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.issuers import Issuers, read_issuers
 from qwed.gateway.kernel.live_policy import LivePolicy, PolicyTexts, UnreadablePolicy, catch_up
 from qwed.gateway.kernel.ports import Clock, Store, StoreUnavailable
@@ -48,7 +49,6 @@ from qwed.gateway.kernel.scorekeeper import Scorekeeper
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.shared_state import Commons, LocalCommons
 from qwed.gateway.kernel.turns import Turns
-from qwed.gateway.kernel.waiting import run
 from qwed.gateway.policy.change_policy import reload_file
 from qwed.ledger.chain import BrokenChain
 from qwed.ledger.record_keys import RecordKeys, follow_ring, load_record_keys
@@ -506,7 +506,7 @@ def background(services: Services, settings: Settings, report: Callable[[str, st
     )
     from qwed.notify.dispatcher import Dispatcher  # noqa: PLC0415
     from qwed.notify.mail import Mail  # noqa: PLC0415
-    from qwed.notify.wording import Words  # noqa: PLC0415
+    from qwed.notify.notice_text import Words  # noqa: PLC0415
 
     rules = services.policy.notifications
     tool_rules = engine_rules(services.policy).tools or ToolRules()

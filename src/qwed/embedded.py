@@ -34,10 +34,10 @@ from qwed.gateway.evidence.redact_activity import redact_activity, redact_matchi
 from qwed.gateway.evidence.redact_token import redact_token
 from qwed.gateway.evidence.report_outcome import report_outcome, settle_outcome
 from qwed.gateway.kernel.answers import Answer
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import check_identifier, read_tool, read_verify
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.waiting import run
 from qwed.gateway.kernel.wire import encode_json
 from qwed.gateway.notices.manage_webhooks import (
     create_webhook,

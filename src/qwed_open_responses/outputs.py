@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from qwed.domain.json_types import Json
+from qwed_open_responses.output_reader import OutputReader
 from qwed_open_responses.parts import OutputText, OutputToolCall
-from qwed_open_responses.reading import OutputReader
 
 __all__ = [
     "Output",

@@ -14,8 +14,8 @@ from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.engines import inspect_sql
 from qwed_open_responses.libraries import library
 from qwed_open_responses.sql_grammar import PROBES, SqlReader
-from qwed_open_responses.sql_lexing import STOP, SqlToken, tokens
 from qwed_open_responses.sql_statements import is_statement_shaped
+from qwed_open_responses.sql_tokens import STOP, SqlToken, tokens
 
 MAX_LENGTH: Final = 1_000
 MAX_WINDOWS: Final = 12

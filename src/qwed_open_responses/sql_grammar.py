@@ -5,7 +5,7 @@ A recogniser: it answers how far the tokens read as SQL, and what they hold that
 
 from typing import Final
 
-from qwed_open_responses.sql_lexing import NAME, NUMBER, SIGN, STOP, STRING, WORD, SqlToken
+from qwed_open_responses.sql_tokens import NAME, NUMBER, SIGN, STOP, STRING, WORD, SqlToken
 
 _COMPARISONS: Final = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "<=>"})
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "%", "|", "&", "^", "||"})

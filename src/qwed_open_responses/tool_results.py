@@ -15,11 +15,11 @@ import msgspec
 from qwed.domain.json_types import Json
 from qwed.domain.secrets import find_secrets
 from qwed_open_responses.guards.safety import injections_in, locate_personal_data_in
+from qwed_open_responses.output_reader import OutputReader
 from qwed_open_responses.outputs import Output
 from qwed_open_responses.parts import OutputText
 from qwed_open_responses.personal_slots import Places
-from qwed_open_responses.reading import OutputReader
-from qwed_open_responses.scanning import SECRET_SIGNALS, TextScan, scan
+from qwed_open_responses.text_scan import SECRET_SIGNALS, TextScan, scan
 
 MAX_CHARACTERS: Final = 8_000_000
 MAX_NODES: Final = 400_000

@@ -9,13 +9,13 @@ import httpx2
 
 from qwed_sdk import calls
 from qwed_sdk.async_conversation import AsyncConversation
-from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.bodies import encode
 from qwed_sdk.calls import AnswerMismatch, Call, HttpAnswer
 from qwed_sdk.connection import Tries, connect, environment
 from qwed_sdk.conversations import late_reports
 from qwed_sdk.errors import GatewayUnavailable, RequestRefused
 from qwed_sdk.events import EventReader
+from qwed_sdk.person_wait import Somewhere
 from qwed_sdk.pools import AsyncPool, Verify
 from qwed_sdk.procedures import Procedure, acarry_out, approval_answer
 from qwed_sdk.reported_values import ProvenanceMode, reports_values

@@ -10,7 +10,6 @@ from typing import Self, TypeVar
 import httpx2
 
 from qwed_sdk import calls
-from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.bodies import encode
 from qwed_sdk.calls import AnswerMismatch, Call, HttpAnswer
 from qwed_sdk.connection import Tries, connect, environment
@@ -18,6 +17,7 @@ from qwed_sdk.conversation import Conversation
 from qwed_sdk.conversations import late_reports
 from qwed_sdk.errors import GatewayUnavailable, RequestRefused
 from qwed_sdk.events import EventReader
+from qwed_sdk.person_wait import Somewhere
 from qwed_sdk.pools import Pool, Verify
 from qwed_sdk.procedures import Procedure, approval_answer, carry_out
 from qwed_sdk.reported_values import ProvenanceMode, reports_values

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from qwed_sdk import calls
-from qwed_sdk.awaiting import Somewhere
 from qwed_sdk.calls import Call
 from qwed_sdk.errors import QWEDError, RateLimited, RequestRefused
 from qwed_sdk.forks import PerProcess
+from qwed_sdk.person_wait import Somewhere
 from qwed_sdk.procedures import Hold, Pause, Procedure, approval_answer
 from qwed_sdk.questions import new_key
 from qwed_sdk.reported_values import UserMessages, lesser_reports, without_result

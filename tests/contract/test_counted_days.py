@@ -11,9 +11,9 @@ from tests.support.tiers import scale
 
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.times import DAY_MS
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import ActivityQuery, Record
-from qwed.gateway.kernel.waiting import run
-from qwed.stores.postgres import reading
+from qwed.stores.postgres import queries
 from qwed.stores.postgres.statements import SQL
 
 DECISIONS = ("APPROVED", "DENIED", "APPROVED", "PENDING")
@@ -63,7 +63,7 @@ def test_a_summary_is_the_same_however_much_the_leader_has_counted(shelf, leads,
     live(shelf, other, 7, shelf.now)
     live(shelf, agent, 40, shelf.now - 3 * DAY_MS)
     if leads == "has counted nothing":
-        monkeypatch.setattr(reading, "UNCOUNTED", -1)
+        monkeypatch.setattr(queries, "UNCOUNTED", -1)
     if leads == "counts everything":
         run(shelf.store.ledger_state())
         asked(shelf.url, SQL["count_entries"], 1_000)

@@ -14,8 +14,8 @@ from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.workflows import Completion, Workflow
 from qwed.ect import KeyRing, Level, generate, hash_bytes, issue, parse
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Cosignature, ReceivedEct, Record, Redaction
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
 from qwed.stores.postgres import open_postgres

@@ -2,8 +2,8 @@
 
 from tests.support.records import an_agent, noted
 
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Redaction
-from qwed.gateway.kernel.waiting import run
 
 START = -(2**62)
 

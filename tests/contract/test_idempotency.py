@@ -18,9 +18,9 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.decide import doors
 from qwed.gateway.kernel.answers import RequestError
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import Admission, KeyClaim, KeyInFlight, KeyTaken, LeaseLost
 from qwed.gateway.kernel.records import Remembered
-from qwed.gateway.kernel.waiting import run
 
 KEY = b"k" * 32
 LEASE_MS = int(DEFAULT_POLICY.limits.lease_seconds * 1000)

@@ -11,9 +11,9 @@ from tests.support.world import World
 
 from qwed.domain.policy import DEFAULT_POLICY, Limits
 from qwed.gateway.kernel import ledger_watch
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ledger_watch import LedgerLag, LedgerWatch
 from qwed.gateway.kernel.ports import Admission, LedgerBehind
-from qwed.gateway.kernel.waiting import run
 
 STOPS = msgspec.structs.replace(DEFAULT_POLICY, limits=Limits(stop_when_ledger_lags=True))
 

@@ -12,13 +12,13 @@ from tests.support.states import AGENT, AT_MS, KEY, records
 from tests.support.tiers import scale
 
 from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import Tampering
 from qwed.ledger.record_keys import follow_ring
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.postgres import open_postgres, snapshot
-from qwed.stores.postgres.moving import Move, move
+from qwed.stores.postgres.move_tables import Move, move
 from qwed.stores.sqlite.ledger import verify_ledger
 
 ROWS = scale(ci=60, nightly=5_000, long=50_000)

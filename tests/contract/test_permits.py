@@ -10,8 +10,8 @@ from tests.support.records import a_permit, an_agent, noted
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.codes import Code
 from qwed.domain.permits import FindingKind, IssuedPermit, PermitFinding, lapse, use_permit
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Redaction, Tombstone
-from qwed.gateway.kernel.waiting import run
 
 
 def issued(shelf, agent, jti="pmt_1", **changed) -> IssuedPermit:

@@ -11,8 +11,8 @@ from tests.support.tiers import scale
 
 from qwed.domain.policy import DEFAULT_POLICY, ApprovalRules
 from qwed.domain.policy_changes import ChangeKind, PolicyChange, Stop, StopScope
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import PolicyMoved
-from qwed.gateway.kernel.waiting import run
 
 
 def a_change(number: int, at_ms: int, **changes) -> PolicyChange:

@@ -16,14 +16,14 @@ from tests.support.records import RING, a_key, an_activity, an_agent, noted
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect.key_files import open_ring, read_older_records, rotate
 from qwed.ect.keys import KeyUnusable
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import Tampering
 from qwed.ledger.entries import commit_to
 from qwed.ledger.record_keys import RecordKeys, follow_ring, key_id, load_record_keys
-from qwed.stores.postgres import open_postgres, sequencing, snapshot, vetting
-from qwed.stores.postgres.sealing import Seals
+from qwed.stores.postgres import open_postgres, pending_checks, sequencer, snapshot
+from qwed.stores.postgres.seals import Seals
 from qwed.stores.sqlite.ledger import verify_ledger
 
 AGENT = an_agent()
@@ -162,8 +162,8 @@ def hold_lead(world: World):
         connection = await asyncpg.connect(world.url)
         sql = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1"
         while True:
-            await connection.execute(sql, sequencing.LEADER_LOCK)
-            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", sequencing.LEADER_LOCK):
+            await connection.execute(sql, sequencer.LEADER_LOCK)
+            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", sequencer.LEADER_LOCK):
                 break
         taken.set()
         await asyncio.to_thread(back.wait)
@@ -233,7 +233,7 @@ def test_an_older_state_of_a_row_is_not_made_its_newest_by_chaining_it_again(wor
 
 
 def test_a_record_that_was_deleted_before_it_was_chained_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(sequencing, "LATE_SECONDS", -29.5)
+    monkeypatch.setattr(sequencer, "LATE_SECONDS", -29.5)
     world = World(tmp_path)
     try:
         give_back = hold_lead(world)
@@ -248,7 +248,7 @@ def test_a_record_that_was_deleted_before_it_was_chained_is_missed(tmp_path, mon
 
 
 def test_the_next_leader_goes_on_counting_and_an_edited_count_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(sequencing, "LATE_SECONDS", -29.5)
+    monkeypatch.setattr(sequencer, "LATE_SECONDS", -29.5)
     world = World(tmp_path)
     try:
         for _ in range(3):
@@ -267,7 +267,7 @@ def test_the_next_leader_goes_on_counting_and_an_edited_count_is_told(tmp_path, 
 
 
 def test_a_write_that_came_to_nothing_leaves_no_gap(tmp_path, monkeypatch):
-    monkeypatch.setattr(sequencing, "LATE_SECONDS", -28.0)
+    monkeypatch.setattr(sequencer, "LATE_SECONDS", -28.0)
     world = World(tmp_path)
     try:
         twice = noted(AGENT, CLOCK.now_ms())
@@ -349,7 +349,7 @@ def test_a_leader_that_lacks_a_key_lets_one_lead_that_has_it(tmp_path):
 
 
 def test_a_record_under_a_key_that_nobody_has_is_set_aside_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(vetting, "UNKNOWN_KEY_SECONDS", 0.2)
+    monkeypatch.setattr(pending_checks, "UNKNOWN_KEY_SECONDS", 0.2)
     world = World(tmp_path)
     try:
         seals = Seals(RecordKeys(secrets.token_bytes(32)), run(world.store.evidence.ledger()))

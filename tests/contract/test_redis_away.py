@@ -13,8 +13,8 @@ from tests.support.redis import RedisServer
 from tests.support.world import OPERATOR_KEY, World
 
 from qwed.domain.policy import RateLimit
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import LimiterUnavailable, StoreUnavailable
-from qwed.gateway.kernel.waiting import run
 from qwed.http.app import create_app
 from qwed.http.logs import EventLog
 from qwed.stores.redis import RedisCommons

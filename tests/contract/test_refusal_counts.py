@@ -10,8 +10,8 @@ from tests.support.records import an_agent, noted
 
 from qwed.domain.policy import DEFAULT_POLICY, Limits, Policy
 from qwed.domain.refusal_counts import CountedRefusal, due_before
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.gateway.kernel.waiting import run
 
 FEW = Policy(limits=Limits(refusals_per_hour=3))
 

@@ -7,8 +7,8 @@ from tests.support.services import shared
 from tests.support.wire import wire_to
 
 from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import Admission
-from qwed.gateway.kernel.waiting import run
 from qwed.stores.postgres import open_postgres
 
 DECISIONS = 20

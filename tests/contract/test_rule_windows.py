@@ -28,8 +28,8 @@ from qwed.domain.rule_windows import (
     join_pairs,
 )
 from qwed.domain.rules import Measure
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 
 HOUR = 3_600_000
 

@@ -39,9 +39,9 @@ from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.conduct import Conduct
 from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY, Policy, Retention
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StateDiffers, StoreUnavailable
 from qwed.gateway.kernel.records import Record, Redaction, Tombstone
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.states import KEYS, is_state, subject_of
 from qwed.stores.bodies import encode

@@ -54,6 +54,7 @@ from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.ect import issue
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import Admission, AgentChanged, LeaseLost, Store, StoreUnavailable
 from qwed.gateway.kernel.records import (
     ActivityQuery,
@@ -66,7 +67,6 @@ from qwed.gateway.kernel.records import (
     SearchQuery,
     Tombstone,
 )
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.chain import Head
 from qwed.stores import DatabaseInUse, hot, open_memory, open_sqlite
 from qwed.stores.postgres import open_postgres, snapshot

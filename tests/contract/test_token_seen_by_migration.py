@@ -18,7 +18,7 @@ from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.agents.manage_agents import change_agent, rotate_token
 from qwed.gateway.agents.register_agent import register_agent
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.stores import open_sqlite
 from qwed.stores.bodies import decode
 from qwed.stores.postgres import open_postgres

@@ -15,8 +15,8 @@ from qwed.domain.codes import Code, Refusal
 from qwed.domain.fingerprints import is_older
 from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import LoopLimits, Policy
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Crossing
-from qwed.gateway.kernel.waiting import run
 
 
 def older_of(what):

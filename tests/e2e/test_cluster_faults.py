@@ -32,8 +32,8 @@ from tests.support.traffic import UNLIMITED, Traffic
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import Limits, Policy
 from qwed.ect.key_files import open_ring
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import Admission
-from qwed.gateway.kernel.waiting import run
 from qwed.stores.postgres import DatabaseClock, open_postgres
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.repeated(nightly=3, long=20)]
@@ -258,7 +258,7 @@ from pathlib import Path
 from tests.support.records import an_attempt
 from qwed.domain.policy import Limits, Policy
 from qwed.ect.key_files import open_ring
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.stores.postgres import DatabaseClock, open_postgres
 clock = DatabaseClock()
 policy = Policy(limits=Limits(lease_seconds=600))

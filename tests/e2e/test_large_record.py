@@ -14,7 +14,7 @@ from qwed.bootstrap import signing_key_path
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect.key_files import open_ring
 from qwed.stores import open_sqlite
-from qwed.stores.sqlite import searching
+from qwed.stores.sqlite import searches
 
 SHAPE = Shape(
     activities=scale(ci=3_000, nightly=200_000, long=1_000_000),
@@ -49,7 +49,7 @@ def everything(world, key=None, **query):
 
 def test_a_search_finds_every_entry_once(written, monkeypatch):
     world, agents = written
-    monkeypatch.setattr(searching, "SEARCHED_AT_ONCE", SHAPE.activities // 4)
+    monkeypatch.setattr(searches, "SEARCHED_AT_ONCE", SHAPE.activities // 4)
     entries = everything(world)
     decisions = [entry for entry in entries if entry["decision"] != "NOTED"]
 

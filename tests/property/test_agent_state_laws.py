@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qwed.guards.agent_state import AgentStateGuard
 from qwed.guards.agent_state.canonical_state import canonical_bytes
-from qwed.guards.agent_state.reading import normalize_text, read_state
+from qwed.guards.agent_state.state_text import normalize_text, read_state
 
 # --- the reference model -------------------------------------------------------------------------
 

@@ -13,11 +13,11 @@ from tests.support.records import RING, an_activity, an_agent, an_outcome
 
 from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Record, ReportScope
-from qwed.gateway.kernel.waiting import run
-from qwed.gateway.reporting.counting import Count
+from qwed.gateway.reporting.report_sums import Count
 from qwed.stores import memory, open_memory, open_sqlite
-from qwed.stores.sqlite import searching
+from qwed.stores.sqlite import searches
 
 AGENTS = (an_agent(principal="acme"), an_agent(principal="acme"), an_agent(principal="rival"))
 CODES = ("QWED-AGENT-005", "QWED-AGENT-LOOP-003", "QWED-AGENT-BUDGET-001", None)
@@ -107,7 +107,7 @@ def test_every_figure_is_what_the_list_says(kind, entries, period, whose):
     )
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "SURVEY_STRETCH", 7)
-        patch.setattr(searching, "SURVEY_STRETCH", 7)
+        patch.setattr(searches, "SURVEY_STRETCH", 7)
         clock = FakeClock()
         store = (
             open_memory(DEFAULT_POLICY, clock, RING)

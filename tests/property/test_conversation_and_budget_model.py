@@ -23,8 +23,8 @@ from qwed.domain.budgets import Charge
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.money import NanoUsd, nano_of
 from qwed.domain.policy import BudgetLimits, Limits, LoopLimits, Policy, PrincipalCeilings
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import Admission, LeaseLost
-from qwed.gateway.kernel.waiting import run
 from qwed.stores import open_memory, open_sqlite
 from qwed.stores.postgres import open_postgres
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qwed.domain.actions import Action
 from qwed.domain.codes import Code
-from qwed.domain.deciding import decide
+from qwed.domain.decision_rules import decide
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.risk import Risk

@@ -12,7 +12,7 @@ from tests.support.world import SIGNER
 
 from qwed.domain.deliveries import Delivery, DeliveryClaim, DeliveryFailure, DeliveryState, settled
 from qwed.domain.policy import DEFAULT_POLICY, NotificationRules
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.stores import open_memory, open_sqlite
 
 RULES = NotificationRules(first_retry_seconds=1, max_retry_seconds=8, max_attempts=4)

@@ -12,8 +12,8 @@ from tests.support.records import RING, an_activity, an_agent, an_approval, an_o
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Record, Redaction, Tombstone
-from qwed.gateway.kernel.waiting import run
 from qwed.stores import open_sqlite
 
 NEEDLE = "needle-in-the-file "

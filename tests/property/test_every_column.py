@@ -21,12 +21,12 @@ from tests.unit.gateway.test_counters_follow import busy as busy
 from qwed.domain.agents import PrincipalId
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.ect import KeyRing, generate, issue, parse
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import ReceivedEct, Record
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import Tampering
 from qwed.ledger.record_keys import follow_ring
 from qwed.ledger.states import KEYS
-from qwed.stores.postgres.sealing import open_sealer
+from qwed.stores.postgres.seals import open_sealer
 from qwed.stores.postgres.snapshot import copy_of
 from qwed.stores.postgres.states import compare
 from qwed.stores.sqlite.counters import verify_counters

@@ -15,8 +15,8 @@ from tests.support.tiers import scale
 from qwed.domain.approvals import ApprovalStatus
 from qwed.domain.codes import Refusal
 from qwed.domain.policy import DEFAULT_POLICY, BudgetLimits
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import LeaseLost
-from qwed.gateway.kernel.waiting import run
 from qwed.stores.postgres import open_postgres
 
 LIMIT = 6

@@ -12,8 +12,8 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.engines.logic import LogicEngine, critical_points
 from qwed.engines.logic.evaluate import World, evaluate
+from qwed.engines.logic.notation import read_action
 from qwed.engines.logic.outcomes import Satisfiable, UnknownOutcome, Unsatisfiable
-from qwed.engines.logic.reading import read_action
 from qwed.engines.logic.sexpr import read, write
 from qwed.engines.logic.smt import Solver
 from qwed.engines.logic.values import Vector

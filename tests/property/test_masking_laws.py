@@ -13,7 +13,7 @@ from qwed.domain.credential_places import find_placed
 from qwed.domain.plain_texts import is_plain
 from qwed.domain.secrets import find_secrets, mask_for_record
 from qwed.domain.vendor_keys import VENDORS
-from qwed.gateway.kernel.masking import is_harmless, shown
+from qwed.gateway.kernel.masks import is_harmless, shown
 
 BY_PLACE = [
     "curl -u deploy:tr4vel-light https://api.example.org",

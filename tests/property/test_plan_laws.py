@@ -26,7 +26,7 @@ from qwed.gateway.decide import doors
 from qwed.gateway.decide.case import Case, Door
 from qwed.gateway.decide.plan import Plan, plan_for
 from qwed.gateway.decide.table import ROWS, TABLE
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 
 #: What is drawn anew for every decision.
 _OF_THE_MOMENT = frozenset(

@@ -12,7 +12,7 @@ from tests.support.records import RING, an_activity, an_agent
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.gateway.kernel.records import Record, SearchQuery
 from qwed.stores.memory import MemoryTables
-from qwed.stores.sqlite import SqliteTables, searching
+from qwed.stores.sqlite import SqliteTables, searches
 
 AGENTS = [an_agent(f"agent_{n:016x}", principal) for n, principal in enumerate(("acme", "acme", "globex"))]
 DECISIONS = ("APPROVED", "DENIED", "NOTED")
@@ -61,7 +61,7 @@ def test_a_search_in_steps_finds_what_a_filter_finds(written, asked, at_once):
     ]
     model = MemoryTables(RING)
     model.write(records)
-    before, searching.SEARCHED_AT_ONCE = searching.SEARCHED_AT_ONCE, at_once
+    before, searches.SEARCHED_AT_ONCE = searches.SEARCHED_AT_ONCE, at_once
     with tempfile.TemporaryDirectory() as folder:
         tables = SqliteTables(Path(folder) / "store.db", RING)
         try:
@@ -71,5 +71,5 @@ def test_a_search_in_steps_finds_what_a_filter_finds(written, asked, at_once):
             for query in asked:
                 assert all_pages(tables, query) == all_pages(model, query)
         finally:
-            searching.SEARCHED_AT_ONCE = before
+            searches.SEARCHED_AT_ONCE = before
             tables.close()

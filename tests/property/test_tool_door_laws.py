@@ -29,7 +29,7 @@ from qwed.domain.policy import (
 )
 from qwed.domain.risk import Risk
 from qwed.gateway.approvals.answer_approval import approve
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.policy.workflows import register_workflow
 
 LOOK_ALIKES = (

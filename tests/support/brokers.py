@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
+from qwed.broker.broker_runs import listening
 from qwed.broker.redemption import GatewayAddress
-from qwed.broker.running import listening
 from qwed.broker.service import Broker
 from qwed.domain.permits import PERMIT_TYPE, issue_permit
 from qwed.ect.keys import NodeSigner, generate

@@ -14,9 +14,9 @@ from qwed import bootstrap
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.credentials import Caller
 from qwed.gateway.decide.doors import verify_action
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.requests import read_verify
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.waiting import run
 from qwed.settings import PostgresUrl
 
 ASKED = {

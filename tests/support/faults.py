@@ -10,7 +10,7 @@ from qwed.domain.admission import Attempt
 from qwed.domain.budgets import FREE
 from qwed.domain.findings import Failure, Status
 from qwed.domain.risk import Risk
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 
 STATE = {"pre_action_state_hash": "ab" * 32, "state_source": "git_tree"}
 

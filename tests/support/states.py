@@ -25,7 +25,7 @@ from qwed.gateway.kernel.records import Record
 from qwed.ledger.audit import Tampering
 from qwed.ledger.record_keys import follow_ring
 from qwed.ledger.states import KEYS, StateDifference
-from qwed.stores.postgres.sealing import open_sealer
+from qwed.stores.postgres.seals import open_sealer
 from qwed.stores.postgres.states import compare, name_stored_table, select_rows
 from qwed.stores.sqlite.ledger import Followed, verify_ledger
 

@@ -14,9 +14,9 @@ from qwed import Gateway, bootstrap
 from qwed.domain.agents import Agent, AgentId
 from qwed.domain.policy import DEFAULT_POLICY, Policy
 from qwed.ect.keys import NodeSigner, generate
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.issuers import Issuers
 from qwed.gateway.kernel.shared_state import LocalCommons
-from qwed.gateway.kernel.waiting import run
 from qwed.http.app import create_app
 from qwed.http.logs import EventLog
 from qwed.stores import open_memory

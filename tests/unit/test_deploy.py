@@ -18,9 +18,9 @@ from qwed.cli.serve import serve
 from qwed.ect.keys import is_private
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ledger_watch import LedgerWatch
+from qwed.http.load_limit import RequestGate
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS
-from qwed.http.shedding import RequestGate
 from qwed.policy import load_policy
 from qwed.settings import SETTINGS, read_settings
 

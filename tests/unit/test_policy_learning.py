@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.risk import Risk
 from qwed.policy import load_policy
-from qwed.policy.learning import MAX_PROPOSALS, fragment, learn, merged
+from qwed.policy.proposals import MAX_PROPOSALS, fragment, learn, merged
 
 
 def refused(name: str, agent: str = "agent_1", code: str = "QWED-AGENT-ACTION-001", **parameters: Any) -> Any:

@@ -7,8 +7,8 @@ import re
 import secrets
 from typing import Final
 
-from qwed.broker.matching import BrokeredHeaders
 from qwed.broker.refusals import BrokerRefused
+from qwed.broker.request_matches import BrokeredHeaders
 from qwed.domain.broker_rules import HTTPS_PORT
 from qwed.domain.codes import Code
 

@@ -15,9 +15,9 @@ from qwed.broker.authority import RunAuthority
 from qwed.broker.bodies import KeptBody, open_kept_file, read_body
 from qwed.broker.callers import RunCaller, authority_of, require_host
 from qwed.broker.credentials import CredentialSource
-from qwed.broker.matching import BrokeredHeaders, HostMatch, hash_fields
 from qwed.broker.redemption import GatewayAddress, Redeemer
 from qwed.broker.refusals import BrokerRefused, answer_of, reason_of
+from qwed.broker.request_matches import BrokeredHeaders, HostMatch, hash_fields
 from qwed.broker.tunnels import join, open_tunnel
 from qwed.broker.upstream import BrokenAnswer, BrokeredAnswer, UpstreamHost
 from qwed.broker.wire import ClientGone, Wire

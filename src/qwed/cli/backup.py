@@ -32,7 +32,7 @@ from qwed.stores.backups import (
     write_manifest,
 )
 from qwed.stores.sqlite import own_file
-from qwed.stores.sqlite.copying import bring_beside, copy_file, is_there, keep_earlier, put_in_place
+from qwed.stores.sqlite.file_copies import bring_beside, copy_file, is_there, keep_earlier, put_in_place
 from qwed.stores.sqlite.ledger import Followed
 
 _COPY: Final = "store.db"
@@ -142,7 +142,7 @@ def _keep_file(path: Path, folder: Path, ring: KeyRing) -> BackupManifest:
 
 
 def _keep_tables(settings: Settings, url: PostgresUrl, folder: Path, ring: KeyRing) -> BackupManifest:
-    from qwed.stores.postgres.copying import copy_tables  # noqa: PLC0415 - an extra
+    from qwed.stores.postgres.table_files import copy_tables  # noqa: PLC0415 - an extra
 
     verified = _Verified(ring)
     keys = record_keys(settings.record_key, signing_key_path(url, settings.data_dir), ring)
@@ -227,7 +227,7 @@ def _has_key(path: Path) -> bool:
 def _fill_database(
     settings: Settings, url: PostgresUrl, folder: Path, manifest: BackupManifest, ring: KeyRing, key: Path
 ) -> None:
-    from qwed.stores.postgres.copying import load_tables  # noqa: PLC0415 - an extra
+    from qwed.stores.postgres.table_files import load_tables  # noqa: PLC0415 - an extra
 
     keys = record_keys(settings.record_key, key, ring)
     with tempfile.TemporaryDirectory(prefix="qwed-restore-") as work:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from qwed.broker.broker_runs import run_program, serve_programs
 from qwed.broker.redemption import GatewayAddress
 from qwed.broker.refusals import BrokerRefused
-from qwed.broker.running import run_program, serve_programs
 from qwed.broker.service import Broker
 from qwed.broker.surroundings import hide_memory
 from qwed.cli.groups import CommandGroup

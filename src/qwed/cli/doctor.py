@@ -185,7 +185,7 @@ def _database_server(url: PostgresUrl) -> Iterator[DoctorFinding]:
 
 def _record_keys(url: PostgresUrl) -> Iterator[DoctorFinding]:
     """Which keys have to stay where they are."""
-    from qwed.stores.postgres.sealing import named_keys  # noqa: PLC0415 - an extra
+    from qwed.stores.postgres.seals import named_keys  # noqa: PLC0415 - an extra
 
     try:
         named = asyncio.run(named_keys(url.reveal()))

@@ -358,7 +358,7 @@ def _log(text: str) -> None:
 
 def _listen(proxied: ProxySettings, client: AsyncQWEDClient, address: str, settings: Settings) -> int:
     try:
-        from qwed_sdk.mcp.listening import Listener  # noqa: PLC0415
+        from qwed_sdk.mcp.client_side import Listener  # noqa: PLC0415
     except ModuleNotFoundError:
         raise click.ClickException(_NEEDS_SDK) from None
     host, port = _address(address)
@@ -370,7 +370,7 @@ def _run_http(app: Any, host: str, port: int, settings: Settings) -> int:
     from qwed.http.connections import Connections  # noqa: PLC0415
     from qwed.http.descriptors import within_descriptors  # noqa: PLC0415
     from qwed.http.protocol import protocol_with  # noqa: PLC0415
-    from qwed_sdk.mcp.serving import run  # noqa: PLC0415
+    from qwed_sdk.mcp.mcp_endpoint import run  # noqa: PLC0415
 
     token = settings.mcp_listen_token.reveal() if settings.mcp_listen_token else None
     protocol = protocol_with(Connections(within_descriptors(settings, _log)))

@@ -63,7 +63,7 @@ def _target(text: str) -> PostgresUrl:
 
 def _move(settings: Settings, file: Path, target: PostgresUrl) -> dict[str, int]:
     from qwed.stores.postgres import snapshot  # noqa: PLC0415 - an extra
-    from qwed.stores.postgres.moving import Move, move, require_target  # noqa: PLC0415
+    from qwed.stores.postgres.move_tables import Move, move, require_target  # noqa: PLC0415
 
     here, there = signing_key_path(file, settings.data_dir), signing_key_path(target, settings.data_dir)
     ring = read_ring(here, node_issuer(settings.node_name), source_of(settings.signing_key))

@@ -11,7 +11,7 @@ from qwed.domain.json_types import Json
 from qwed.domain.policy import Policy
 from qwed.embedded import OPERATOR, Gateway
 from qwed.gateway.kernel.answers import RequestError
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.reporting.search_activity import show_activity
 from qwed.policy.cases import CaseAgent, CaseFile, Earlier, PolicyCase
 

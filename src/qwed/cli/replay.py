@@ -14,8 +14,8 @@ from qwed.cli.ledger_store import DATABASE_OPTION, JSON_OPTION, find_store
 from qwed.cli.shared import print_json
 from qwed.domain.json_types import Json
 from qwed.gateway.decide.replay import NotReplayable, Replayed, replay
-from qwed.gateway.kernel.waiting import run
-from qwed.stores.sqlite.replaying import count_activities, read_payloads, read_shared
+from qwed.gateway.kernel.coroutines import run
+from qwed.stores.sqlite.recorded_decisions import count_activities, read_payloads, read_shared
 
 MAX_TOLD: Final = 20
 

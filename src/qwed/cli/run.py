@@ -140,7 +140,7 @@ def _open_proxy(
     elif not model.hosts:
         yield None, {}
     else:
-        from qwed.broker.running import passing  # noqa: PLC0415 - what it is made of is an extra
+        from qwed.broker.broker_runs import passing  # noqa: PLC0415 - what it is made of is an extra
 
         inside = f"127.0.0.1:{sandbox.PROXY_PORT}"
         with passing(model.hosts, gateway, inside) as found:

@@ -147,8 +147,8 @@ def _reload(settings: Settings) -> None:
     """SIGHUP: the policy file becomes the version of the deployment, once for all workers."""
     from qwed import bootstrap  # noqa: PLC0415
     from qwed.gateway.kernel.answers import RequestError  # noqa: PLC0415
+    from qwed.gateway.kernel.coroutines import run  # noqa: PLC0415
     from qwed.gateway.kernel.ports import GatewayError  # noqa: PLC0415
-    from qwed.gateway.kernel.waiting import run  # noqa: PLC0415
     from qwed.gateway.policy.change_policy import reload_file  # noqa: PLC0415
 
     if policy_path(settings) is None:
@@ -299,7 +299,7 @@ def _report(log: "EventLog", event: str, reason: str) -> None:
 
 
 def _traces() -> Callable[[], None]:
-    from qwed.http.tracing import CannotTrace, start_traces  # noqa: PLC0415 - an extra
+    from qwed.http.traces import CannotTrace, start_traces  # noqa: PLC0415 - an extra
 
     try:
         end = start_traces(environment(), __version__)

@@ -14,7 +14,7 @@ from qwed.cli.serve import DEFAULT_POLICY_FILE
 from qwed.cli.shared import Backend, print_json, with_backend
 from qwed.domain.json_types import Json
 from qwed.policy import PolicyError, load_policy
-from qwed.policy.learning import Learned, fragment, learn, merged
+from qwed.policy.proposals import Learned, fragment, learn, merged
 
 PAGE: Final = 1000
 MAX_PAGES: Final = 100

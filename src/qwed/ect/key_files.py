@@ -30,7 +30,7 @@ from qwed.ect.keys import (
     write_new,
 )
 from qwed.ect.remote_keys import is_remote
-from qwed.ect.signing import SigningKey
+from qwed.ect.signing_keys import SigningKey
 
 SEED_BYTES: Final = 32
 _RETIRED: Final = msgspec.json.Decoder(tuple[RetiredKey, ...])

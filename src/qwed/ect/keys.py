@@ -19,7 +19,7 @@ from qwed.ect import jwk, jws
 from qwed.ect.jwk import PublicKey
 from qwed.ect.remote_keys import KeyUnusable as KeyUnusable
 from qwed.ect.remote_keys import is_remote, open_remote
-from qwed.ect.signing import SigningKey
+from qwed.ect.signing_keys import SigningKey
 
 _MAKERS: Final[Mapping[str, Callable[[], SigningKey]]] = {
     "ES256": lambda: SigningKey(ec.generate_private_key(ec.SECP256R1())),

@@ -61,7 +61,7 @@ CATALOGUE: Final[Mapping[str, EngineEntry]] = {
         "SqlEngine",
         "sql",
         "SqlRules",
-        libraries=("sqlglot", "qwed.engines.sql.deciding"),
+        libraries=("sqlglot", "qwed.engines.sql.sql_answer"),
         risk_when_undecided=Risk.CRITICAL,
     ),
     CODE: EngineEntry(
@@ -87,7 +87,7 @@ CATALOGUE: Final[Mapping[str, EngineEntry]] = {
         "ToolControlEngine",
         "tools",
         "ToolRules",
-        libraries=("qwed.engines.sql.deciding",),
+        libraries=("qwed.engines.sql.sql_answer",),
         risk_when_undecided=Risk.CRITICAL,
     ),
 }

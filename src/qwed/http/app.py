@@ -30,12 +30,13 @@ from qwed.gateway.kernel.ledger_watch import LedgerFinding
 from qwed.gateway.kernel.ports import LimiterUnavailable, StoreUnavailable
 from qwed.gateway.kernel.services import Services
 from qwed.http.gatekeeper import IS_KNOWN, Gatekeeper
+from qwed.http.load_limit import RequestGate
 from qwed.http.logs import EventLog, LineAllowance
 from qwed.http.metrics import Metrics
 from qwed.http.openapi import OPERATIONS, describe
 from qwed.http.pages import PAGES
 from qwed.http.protocol import CYCLE, write_answer
-from qwed.http.reading import EXT_AUTHZ, PRESENT
+from qwed.http.request_reader import EXT_AUTHZ, PRESENT
 from qwed.http.responses import (
     JSON,
     PLAIN_HEADERS,
@@ -47,9 +48,8 @@ from qwed.http.responses import (
 from qwed.http.router import Endpoint, FoundRoute, Router, WrongMethod
 from qwed.http.routes import Api
 from qwed.http.security_log import SecurityLog
-from qwed.http.shedding import RequestGate
 from qwed.http.signin.slack import SlackDoor
-from qwed.http.tracing import Tracing
+from qwed.http.traces import Tracing
 from qwed.ledger.states import StateDifference
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from qwed.gateway.kernel.rate_limits import Limited
 from qwed.gateway.kernel.services import Services
 from qwed.http.logs import EventLog
 from qwed.http.metrics import Metrics
-from qwed.http.reading import address_of, presented
+from qwed.http.request_reader import address_of, presented
 from qwed.http.security_log import SecurityLog
 from qwed.http.sessions import CSRF_HEADER, Session, Sessions
 

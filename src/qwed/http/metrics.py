@@ -19,7 +19,7 @@ from qwed.domain.permits import FindingKind
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.http.counts import Counts, CountsFolder, CountsWriter
-from qwed.http.shedding import EndedBy, RequestGate
+from qwed.http.load_limit import EndedBy, RequestGate
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 

@@ -31,7 +31,7 @@ from qwed.gateway.trust.change_trust import TrustBody
 from qwed.gateway.trust.trust_scores import AssertionBody, ReinstateBody, SeedBody
 from qwed.http.answer_schemas import ANSWERS, SCHEMAS
 from qwed.http.passkey_routes import NewPasskeyBody, ToSignBody
-from qwed.http.reading import MAX_IDEMPOTENCY_KEY
+from qwed.http.request_reader import MAX_IDEMPOTENCY_KEY
 from qwed.http.sessions import SignInBody
 from qwed.reports import ReportFormat
 

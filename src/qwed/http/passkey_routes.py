@@ -17,7 +17,7 @@ from qwed.gateway.kernel.requests import PasskeyAnswer, convert
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope
 from qwed.http.gatekeeper import Gatekeeper
-from qwed.http.reading import BodyReader
+from qwed.http.request_reader import BodyReader
 from qwed.http.responses import response_of
 from qwed.http.sessions import Session
 

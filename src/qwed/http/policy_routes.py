@@ -9,7 +9,7 @@ from qwed.gateway.kernel.services import Services
 from qwed.gateway.policy import change_policy, run_backtest
 from qwed.gateway.policy.read_shadow import read_shadow
 from qwed.http.gatekeeper import Gatekeeper
-from qwed.http.reading import BodyReader
+from qwed.http.request_reader import BodyReader
 from qwed.http.responses import response_of
 
 PAGE = 50

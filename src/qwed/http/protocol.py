@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from qwed.domain.codes import Code
 from qwed.http.connections import Connections
+from qwed.http.load_limit import REFUSAL, EndedBy, RequestGate, is_whole_post
 from qwed.http.refusals import write_refusal
-from qwed.http.shedding import REFUSAL, EndedBy, RequestGate, is_whole_post
 
 #: Set in the scope of a request that has arrived to its last byte.
 WHOLE: Final = "qwed.whole"

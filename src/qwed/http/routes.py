@@ -58,10 +58,12 @@ from qwed.gateway.reporting.search_activity import search_activity, show_activit
 from qwed.gateway.trust import behaviours, trust_scores
 from qwed.gateway.trust.change_trust import change_trust
 from qwed.http.gatekeeper import Gatekeeper
+from qwed.http.load_limit import RequestGate
 from qwed.http.metrics import Metrics
 from qwed.http.passkey_routes import PasskeyRoutes
 from qwed.http.policy_routes import PolicyRoutes
-from qwed.http.reading import (
+from qwed.http.registrations import Registrations
+from qwed.http.request_reader import (
     MAX_READ_AT_ONCE,
     BodyReader,
     body_token,
@@ -71,10 +73,8 @@ from qwed.http.reading import (
     read_forwarded,
     tokens_in,
 )
-from qwed.http.registrations import Registrations
 from qwed.http.responses import response_of
 from qwed.http.session_routes import SessionRoutes
-from qwed.http.shedding import RequestGate
 from qwed.http.signin.slack import MAX_SLACK_BYTES
 from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
 from qwed.reports import RendererMissing, ReportFormat, render

@@ -17,8 +17,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from qwed.http.connections import Connections
+from qwed.http.load_limit import RequestGate
 from qwed.http.protocol import has_not_asked, protocol_with
-from qwed.http.shedding import RequestGate
 
 BACKLOG: Final = 2048
 #: A connection that is kept open is answered for this long after the stop, and told that it ends.

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from qwed.ect.keys import sync_directory
-from qwed.http.shedding import RequestGate
+from qwed.http.load_limit import RequestGate
 from qwed.ledger.notes import MAX_NOTE_BYTES, InvalidNote, NoteKey, NoteSigner
 from qwed.ledger.tlog import LogCheckpoint, parse_log_checkpoint
 from qwed.ledger.witness import WitnessAnswer, witness_checkpoint

@@ -17,7 +17,7 @@ from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.signatures import EVENT_ID_HEADER, SIGNATURE_HEADER, signature
 from qwed.domain.webhooks import Event, Webhook
 from qwed.notify.addresses import Doorkeeper, NoticeTarget, RefusedAddress, Resolve, resolve
-from qwed.notify.wording import NoticeText, Words
+from qwed.notify.notice_text import NoticeText, Words
 
 GONE: Final = 410
 APPROVE_BUTTON: Final = "qwed_approve"

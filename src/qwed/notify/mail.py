@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.domain.deliveries import Delivery, DeliveryFailure
 from qwed.domain.webhooks import MAILTO, Webhook
-from qwed.notify.wording import NoticeText, Words
+from qwed.notify.notice_text import NoticeText, Words
 
 #: Conversations with the mail server at once.
 MAX_AT_ONCE: Final = 4

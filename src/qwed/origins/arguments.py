@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from qwed.domain.actions import Action
-from qwed.domain.folding import canonical
+from qwed.domain.text_forms import canonical
 from qwed.domain.texts import Text, Texts, collect_texts
 from qwed.engines.words import words
 from qwed.origins.atoms import Atom, AtomKind, amount_of, atoms_in, name_of, number_of, paths_inside

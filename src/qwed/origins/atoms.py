@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
-from qwed.domain.folding import canonical, decodings, is_disguised
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton, skeleton
+from qwed.domain.text_forms import canonical, decodings, is_disguised
 from qwed.engines.words import words
 from qwed.origins.spellings import decode_digits, fold_signs, loosen, plain_host, unwrap
 

@@ -2,7 +2,7 @@
 
 from qwed.policy.engines import engine_rules
 from qwed.policy.explanation import ChangedSetting, PolicyExplanation, explain
-from qwed.policy.loading import load_policy
+from qwed.policy.load import load_policy
 from qwed.policy.mistakes import PolicyError, PolicyMistake
 
 __all__ = [

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
+from qwed.gateway.kernel.coroutines import Ticket, wake
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import Ticket, wake
 from qwed.stores.tables import Tables
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from qwed.gateway.kernel.coroutines import Ticket, wake
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.gateway.kernel.waiting import Ticket, wake
 
 T = TypeVar("T")
 

@@ -30,6 +30,7 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.verifier import GENERIC_REFUSAL
+from qwed.gateway.kernel.coroutines import SingleFlight, Ticket, wake
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ledger_watch import LedgerWatch
 from qwed.gateway.kernel.ports import (
@@ -62,7 +63,6 @@ from qwed.gateway.kernel.records import (
     SignedCheckpoint,
     Survey,
 )
-from qwed.gateway.kernel.waiting import SingleFlight, Ticket, wake
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.states import StateDifference
 from qwed.stores.access import StoreAccess

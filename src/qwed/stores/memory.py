@@ -60,7 +60,7 @@ from qwed.ledger.merkle import NodeMemory, TreeEdge, prove_consistency, prove_in
 from qwed.ledger.states import StateDifference, find_differences, is_state
 from qwed.stores.access import InlineAccess
 from qwed.stores.bodies import encode
-from qwed.stores.chaining import (
+from qwed.stores.chain import (
     Growth,
     lineage_of,
     make_decided_node,

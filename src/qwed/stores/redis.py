@@ -17,10 +17,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
 from qwed.domain.policy import RateLimit
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.events import Event, EventHub
 from qwed.gateway.kernel.ports import LimiterUnavailable
 from qwed.gateway.kernel.rate_limits import ALLOWED, Allowed, Limited
-from qwed.gateway.kernel.waiting import run
 from qwed.stores.background import BackgroundLoop
 
 TIMEOUT_SECONDS: Final = 1.0

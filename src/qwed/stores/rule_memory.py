@@ -15,8 +15,8 @@ from qwed.domain.rule_windows import (
     WindowsReached,
     refuse_reached,
 )
+from qwed.gateway.kernel.coroutines import SingleFlight
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import SingleFlight
 from qwed.stores.access import StoreAccess
 from qwed.stores.cache import GenerationCache
 

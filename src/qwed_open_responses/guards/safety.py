@@ -26,8 +26,8 @@ from qwed_open_responses.personal_data import DETECTORS, WINDOW, Detector, patte
 from qwed_open_responses.personal_slots import Places
 from qwed_open_responses.phone_checks import is_called_a_phone, may_be_phone
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import SECRET_SIGNALS, ScannedLine, TextScan, scan
-from qwed_open_responses.spending import NotACharge, ToolSpending, amount, charge_of
+from qwed_open_responses.spent_budget import NotACharge, ToolSpending, amount, charge_of
+from qwed_open_responses.text_scan import SECRET_SIGNALS, ScannedLine, TextScan, scan
 
 _MAX_FINDINGS: Final = 100
 _MAX_OF_ONE_KIND: Final = 20

@@ -10,9 +10,9 @@ from qwed_open_responses import suspicions
 from qwed_open_responses.guards.base import BaseGuard, Context, viewed
 from qwed_open_responses.outputs import Output, OutputText, OutputToolCall
 from qwed_open_responses.results import GuardResult
-from qwed_open_responses.scanning import ScannedLine, TextScan, scan
 from qwed_open_responses.slots import Slot, Slots, slot_of
 from qwed_open_responses.suspicions import CallArgument, Suspicion
+from qwed_open_responses.text_scan import ScannedLine, TextScan, scan
 
 DEFAULT_BLOCKLIST: Final = frozenset(
     {

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from qwed.domain.json_types import Json
 from qwed_open_responses import items
-from qwed_open_responses.opening import open_object
+from qwed_open_responses.foreign import unpack
 
 _TEXTS: Final = ("content", "refusal", "reasoning", "reasoning_content")
 # Members of a message or of a piece of one that call nothing.
@@ -45,7 +45,7 @@ def _message_of(choice: Any) -> Mapping[str, Json] | None:
 
 
 def _read(event: Any) -> Mapping[str, Json]:
-    value = open_object(event)
+    value = unpack(event)
     return value if isinstance(value, Mapping) else {"type": f"a {type(event).__name__}", "value": True}
 
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from qwed.domain.json_types import Json
 from qwed_open_responses import items
+from qwed_open_responses.foreign import UnreadableText, unpack
 from qwed_open_responses.middleware.assembly import assemble, carries_call
 from qwed_open_responses.middleware.gate import OutputGate, refused
-from qwed_open_responses.opening import UnreadableText, open_object
 from qwed_open_responses.outputs import normalise
 from qwed_open_responses.results import VerificationResult
 from qwed_open_responses.shapes import is_call
@@ -199,7 +199,7 @@ class Passage:
 
 def _read(item: Any) -> Mapping[str, Json] | None:
     """The item as a mapping; None for a text. Raises `UnreadableText` for anything else."""
-    value = open_object(item)
+    value = unpack(item)
     if isinstance(value, str):
         return _read_text(value)
     if value is None or isinstance(value, Mapping):

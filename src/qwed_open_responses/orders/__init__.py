@@ -6,6 +6,6 @@ they put first, whose authority they claim, what they want done and hidden. No m
 """
 
 from qwed_open_responses.orders.hints import SIGNAL, signals
-from qwed_open_responses.orders.judging import WrittenOrder, find_order
+from qwed_open_responses.orders.verdicts import WrittenOrder, find_order
 
 __all__ = ["SIGNAL", "WrittenOrder", "find_order", "signals"]

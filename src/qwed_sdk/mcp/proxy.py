@@ -19,13 +19,19 @@ from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import MessageChannel
 from qwed_sdk.mcp.definitions import suspicion
 from qwed_sdk.mcp.gate import UNREACHABLE, McpGate, RefusedCall
-from qwed_sdk.mcp.judging import JudgedParameter, action_type_of, read_call, read_prompt, read_resource
-from qwed_sdk.mcp.listing import Listing
+from qwed_sdk.mcp.judged_requests import (
+    JudgedParameter,
+    action_type_of,
+    read_call,
+    read_prompt,
+    read_resource,
+)
 from qwed_sdk.mcp.messages import MalformedMessage, McpMessage
 from qwed_sdk.mcp.permissions import KnownActions
 from qwed_sdk.mcp.relay import Handled, Handler, Relay, RelayWatcher, ServerGone, ServerRefused
 from qwed_sdk.mcp.results import ResultPolicy, Withheld, screen, screen_error
 from qwed_sdk.mcp.rounds import Round, Rounds
+from qwed_sdk.mcp.tool_list import Listing
 from qwed_sdk.tool_map import NotApplicable, ToolMap
 
 #: A waiting call's progress stays below whatever the server reports later.

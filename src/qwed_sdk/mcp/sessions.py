@@ -18,13 +18,13 @@ from qwed_sdk.mcp.catalogue import Catalogue
 from qwed_sdk.mcp.channels import ChannelBroken, MessageChannel, child_process, own_stdio
 from qwed_sdk.mcp.gate import McpGate
 from qwed_sdk.mcp.identity import identity_of
-from qwed_sdk.mcp.listing import MAX_PAGES
 from qwed_sdk.mcp.messages import MalformedMessage, McpMessage
 from qwed_sdk.mcp.permissions import read_permissions
 from qwed_sdk.mcp.pins import Pins
 from qwed_sdk.mcp.proxy import Proxy, ProxyRules
 from qwed_sdk.mcp.results import ResultPolicy
 from qwed_sdk.mcp.switch import SEPARATOR, Switch
+from qwed_sdk.mcp.tool_list import MAX_PAGES
 from qwed_sdk.tool_map import ToolMap
 
 #: Room for what surrounds the largest result that is passed on.

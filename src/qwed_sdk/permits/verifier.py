@@ -19,12 +19,12 @@ from qwed_sdk.client import QWEDClient
 from qwed_sdk.connection import environment
 from qwed_sdk.conversations import action_hash_of, outcome_of
 from qwed_sdk.permits.errors import PermitRefused
-from qwed_sdk.permits.finding import find_only
 from qwed_sdk.permits.keys import KeySet
 from qwed_sdk.permits.mcp_server import PermitMcp
+from qwed_sdk.permits.permit_search import find_only
+from qwed_sdk.permits.receipt_keys import ReceiptKey
 from qwed_sdk.permits.replay import GatewayList, MemoryList, RedisList, ReplayList
 from qwed_sdk.permits.reports import PermitReports
-from qwed_sdk.permits.signing import ReceiptKey
 from qwed_sdk.permits.tokens import VerifiedPermit as VerifiedPermit
 from qwed_sdk.permits.tokens import jti_of, read_permit
 from qwed_sdk.permits.web import Asgi, PermitAsgi, PermitWsgi, RequestCheck, Routes, Wsgi

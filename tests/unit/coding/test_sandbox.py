@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from tests.support.sandboxed import Gateway, commands
 
-from qwed.broker.running import passing
+from qwed.broker.broker_runs import passing
 from qwed.coding import sandbox
 from qwed.coding.models import find_model
 from qwed.coding.sandbox import Box, CannotSandbox

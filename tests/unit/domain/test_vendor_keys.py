@@ -5,7 +5,7 @@ from tests.corpora.secret_texts import HEX, KEYS, UUID, body
 
 from qwed.domain.secrets import find_secrets
 from qwed_open_responses import normalise
-from qwed_open_responses.scanning import SECRET_SIGNALS, scan
+from qwed_open_responses.text_scan import SECRET_SIGNALS, scan
 
 
 @pytest.mark.parametrize("kind", KEYS)

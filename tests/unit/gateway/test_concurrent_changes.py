@@ -21,9 +21,9 @@ from qwed.gateway.agents.authenticate import PresentedCredentials, authenticate
 from qwed.gateway.agents.register_agent import register_agent
 from qwed.gateway.approvals.answer_approval import approve, redeem
 from qwed.gateway.decide.doors import verify_action
+from qwed.gateway.kernel.coroutines import SingleFlight, run
 from qwed.gateway.kernel.ports import SigningFailed, StoreUnavailable
 from qwed.gateway.kernel.requests import read_verify
-from qwed.gateway.kernel.waiting import SingleFlight, run
 from qwed.stores import DatabaseInUse
 from qwed.stores.sqlite import SqliteTables
 

@@ -8,9 +8,9 @@ from tests.support.world import OPERATOR_KEY, World, calculate
 from qwed.domain.findings import Failure, Status
 from qwed.domain.risk import Risk
 from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.notifications import MAX_BODY
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 
 
 def listen(world: World, name: str = "hook_1", principal: str | None = None, **more) -> None:

@@ -12,8 +12,8 @@ from qwed.domain.policy import Limits, Policy
 from qwed.domain.risk import Risk
 from qwed.ect import KeyRing, generate
 from qwed.gateway.decide.refused_often import state_refusals
-from qwed.gateway.kernel.masking import MAX_REFUSED
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
+from qwed.gateway.kernel.masks import MAX_REFUSED
 
 LIMIT = 3
 

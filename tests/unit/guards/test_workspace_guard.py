@@ -21,8 +21,8 @@ from qwed.guards.workspace import (
     WorkspaceBusy,
     WorkspaceError,
     WorkspaceGuard,
-    locking,
-    restoring,
+    restore,
+    store_lock,
 )
 from qwed.guards.workspace.objects import ObjectStore
 
@@ -670,9 +670,9 @@ def test_git_can_read_the_store(guard, workspace):
 
 def test_a_second_process_waits_and_then_says_so(guard, workspace, monkeypatch):
     guard.snapshot()
-    monkeypatch.setattr(locking, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(store_lock, "LOCK_SECONDS", 0.05)
 
-    with locking.lock(guard.store), pytest.raises(WorkspaceBusy):
+    with store_lock.lock(guard.store), pytest.raises(WorkspaceBusy):
         guard.snapshot()
     guard.snapshot()
 
@@ -708,14 +708,14 @@ def _fail_at(patch, failing):
                 raise OSError(5, "Input/output error") if failing % 2 else KeyboardInterrupt
             return real(*arguments, **options)
 
-        patch.setattr(restoring.os, name, call)
+        patch.setattr(restore.os, name, call)
 
 
 def test_a_tree_that_keeps_changing_is_not_called_restored(guard, workspace, monkeypatch):
     (workspace / "a").write_text("1")
     snapshot = guard.snapshot()
     (workspace / "a").write_text("2")
-    real = restoring.remove_rooms
+    real = restore.remove_rooms
 
     def meddle(beneath):
         real(beneath)

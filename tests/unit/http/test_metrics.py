@@ -1,8 +1,8 @@
 """What `/metrics` says: counts by closed sets of labels, and how long answers took."""
 
 from qwed.http.counts import CountsFolder
+from qwed.http.load_limit import EndedBy, RequestGate
 from qwed.http.metrics import Metrics
-from qwed.http.shedding import EndedBy, RequestGate
 
 
 def lines_of(metrics):

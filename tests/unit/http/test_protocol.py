@@ -13,8 +13,8 @@ from uvicorn.server import ServerState
 from qwed.domain.bounds import Bounds
 from qwed.http import protocol
 from qwed.http.connections import Connections
+from qwed.http.load_limit import EndedBy, RequestGate
 from qwed.http.protocol import CYCLE, WHOLE, protocol_with, write_answer
-from qwed.http.shedding import EndedBy, RequestGate
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"

@@ -20,7 +20,7 @@ from qwed.domain.scopes import Scope
 from qwed.domain.webhooks import Event
 from qwed.http.app import create_app
 from qwed.notify.channels import pagerduty_event, slack_message, teams_message
-from qwed.notify.wording import NoticeText, word
+from qwed.notify.notice_text import NoticeText, word
 from qwed.policy import PolicyError, load_policy
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"

@@ -15,9 +15,9 @@ from qwed.domain.policy import NotificationRules, Policy
 from qwed.domain.refusal_counts import CountedRefusal
 from qwed.domain.webhooks import Channel
 from qwed.gateway.kernel.changes import noted
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 from qwed.notify.background import Background
 from qwed.notify.dispatcher import MAX_IN_FLIGHT, PER_WEBHOOK, Dispatcher
 

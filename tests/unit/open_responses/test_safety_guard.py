@@ -12,7 +12,7 @@ from tests.corpora.open_responses import PERSONAL, SECRETS
 from qwed_open_responses import ResponseVerifier, normalise
 from qwed_open_responses.guards import SafetyGuard
 from qwed_open_responses.personal_data import DETECTORS
-from qwed_open_responses.scanning import SECRET_SIGNALS, scan
+from qwed_open_responses.text_scan import SECRET_SIGNALS, scan
 
 
 def findings(text: Any, **options: Any) -> set[str]:

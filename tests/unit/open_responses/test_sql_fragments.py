@@ -3,8 +3,8 @@
 import pytest
 from tests.corpora import fragments
 
-from qwed_open_responses.scanning import compiled
 from qwed_open_responses.sql_fragments import SIGNAL, SIGNALS, breaks_out
+from qwed_open_responses.text_scan import compiled
 
 
 def _is_found(value: str) -> bool:

@@ -11,9 +11,9 @@ from tests.support.records import RING
 from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.policy import Retention
 from qwed.domain.times import DAY_MS
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Activity, Record
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.chain import verify
 from qwed.stores.access import ThreadedAccess
 from qwed.stores.memory import MemoryTables

@@ -9,9 +9,9 @@ from tests.support.fakes import FakeClock
 from tests.support.records import RING, an_agent, noted
 
 from qwed.domain.policy import DEFAULT_POLICY
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.gateway.kernel.waiting import run
-from qwed.stores import DatabaseInUse, DatabaseUnusable, checking, open_sqlite
+from qwed.stores import DatabaseInUse, DatabaseUnusable, open_sqlite, start_check
 from qwed.stores.sqlite import file
 
 OPEN = """
@@ -121,6 +121,6 @@ def test_a_file_that_was_cut_off_and_is_sound_opens(store, path):
 def test_what_takes_longer_than_a_start_is_told_by_the_gateway(store, path):
     store.close()
     looked = open_sqlite(path, DEFAULT_POLICY, FakeClock(), RING)
-    checking.check_at_start(looked, look=lambda: "the file is damaged")
+    start_check.check_at_start(looked, look=lambda: "the file is damaged")
     looked.close()
     assert looked.integrity.problem() == "the file is damaged"

@@ -12,7 +12,7 @@ from tests.support.ledgers import verified_head
 from tests.support.records import RING, an_agent, noted
 
 from qwed.domain.policy import DEFAULT_POLICY
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.stores import DatabaseUnusable, open_sqlite
 from qwed.stores.sqlite.file import connect_writer, migrate, read_scripts
 

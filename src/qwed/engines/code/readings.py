@@ -21,7 +21,7 @@ from qwed.engines.code.pretests import (
     is_plain_data,
     sets_nothing,
 )
-from qwed.engines.code.shell.mending import is_surely_broken
+from qwed.engines.code.shell.grammar_repairs import is_surely_broken
 from qwed.engines.code.verdict import MAX_BYTES, CodeProblem, CodeVerdict
 
 LANGUAGES: Final = (PYTHON, SHELL, JAVASCRIPT)

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from qwed.engines.logic.inference import BOOL_SORT, Inference
 from qwed.engines.logic.problem import LogicProblem
 from qwed.engines.logic.sexpr import Sexpr
+from qwed.engines.logic.smt_text import Writer
 from qwed.engines.logic.sorts import Sort
 from qwed.engines.logic.syntax import Node, NumberTerm, OperatorTerm, walk
-from qwed.engines.logic.writing import Writer
 
 
 def elaborate(

@@ -13,9 +13,9 @@ from qwed.domain.registry import LOGIC
 from qwed.domain.risk import Risk
 from qwed.engines.catalogue import why_unavailable
 from qwed.engines.logic import critical_points
+from qwed.engines.logic.notation import LogicQuestion, WrittenFormula, read_action
 from qwed.engines.logic.outcomes import Decider
 from qwed.engines.logic.questions import LogicAnswer, answer
-from qwed.engines.logic.reading import LogicQuestion, WrittenFormula, read_action
 from qwed.engines.logic.refusals import Forbidden, LogicRefusal, NotLogic, UndecidedLogic
 from qwed.engines.logic.sexpr import write
 from qwed.engines.logic.smt import Solver

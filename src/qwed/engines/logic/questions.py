@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from qwed.domain.findings import Status
+from qwed.engines.logic.notation import LogicQuestion, Question, WrittenFormula
 from qwed.engines.logic.outcomes import Decider, Outcome, Satisfiable, UnknownOutcome, Unsatisfiable
 from qwed.engines.logic.problem import LogicProblem
-from qwed.engines.logic.reading import LogicQuestion, Question, WrittenFormula
 from qwed.engines.logic.refusals import NotLogic
 from qwed.engines.logic.sexpr import Sexpr
 

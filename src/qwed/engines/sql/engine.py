@@ -21,7 +21,7 @@ from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.verdict import SqlVerdict
 
 if TYPE_CHECKING:
-    from qwed.engines.sql.deciding import SqlDecision
+    from qwed.engines.sql.sql_answer import SqlDecision
 
 _QUICK_TOKENS: Final = 90
 _CACHED_LENGTH: Final = 16_000
@@ -70,7 +70,7 @@ class SqlEngine:
         action = Action(kind, query, code, target, decoded)
         use = sort_texts(SQL, action, self._rules.slots.get(kind, {}), own=_OWN_MEMBERS)
         texts = [text.value for text, _ in use.runs if isinstance(text, Text)]
-        decision: SqlDecision = _load("deciding").decide(read_request(texts, target, decoded), self._rules)
+        decision: SqlDecision = _load("sql_answer").decide(read_request(texts, target, decoded), self._rules)
         finding = add_found(decision.finding, _find_beside(use, texts, decoded))
         if not use.is_complete:
             finding = join_findings((finding, too_many_texts(SQL)))

@@ -15,7 +15,7 @@ from qwed.domain.risk import Risk
 from qwed.engines.candidates import FoundEffect
 from qwed.engines.sql.engine import inspect_sql
 from qwed.engines.sql.functions import FORBIDDEN, FORBIDDEN_PREFIXES, SIDE_EFFECTS, forbidden_rule
-from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY
+from qwed.engines.sql.lexemes import MAX_LENGTH_FOR_RETRY
 from qwed.engines.sql.part_names import is_part, names_a_function
 from qwed.engines.sql.verdict import READS, SqlVerdict, StatementKind
 from qwed.engines.words import words

@@ -11,12 +11,12 @@ from sqlglot import exp
 from qwed.domain.findings import Failure
 from qwed.domain.risk import Risk
 from qwed.engines.sql.dialects import UNION, dialect_named
-from qwed.engines.sql.lexing import MAX_LENGTH_FOR_RETRY, blank_out, with_executable_comments
+from qwed.engines.sql.lexemes import MAX_LENGTH_FOR_RETRY, blank_out, with_executable_comments
 from qwed.engines.sql.notes import Context, Notes
-from qwed.engines.sql.parsing import Unparsed, parse
-from qwed.engines.sql.reading import read_statement
 from qwed.engines.sql.rules import SqlRules
 from qwed.engines.sql.schema import UnreadableSchema, read_schema
+from qwed.engines.sql.sql_trees import Unparsed, parse
+from qwed.engines.sql.statement_walk import read_statement
 from qwed.engines.sql.truncation import check_comments
 from qwed.engines.sql.verdict import READS, SqlProblem, SqlVerdict, StatementKind
 

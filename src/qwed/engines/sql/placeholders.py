@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from qwed.engines.sql.dialects import dialect_named
-from qwed.engines.sql.lexing import blank_out
+from qwed.engines.sql.lexemes import blank_out
 from qwed.engines.words import words
 
 _PLACEHOLDER: Final = re.compile(

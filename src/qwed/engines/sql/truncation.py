@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from qwed.engines.sql.lexing import Comment, comments_in
+from qwed.engines.sql.lexemes import Comment, comments_in
 from qwed.engines.sql.notes import Notes
 
 # What is left of `'…'` or `(…)` when a comment was put inside it.

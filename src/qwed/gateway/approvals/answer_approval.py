@@ -27,7 +27,7 @@ from qwed.gateway.decide.record import evidence_for_people
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.degrade_trust import charge_forged_grant
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import Activity, Record, Remembered

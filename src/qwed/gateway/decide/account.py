@@ -12,7 +12,7 @@ from qwed.domain.decisions import Decision
 from qwed.gateway.decide.answer import Show, show_as_is
 from qwed.gateway.decide.case import Case, Door
 from qwed.gateway.decide.table import CEDAR, RECORDED, RULES, SIGNED, TABLE, Row
-from qwed.gateway.kernel.masking import is_long
+from qwed.gateway.kernel.masks import is_long
 
 Json = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from qwed.gateway.decide.case import Case, Door, Examined
 from qwed.gateway.decide.observe import tell_would
 from qwed.gateway.decide.rule_row import rules_to_wire
 from qwed.gateway.kernel.answers import Answer
-from qwed.gateway.kernel.masking import is_harmless, rename, shown
+from qwed.gateway.kernel.masks import is_harmless, rename, shown
 
 Show = Callable[[Any], Any]
 

@@ -34,7 +34,7 @@ from qwed.domain.rules import PolicyRule
 from qwed.domain.tools import ToolAssessment
 from qwed.domain.verdicts import APPROVED, Verdict
 from qwed.gateway.decide.execution_context import NOTHING_PRESENTED, ExecutionContext
-from qwed.gateway.kernel.masking import keep_type
+from qwed.gateway.kernel.masks import keep_type
 from qwed.gateway.kernel.ports import Admission, KeyClaim
 from qwed.gateway.kernel.reports import Reports, take_reports
 from qwed.gateway.kernel.requests import NO_USAGE, Usage

@@ -22,13 +22,13 @@ from qwed.gateway.decide.plan import find_plan, plan_for
 from qwed.gateway.decide.run import decide, leave_unrecorded
 from qwed.gateway.decide.table import TABLE
 from qwed.gateway.kernel.answers import Answer, RequestError
+from qwed.gateway.kernel.coroutines import pause
 from qwed.gateway.kernel.live_policy import catch_up
 from qwed.gateway.kernel.ports import KeyClaim, KeyTaken, PolicyMoved, StoreUnavailable
 from qwed.gateway.kernel.records import Remembered
 from qwed.gateway.kernel.requests import ToolRequest, VerifyRequest
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import visible_agent
-from qwed.gateway.kernel.waiting import pause
 
 #: How long a retry waits for the first request under its key, and how often it looks.
 MAX_WAIT_SECONDS: Final = 10.0

@@ -15,9 +15,9 @@ from qwed.gateway.decide import scores, workflow_rules
 from qwed.gateway.decide.case import Case, Examined, Place
 from qwed.gateway.decide.execution_context import ExecutionContext, NotAccepted, accept
 from qwed.gateway.decide.value_origins import trace_origins
+from qwed.gateway.kernel.coroutines import pause
 from qwed.gateway.kernel.ports import Admission, StoreUnavailable
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.waiting import pause
 
 #: How long a step waits for the one before it; less than a lease.
 TURN_SECONDS: Final = 10.0

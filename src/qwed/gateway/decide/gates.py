@@ -21,7 +21,7 @@ from qwed.domain.approvals import Approval
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.conduct import BLOCKED_TOOL
 from qwed.domain.contexts import StepContext, read_context
-from qwed.domain.deciding import disprove
+from qwed.domain.decision_rules import disprove
 from qwed.domain.findings import Finding, Status
 from qwed.domain.policy import ActionRule, Policy, Profile, mark_dangerous
 from qwed.domain.policy_changes import Stop, StopScope

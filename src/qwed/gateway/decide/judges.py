@@ -7,7 +7,7 @@ from qwed.assurance.explanations import LEVEL_NOT_BORNE_OUT, NOT_TRUSTED_ENOUGH
 from qwed.assurance.in_force import InForce
 from qwed.assurance.profiles import Mechanism, is_consequential, needs_person
 from qwed.domain.codes import Code, Refusal
-from qwed.domain.deciding import hold_to_threshold, weigh
+from qwed.domain.decision_rules import hold_to_threshold, weigh
 from qwed.domain.policy import DeniedCells, ToolGroup
 from qwed.domain.provenance_rules import OtherwiseAct, Uncovered
 from qwed.domain.risk import Risk

@@ -20,7 +20,7 @@ from qwed.gateway.decide.case import Case
 from qwed.gateway.decide.rule_row import rules_to_wire, windows_of
 from qwed.gateway.decide.table import RECORDED
 from qwed.gateway.kernel.answers import Answer
-from qwed.gateway.kernel.masking import shorten, shown
+from qwed.gateway.kernel.masks import shorten, shown
 from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import Activity, Booking, CommittedStep, Crossing, Record, Remembered
 from qwed.gateway.kernel.services import Services

@@ -16,7 +16,7 @@ from qwed.domain.agents import Agent, AgentId, AgentType, PrincipalId
 from qwed.domain.budgets import FREE
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.credentials import Caller
-from qwed.domain.deciding import disprove
+from qwed.domain.decision_rules import disprove
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Failure, Finding, Status
 from qwed.domain.fingerprints import Fingerprints

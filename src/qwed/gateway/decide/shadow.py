@@ -12,7 +12,7 @@ import msgspec
 
 from qwed.domain.approvals import Approval
 from qwed.domain.codes import Code
-from qwed.domain.deciding import disprove
+from qwed.domain.decision_rules import disprove
 from qwed.domain.decisions import Decision
 from qwed.domain.findings import Status
 from qwed.domain.policy import ActionRule, Policy

@@ -27,7 +27,7 @@ from qwed.domain.permits import (
 from qwed.domain.times import HOUR_MS
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.more_findings import FindingPlace
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_NAME, MAX_TEXT, convert

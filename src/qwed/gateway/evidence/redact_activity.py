@@ -20,7 +20,7 @@ from qwed.domain.times import iso
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import NOTED, noted
 from qwed.gateway.kernel.commitments import committed
-from qwed.gateway.kernel.masking import sought_name
+from qwed.gateway.kernel.masks import sought_name
 from qwed.gateway.kernel.records import Activity, ActivityQuery, Record, Redaction, Tombstone
 from qwed.gateway.kernel.requests import MAX_TEXT, check_identifier, convert
 from qwed.gateway.kernel.services import Services

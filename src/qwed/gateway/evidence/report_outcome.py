@@ -23,7 +23,7 @@ from qwed.gateway.decide.value_origins import coverage_of
 from qwed.gateway.evidence.permits import note_effect_without_permit
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.notifications import News, deliveries_of
 from qwed.gateway.kernel.records import Activity, Booking, Record
 from qwed.gateway.kernel.reports import take_reports

@@ -23,12 +23,12 @@ from qwed.domain.risk import Risk
 from qwed.gateway.approvals.answer_approval import redeem
 from qwed.gateway.decide.doors import verify_action
 from qwed.gateway.evidence.report_outcome import report_outcome
+from qwed.gateway.hooks.hook_words import ALLOW, ASK, DENY, say
 from qwed.gateway.hooks.terminal import close_at_terminal
 from qwed.gateway.hooks.tools import DIALECTS, Dialect, action_of
-from qwed.gateway.hooks.wording import ALLOW, ASK, DENY, say
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import NOTED
-from qwed.gateway.kernel.masking import conceal_conversation, shown
+from qwed.gateway.kernel.masks import conceal_conversation, shown
 from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import ActivityQuery, Remembered
 from qwed.gateway.kernel.requests import NO_USAGE, VerifyRequest

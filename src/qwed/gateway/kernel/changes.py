@@ -14,7 +14,7 @@ from qwed.domain.money import usd_of
 from qwed.domain.nodes import NOTED as NOTED
 from qwed.domain.nodes import jti_of
 from qwed.domain.times import iso
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.wire import encode_json

@@ -11,8 +11,8 @@ import msgspec
 
 from qwed.domain.policy import Policy
 from qwed.domain.policy_changes import PolicyChange
+from qwed.gateway.kernel.coroutines import SingleFlight
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.gateway.kernel.waiting import SingleFlight
 
 if TYPE_CHECKING:
     from qwed.gateway.kernel.services import Services

@@ -13,7 +13,7 @@ from qwed.domain.outcomes import OutcomeResult
 from qwed.domain.parameters import has_surrogate
 from qwed.domain.risk import RISK_NAMES, Risk
 from qwed.gateway.kernel.answers import RequestError, malformed
-from qwed.gateway.kernel.masking import conceal_conversation
+from qwed.gateway.kernel.masks import conceal_conversation
 from qwed.gateway.kernel.mistakes import mistake_in
 from qwed.gateway.kernel.wire import encode_json
 

@@ -28,9 +28,9 @@ from qwed.ect import tokens
 from qwed.ect.claims import Claims
 from qwed.ect.dag import TokenNode
 from qwed.ect.tokens import DEFAULT_LIFETIME_SECONDS, Level
+from qwed.gateway.kernel.coroutines import SingleFlight
 from qwed.gateway.kernel.ports import Evidence, Records, StoreUnavailable
 from qwed.gateway.kernel.records import Activity, LedgerItem, ScoreChange
-from qwed.gateway.kernel.waiting import SingleFlight
 
 STRETCH: Final = 1_000
 SEED_TRUST: Final = "seed_trust"

@@ -9,8 +9,9 @@ from qwed.domain.budgets import Charge
 from qwed.domain.policy import Policy
 from qwed.domain.policy_changes import Stop
 from qwed.gateway.kernel.assurance_config import Assurance
+from qwed.gateway.kernel.coroutines import SingleFlight
 from qwed.gateway.kernel.events import EventHub
-from qwed.gateway.kernel.hearing import Hearing
+from qwed.gateway.kernel.heard_values import Hearing
 from qwed.gateway.kernel.issuers import Issuers
 from qwed.gateway.kernel.limits_told import LimitsTold
 from qwed.gateway.kernel.live_policy import LivePolicy
@@ -19,7 +20,6 @@ from qwed.gateway.kernel.ports import Clock, Ids, Prover, Signer, Store
 from qwed.gateway.kernel.shared_facts import SharedFacts
 from qwed.gateway.kernel.shared_state import Commons
 from qwed.gateway.kernel.turns import Turns
-from qwed.gateway.kernel.waiting import SingleFlight
 
 
 class Watcher(Protocol):

@@ -12,7 +12,7 @@ from qwed.domain.times import iso
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
 from qwed.gateway.kernel.changes import GATEWAY, noted
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.notifications import agent_news, deliveries_of
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.kernel.services import Services

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from qwed.gateway.kernel.waiting import Ticket, wake
+from qwed.gateway.kernel.coroutines import Ticket, wake
 
 
 class Turns:

@@ -16,10 +16,10 @@ from qwed.domain.policy import Policy
 from qwed.gateway.decide.case import Door
 from qwed.gateway.decide.replay import NotReached, NotReplayable, SharedLookup, decide_again, find_reason
 from qwed.gateway.decide.shadow import PROVE_AGAIN, why_not
+from qwed.gateway.kernel.coroutines import pause
 from qwed.gateway.kernel.ports import Records
 from qwed.gateway.kernel.records import Activity
 from qwed.gateway.kernel.shared_facts import AgentFacts, read_agent_facts
-from qwed.gateway.kernel.waiting import pause
 from qwed.gateway.policy.prove_again import ProvesAgain, shows_whole_action
 from qwed.gateway.policy.recorded_entries import (
     RecordedDecision,

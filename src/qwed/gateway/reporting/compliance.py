@@ -20,13 +20,13 @@ from qwed.domain.money import usd_of
 from qwed.domain.times import LAST_MS, iso
 from qwed.gateway.kernel.answers import malformed, refuse
 from qwed.gateway.kernel.changes import GATEWAY
+from qwed.gateway.kernel.coroutines import breathe
 from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import require_scope
-from qwed.gateway.kernel.waiting import breathe
-from qwed.gateway.reporting.counting import CHANGES, Approvals, Count
 from qwed.gateway.reporting.read_activity import read_instant, require_history
 from qwed.gateway.reporting.report_gaps import not_measured
+from qwed.gateway.reporting.report_sums import CHANGES, Approvals, Count
 
 _PAGE: Final = 500
 

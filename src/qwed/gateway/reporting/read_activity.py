@@ -16,7 +16,7 @@ from qwed.domain.policy import Policy
 from qwed.domain.times import iso, parse_iso
 from qwed.gateway.kernel.answers import Answer, malformed
 from qwed.gateway.kernel.changes import GATEWAY, NOTED
-from qwed.gateway.kernel.masking import sought_name, sought_type
+from qwed.gateway.kernel.masks import sought_name, sought_type
 from qwed.gateway.kernel.records import ActivityPage, ActivityQuery
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import agent_unknown, require_own_or_scope, visible_agent

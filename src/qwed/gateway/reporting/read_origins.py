@@ -7,7 +7,7 @@ from qwed.domain.credentials import Caller, Scope
 from qwed.domain.json_types import Json
 from qwed.gateway.decide.value_origins import coverage_of, trace_value
 from qwed.gateway.kernel.answers import Answer, malformed
-from qwed.gateway.kernel.masking import conceal_name
+from qwed.gateway.kernel.masks import conceal_name
 from qwed.gateway.kernel.records import SearchQuery
 from qwed.gateway.kernel.requests import MAX_TEXT, convert
 from qwed.gateway.kernel.services import Services

@@ -6,7 +6,7 @@ from typing import Final
 from qwed.domain.json_types import Json
 from qwed.domain.times import DAY_MS, day_of, iso
 from qwed.gateway.kernel.records import LedgerState, ReportScope, SignedCheckpoint
-from qwed.gateway.reporting.counting import MAX_LISTED, Approvals, Count
+from qwed.gateway.reporting.report_sums import MAX_LISTED, Approvals, Count
 
 MAX_LISTED_DAYS: Final = 31
 

@@ -15,7 +15,7 @@ from qwed.domain.times import iso
 from qwed.gateway.decide.account import tell_account
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import GATEWAY, NOTED
-from qwed.gateway.kernel.masking import sought_name, sought_type
+from qwed.gateway.kernel.masks import sought_name, sought_type
 from qwed.gateway.kernel.records import Activity, SearchQuery
 from qwed.gateway.kernel.services import Services
 from qwed.gateway.kernel.visibility import names_of, require_own_or_scope, require_scope

@@ -28,7 +28,7 @@ from qwed.ect.keys import KeyRing
 from qwed.ect.verifier import TrustedKeys
 from qwed.gateway.kernel.answers import Answer, malformed, refuse
 from qwed.gateway.kernel.changes import noted
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import convert
 from qwed.gateway.kernel.scorekeeper import CHECK_COMPLIANCE, UPDATE_SPEC, ScoreFinding, Scorekeeper

@@ -17,7 +17,7 @@ from qwed.domain.webhooks import Event
 from qwed.gateway.agents.register_agent import read_trust_level
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import noted
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.requests import MAX_TEXT, convert

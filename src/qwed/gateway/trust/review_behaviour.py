@@ -17,7 +17,7 @@ from qwed.domain.risk import Risk
 from qwed.domain.webhooks import Event
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.changes import GATEWAY
-from qwed.gateway.kernel.masking import shown
+from qwed.gateway.kernel.masks import shown
 from qwed.gateway.kernel.notifications import approval_news, deliveries_of
 from qwed.gateway.kernel.records import Record
 from qwed.gateway.kernel.services import Services

@@ -6,8 +6,8 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
-from qwed.guards.agent_state.reading import normalize_text
 from qwed.guards.agent_state.refusal import StateRefused, quote
+from qwed.guards.agent_state.state_text import normalize_text
 
 
 def frozen(value: Any, at: str) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 from qwed.guards.agent_state import commit
 from qwed.guards.agent_state.canonical_state import canonical_bytes
 from qwed.guards.agent_state.configuration import frozen
-from qwed.guards.agent_state.reading import read_state
 from qwed.guards.agent_state.refusal import StateCode, StateRefused
 from qwed.guards.agent_state.schema import compile_schema
+from qwed.guards.agent_state.state_text import read_state
 from qwed.guards.agent_state.transitions import Violated, compile_rules
 
 MAX_BYTES: Final = 1024 * 1024

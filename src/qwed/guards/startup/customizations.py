@@ -9,8 +9,8 @@ from qwed.guards.startup import genuine
 from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, StartupFinding
 from qwed.guards.startup.hook_code import unexplained_in
 from qwed.guards.startup.hook_files import is_vouched_for
+from qwed.guards.startup.hostile_files import Content, UnreadableFile, read_regular
 from qwed.guards.startup.permissions import is_roots_alone, planting_place
-from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
 from qwed.guards.startup.records import InstalledRecords
 from qwed.guards.startup.search_path import SearchPath
 

@@ -12,8 +12,8 @@ from typing import Final
 from qwed.guards.startup import genuine
 from qwed.guards.startup.findings import ACCEPT_OR_REMOVE, CLOSE, REINSTALL, StartupFinding
 from qwed.guards.startup.hook_code import unexplained_in
+from qwed.guards.startup.hostile_files import Content, UnreadableFile, read_regular
 from qwed.guards.startup.permissions import planting_place
-from qwed.guards.startup.reading import Content, UnreadableFile, read_regular
 from qwed.guards.startup.records import FileClaim, InstalledRecords, list_hashes
 from qwed.guards.startup.search_path import SearchPath
 

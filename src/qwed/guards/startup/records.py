@@ -11,7 +11,7 @@ from functools import cached_property
 
 import msgspec
 
-from qwed.guards.startup.reading import Content, read_regular
+from qwed.guards.startup.hostile_files import Content, read_regular
 
 # The largest distributions list some ten thousand files.
 _MAX_RECORD_BYTES = 8 * 1024 * 1024

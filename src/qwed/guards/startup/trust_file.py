@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from qwed.guards.startup.findings import StartupFinding
+from qwed.guards.startup.hostile_files import UnreadableFile, read_regular
 from qwed.guards.startup.permissions import planting_place
-from qwed.guards.startup.reading import UnreadableFile, read_regular
 
 
 def load_accepted(path: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from qwed.guards.workspace.beneath import Beneath, split
 from qwed.guards.workspace.changes import WorkspaceTree
 from qwed.guards.workspace.errors import WorkspaceError
 from qwed.guards.workspace.objects import FileChanged, ObjectStore, TreeEntry, blob_id
-from qwed.guards.workspace.scanning import WorkspaceScan
+from qwed.guards.workspace.scan import WorkspaceScan
 from qwed.guards.workspace.stat_cache import StatCache, signature
 
 _READ_ATTEMPTS: Final = 5

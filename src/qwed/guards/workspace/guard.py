@@ -16,12 +16,12 @@ from qwed.guards.workspace.changes import FileChange, WorkspaceTree, compare, de
 from qwed.guards.workspace.contents import Contents
 from qwed.guards.workspace.errors import RollbackIncomplete, WorkspaceError
 from qwed.guards.workspace.ignore_files import PresentIgnoreFiles
-from qwed.guards.workspace.locking import lock
 from qwed.guards.workspace.objects import ObjectStore
-from qwed.guards.workspace.restoring import Restorer, remove_rooms
-from qwed.guards.workspace.scanning import Scanner, SnapshotScope
+from qwed.guards.workspace.restore import Restorer, remove_rooms
+from qwed.guards.workspace.scan import Scanner, SnapshotScope
 from qwed.guards.workspace.snapshots import SnapshotRecord
 from qwed.guards.workspace.stat_cache import StatCache
+from qwed.guards.workspace.store_lock import lock
 from qwed.guards.workspace.tracked import TrackedPaths
 
 

@@ -17,7 +17,7 @@ from qwed.guards.workspace.changes import WorkspaceTree
 from qwed.guards.workspace.errors import SnapshotDamaged, UnknownSnapshot
 from qwed.guards.workspace.ignore_files import SavedIgnoreFiles
 from qwed.guards.workspace.objects import ObjectStore, TreeEntry, flush
-from qwed.guards.workspace.scanning import SnapshotScope
+from qwed.guards.workspace.scan import SnapshotScope
 
 _ID_LENGTH: Final = 64
 _HEX: Final = frozenset("0123456789abcdef")

@@ -15,7 +15,7 @@ from qwed.domain.rules import Cooldown, Limit, Mode, NeverAfter, PolicyRule, Req
 from qwed.rules.analysis.examples import Example, example_from
 from qwed.rules.analysis.findings import STRICTNESS, WIDTH, is_tighter
 from qwed.rules.analysis.questions import SolverQuestions, nice
-from qwed.rules.analysis.reading import ReadRule, read_rules
+from qwed.rules.analysis.read_rules import ReadRule, read_rules
 from qwed.rules.analysis.reports import Difference, Direction
 from qwed.rules.analysis.terms import MAX_ELEMENTS, count_loops
 from qwed.rules.analysis.translation import Translator

@@ -9,7 +9,7 @@ from qwed.domain.policy import Policy
 from qwed.domain.rules import Limit, Measure, Mode, Per, PolicyRule, Then
 from qwed.rules.analysis.looks import look_at
 from qwed.rules.analysis.questions import SolverAnswer, SolverQuestions, Want
-from qwed.rules.analysis.reading import ReadRule, read_rules
+from qwed.rules.analysis.read_rules import ReadRule, read_rules
 from qwed.rules.analysis.reports import PolicyAnalysis, PolicyFinding, Unanalysed
 from qwed.rules.expressions import Expression, find_pinned_types
 from qwed.rules.tree import CelCall, CelLiteral, CelNode

@@ -4,11 +4,11 @@ from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.ports import Clock
 from qwed.ledger.record_keys import RecordKeys
-from qwed.stores.checking import check_at_start
 from qwed.stores.postgres.clock import DatabaseClock
 from qwed.stores.postgres.snapshot import snapshot
 from qwed.stores.postgres.store import PostgresStore
 from qwed.stores.postgres.turns import PostgresTurns
+from qwed.stores.start_check import check_at_start
 
 
 def open_postgres(

@@ -24,7 +24,7 @@ from qwed.stores.postgres.credentials import Kept
 from qwed.stores.postgres.plain import PlainAdmissions
 from qwed.stores.postgres.requests import AdmissionRequest, Held, Request
 from qwed.stores.postgres.rows import spending_of, standing_of
-from qwed.stores.postgres.sealing import RecordSealer
+from qwed.stores.postgres.seals import RecordSealer
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.states import StatedRow, check_body
 from qwed.stores.postgres.texts import store_text, store_text_or_none

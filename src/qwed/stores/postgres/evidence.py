@@ -11,7 +11,7 @@ from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import KnownNode, LedgerItem, Received, SignedCheckpoint
 from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import prove_consistency, prove_inclusion, root_of
-from qwed.stores.chaining import make_decided_node, make_erased_node, make_received_node, parents_of
+from qwed.stores.chain import make_decided_node, make_erased_node, make_received_node, parents_of
 from qwed.stores.ledger_items import item_of
 from qwed.stores.postgres.nodes import fetch_nodes, proven
 from qwed.stores.postgres.rows import par_of

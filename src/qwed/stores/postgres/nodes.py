@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from qwed.ledger.merkle import leaf_hash
-from qwed.stores.chaining import TiledNodes
+from qwed.stores.chain import TiledNodes
 from qwed.stores.postgres.statements import SQL
 
 T = TypeVar("T")

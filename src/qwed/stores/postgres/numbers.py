@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.stores.postgres.sealing import Seals
+from qwed.stores.postgres.seals import Seals
 from qwed.stores.postgres.statements import SQL
 
 #: More gaps than this of one process are told at once.

@@ -14,7 +14,7 @@ from qwed.ledger.record_keys import RecordKeys
 from qwed.ledger.states import KEYS, Waiting
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.postgres.connections import FAILED, connect_for_long
-from qwed.stores.postgres.sealing import Seals
+from qwed.stores.postgres.seals import Seals
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.states import is_waiting_sealed, select_rows
 from qwed.stores.postgres.texts import show_text, show_text_or_none

@@ -31,7 +31,7 @@ from qwed.ledger.states import (
     tombstone,
 )
 from qwed.stores.bodies import decode
-from qwed.stores.postgres.sealing import RecordSealer, SealedWrite, Seals
+from qwed.stores.postgres.seals import RecordSealer, SealedWrite, Seals
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.randomness import POOL
 

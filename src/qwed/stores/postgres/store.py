@@ -31,6 +31,7 @@ from qwed.domain.trust_changes import TrustChange
 from qwed.domain.webhooks import Webhook
 from qwed.domain.workflows import Workflow
 from qwed.ect.keys import KeyRing
+from qwed.gateway.kernel.coroutines import SingleFlight, run
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ledger_watch import LedgerLag, LedgerWatch
 from qwed.gateway.kernel.ports import (
@@ -59,14 +60,13 @@ from qwed.gateway.kernel.records import (
     SearchQuery,
     Survey,
 )
-from qwed.gateway.kernel.waiting import SingleFlight, run
 from qwed.ledger.record_keys import RecordKeys, follow_ring
 from qwed.ledger.states import StateDifference
 from qwed.stores.background import BackgroundLoop
-from qwed.stores.postgres import reading
+from qwed.stores.postgres import queries
 from qwed.stores.postgres.admission import Admissions
 from qwed.stores.postgres.clock import DatabaseClock
-from qwed.stores.postgres.committing import Commits, PendingEntry, entry_of, is_ordinary
+from qwed.stores.postgres.commits import Commits, PendingEntry, entry_of, is_ordinary
 from qwed.stores.postgres.connections import (
     FAILED,
     PASSING,
@@ -85,8 +85,8 @@ from qwed.stores.postgres.requests import AdmissionRequest, Held, new_token
 from qwed.stores.postgres.room import Room
 from qwed.stores.postgres.rows import spending_of
 from qwed.stores.postgres.schema import make_parts, migrate, require_whole
-from qwed.stores.postgres.sealing import open_sealer
-from qwed.stores.postgres.sequencing import FOLLOW_SECONDS, Sequencer, verify_end
+from qwed.stores.postgres.seals import open_sealer
+from qwed.stores.postgres.sequencer import FOLLOW_SECONDS, Sequencer, verify_end
 from qwed.stores.postgres.statements import SQL
 from qwed.stores.postgres.states import StatedRow, adopt_once, check_body, differences
 from qwed.stores.postgres.texts import store_text
@@ -377,13 +377,13 @@ class PostgresStore:
         claim = KeyClaim(agent_id, key_hash, new_token())
         lease_ms = int(self._policy.limits.lease_seconds * 1000)
         values = (claim, self._owner, now_ms, now_ms + lease_ms)
-        found = await self._do(lambda home: _read_with(home.claims, reading.claim_key, *values))
+        found = await self._do(lambda home: _read_with(home.claims, queries.claim_key, *values))
         return claim if found is None else found
 
     async def give_up_key(self, claim: KeyClaim) -> None:
         # Where it can't be given up, its lease ends it.
         with contextlib.suppress(StoreUnavailable):
-            await self._do(lambda home: _read_with(home.claims, reading.give_up_key, claim))
+            await self._do(lambda home: _read_with(home.claims, queries.give_up_key, claim))
 
     async def admit(
         self, agent: Agent, attempt: Attempt, now_ms: int, claim: KeyClaim | None = None
@@ -416,7 +416,7 @@ class PostgresStore:
         return await self._do(lambda home: home.count.put(refused))
 
     async def list_refused_minutes_due(self, before: int, limit: int) -> list[RefusedMinute]:
-        return await self._read(reading.bodies, RefusedMinute, "refused_minutes_due", before, limit)
+        return await self._read(queries.bodies, RefusedMinute, "refused_minutes_due", before, limit)
 
     async def spending(self, agent: Agent, now_ms: int) -> Spending:
         async def read(connection: "asyncpg.Connection[Any]") -> Spending:
@@ -430,7 +430,7 @@ class PostgresStore:
 
     async def standing(self, agent_id: AgentId) -> Standing:
         known = self._standings.get(agent_id)
-        return known if known is not None else await self._read(reading.standing, agent_id)
+        return known if known is not None else await self._read(queries.standing, agent_id)
 
     def turn_taken(self, key: object) -> None:
         """Somebody weighs this agent's conduct: what is read from now on is what is on record."""
@@ -511,89 +511,89 @@ class PostgresStore:
     async def trust_changes(
         self, agent_id: AgentId, before: int | None, limit: int
     ) -> list[tuple[int, TrustChange]]:
-        return await self._read(reading.trust_changes, agent_id, before, limit)
+        return await self._read(queries.trust_changes, agent_id, before, limit)
 
     async def is_unsettled(self, agent_id: AgentId, fingerprint: bytes) -> bool:
-        return await self._read(reading.is_unsettled, agent_id, fingerprint)
+        return await self._read(queries.is_unsettled, agent_id, fingerprint)
 
     async def keep_scores(self, changes: Sequence[ScoreChange]) -> None:
-        await self._read(reading.keep_scores, changes)
+        await self._read(queries.keep_scores, changes)
 
     async def score_changes(self, peer: str, before: int | None, limit: int) -> list[ScoreChange]:
-        return await self._read(reading.score_changes, peer, before, limit)
+        return await self._read(queries.score_changes, peer, before, limit)
 
     async def list_scored_peers(self, after: str | None, limit: int) -> list[str]:
-        return await self._read(reading.list_scored_peers, after, limit)
+        return await self._read(queries.list_scored_peers, after, limit)
 
     async def keep_shared(self, digest: str, body: bytes) -> None:
-        await self._read(reading.keep_shared, digest, body)
+        await self._read(queries.keep_shared, digest, body)
 
     async def shared(self, digest: str) -> bytes | None:
-        return await self._read(reading.shared, digest)
+        return await self._read(queries.shared, digest)
 
     async def keep_salt(self, agent_id: AgentId, conversation_id: str, fresh: bytes, now_ms: int) -> bytes:
-        return await self._read(reading.keep_salt, agent_id, store_text(conversation_id), fresh, now_ms)
+        return await self._read(queries.keep_salt, agent_id, store_text(conversation_id), fresh, now_ms)
 
     async def keep_heard(self, agent_id: AgentId, conversation_id: str, report_id: str, body: bytes) -> None:
-        await self._read(reading.keep_heard, agent_id, store_text(conversation_id), report_id, body)
+        await self._read(queries.keep_heard, agent_id, store_text(conversation_id), report_id, body)
 
     async def heard(
         self, agent_id: AgentId, conversation_id: str, after: int
     ) -> tuple[bytes | None, list[tuple[int, bytes]]]:
-        return await self._read(reading.heard, agent_id, store_text(conversation_id), after)
+        return await self._read(queries.heard, agent_id, store_text(conversation_id), after)
 
     async def end_session(self, session_id: bytes, expires_ms: int) -> None:
-        await self._read(reading.end_session, session_id, expires_ms)
+        await self._read(queries.end_session, session_id, expires_ms)
 
     async def is_session_ended(self, session_id: bytes) -> bool:
-        return await self._read(reading.is_session_ended, session_id)
+        return await self._read(queries.is_session_ended, session_id)
 
     async def keep_sign_in(self, session_id: bytes, body: bytes, expires_ms: int) -> None:
-        await self._read(reading.keep_sign_in, session_id, body, expires_ms)
+        await self._read(queries.keep_sign_in, session_id, body, expires_ms)
 
     async def sign_in(self, session_id: bytes) -> bytes | None:
-        return await self._read(reading.sign_in, session_id)
+        return await self._read(queries.sign_in, session_id)
 
     async def permit(self, jti: str) -> IssuedPermit | None:
-        return await self._read(reading.permit, jti)
+        return await self._read(queries.permit, jti)
 
     async def permits_of(self, activity_id: str) -> list[IssuedPermit]:
-        return await self._read(reading.bodies, IssuedPermit, "permits_of", activity_id)
+        return await self._read(queries.bodies, IssuedPermit, "permits_of", activity_id)
 
     async def unused_permits(
         self, agent_id: AgentId, audience: str, action_hash: str, now_ms: int
     ) -> list[IssuedPermit]:
         values = (agent_id, audience, action_hash, now_ms)
-        return await self._read(reading.bodies, IssuedPermit, "unused_permits", *values)
+        return await self._read(queries.bodies, IssuedPermit, "unused_permits", *values)
 
     async def permits_due(self, before_ms: int, limit: int) -> list[IssuedPermit]:
-        return await self._read(reading.bodies, IssuedPermit, "permits_due", before_ms, limit)
+        return await self._read(queries.bodies, IssuedPermit, "permits_due", before_ms, limit)
 
     async def count_findings(
         self, principal_id: PrincipalId | None, agent_id: AgentId | None, from_ms: int, to_ms: int
     ) -> dict[str, int]:
-        return await self._read(reading.count_findings, principal_id, agent_id, from_ms, to_ms)
+        return await self._read(queries.count_findings, principal_id, agent_id, from_ms, to_ms)
 
     async def findings(
         self, principal_id: PrincipalId | None, agent_id: AgentId | None, before: str | None, limit: int
     ) -> list[PermitFinding]:
         values = (principal_id, agent_id, before, limit)
-        return await self._read(reading.bodies, PermitFinding, "findings", *values)
+        return await self._read(queries.bodies, PermitFinding, "findings", *values)
 
     async def outcomes(self, agent_id: AgentId, limit: int) -> list[Outcome]:
-        return await self._read(reading.outcomes, agent_id, limit)
+        return await self._read(queries.outcomes, agent_id, limit)
 
     async def agents(self, principal_id: PrincipalId | None, after: str | None, limit: int) -> list[Agent]:
-        return await self._read(reading.agents, principal_id, after, limit)
+        return await self._read(queries.agents, principal_id, after, limit)
 
     async def principal_standing(self, principal_id: PrincipalId) -> tuple[int, bool]:
-        return await self._read(reading.principal_standing, principal_id)
+        return await self._read(queries.principal_standing, principal_id)
 
     async def activities(self, query: ActivityQuery) -> ActivityPage:
-        return await self._read(reading.activities, query)
+        return await self._read(queries.activities, query)
 
     async def activity(self, activity_id: str) -> tuple[Activity, Outcome | None] | None:
-        return await self._read(reading.activity, activity_id)
+        return await self._read(queries.activity, activity_id)
 
     async def approval(self, approval_id: str) -> Approval | None:
         try:
@@ -613,43 +613,43 @@ class PostgresStore:
         after: str | None,
         limit: int,
     ) -> list[Approval]:
-        return await self._read(reading.approvals, principal_id, agent_id, status, now_ms, after, limit)
+        return await self._read(queries.approvals, principal_id, agent_id, status, now_ms, after, limit)
 
     async def keys(self, principal_id: PrincipalId | None) -> list[ApiKey]:
-        return await self._read(reading.keys, principal_id)
+        return await self._read(queries.keys, principal_id)
 
     async def webhooks(self, principal_id: PrincipalId | None) -> list[Webhook]:
-        return await self._read(reading.webhooks, principal_id)
+        return await self._read(queries.webhooks, principal_id)
 
     async def search(self, query: SearchQuery) -> SearchPage:
-        return await self._read(reading.search, query)
+        return await self._read(queries.search, query)
 
     async def hours(self, principal_id: PrincipalId | None, from_hour: int) -> list[HourCount]:
-        return await self._read(reading.hours, principal_id, from_hour)
+        return await self._read(queries.hours, principal_id, from_hour)
 
     async def agents_by_spending(
         self, principal_id: PrincipalId | None, day: int, limit: int
     ) -> list[tuple[Agent, int]]:
-        return await self._read(reading.agents_by_spending, principal_id, day, limit)
+        return await self._read(queries.agents_by_spending, principal_id, day, limit)
 
     async def count_waiting(self, principal_id: PrincipalId | None, now_ms: int) -> int:
-        return await self._read(reading.count_waiting, principal_id, now_ms)
+        return await self._read(queries.count_waiting, principal_id, now_ms)
 
     async def approvals_due(self, now_ms: int, limit: int) -> list[Approval]:
-        due = await self._read(reading.approvals_due, now_ms, limit)
+        due = await self._read(queries.approvals_due, now_ms, limit)
         stated = StatedRow("approvals", "approval_id")
         found = [await self._sound(Approval, stated, approval.approval_id) for approval in due]
         return [approval for approval in found if approval is not None]
 
     async def policy_change(self, number: int | None = None) -> PolicyChange | None:
         if number is None:
-            number = await self._read(reading.value, "newest_policy_change")
+            number = await self._read(queries.value, "newest_policy_change")
         stated = StatedRow("policy_changes", "number")
         found: PolicyChange | None = await self._read(check_body, PolicyChange, stated, number, self._sealer)
         return found
 
     async def policy_changes(self, before: int | None, limit: int) -> list[PolicyChange]:
-        return await self._read(reading.bodies, PolicyChange, "policy_changes", before or 2**62, limit)
+        return await self._read(queries.bodies, PolicyChange, "policy_changes", before or 2**62, limit)
 
     def use_policy(self, policy: Policy) -> None:
         self._policy = policy
@@ -659,45 +659,45 @@ class PostgresStore:
         self._sequencer.use_policy(policy)
 
     async def workflow(self, workflow_id: str) -> Workflow | None:
-        return await self._read(reading.body, Workflow, "workflow", store_text(workflow_id))
+        return await self._read(queries.body, Workflow, "workflow", store_text(workflow_id))
 
     async def find_completed_nodes(self, workflow_id: str) -> frozenset[str]:
-        return await self._read(reading.find_completed_nodes, workflow_id)
+        return await self._read(queries.find_completed_nodes, workflow_id)
 
     async def webhook(self, webhook_id: str) -> Webhook | None:
-        return await self._read(reading.body, Webhook, "webhook", webhook_id)
+        return await self._read(queries.body, Webhook, "webhook", webhook_id)
 
     async def destinations(self, principal_id: PrincipalId) -> tuple[Webhook, ...]:
         known = self._destinations.get(principal_id)
         if known is None:
             moment = self._destinations.moment
-            known = await self._read(reading.destinations, principal_id)
+            known = await self._read(queries.destinations, principal_id)
             self._destinations.put(principal_id, known, moment)
         return known
 
     async def deliveries(self, webhook_id: str, after: str | None, limit: int) -> list[Delivery]:
-        return await self._read(reading.deliveries, webhook_id, after, limit)
+        return await self._read(queries.deliveries, webhook_id, after, limit)
 
     async def delivery(self, delivery_id: str) -> Delivery | None:
-        return await self._read(reading.delivery, delivery_id)
+        return await self._read(queries.delivery, delivery_id)
 
     async def next_delivery_ms(self) -> int | None:
-        return await self._read(reading.next_delivery_ms)
+        return await self._read(queries.next_delivery_ms)
 
     async def claim_deliveries(self, claim: DeliveryClaim) -> list[Delivery]:
-        return await self._read(reading.claim_deliveries, claim)
+        return await self._read(queries.claim_deliveries, claim)
 
     async def settle_delivery(self, delivery: Delivery) -> None:
-        await self._read(reading.settle_delivery, delivery)
+        await self._read(queries.settle_delivery, delivery)
 
     async def survey(self, scope: ReportScope, after_seq: int) -> Survey:
         if after_seq == 0:
             await self._catch_up()
-        return await self._read(reading.survey, scope, after_seq)
+        return await self._read(queries.survey, scope, after_seq)
 
     async def ledger_state(self) -> LedgerState:
         await self._catch_up()
-        return await self._read(reading.ledger_state)
+        return await self._read(queries.ledger_state)
 
     @property
     def evidence(self) -> PostgresEvidence:
@@ -707,7 +707,7 @@ class PostgresStore:
         await self._read(_caught_up)
 
     async def ping(self) -> None:
-        await self._read(reading.ping)
+        await self._read(queries.ping)
         await self._read(self._room.require)
 
     # --- the end -------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from qwed.domain.policy import Policy
 from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.ports import Clock
 from qwed.stores.access import ThreadedAccess
-from qwed.stores.checking import check_at_start
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.hot import HotStore
 from qwed.stores.sqlite.file import find_damage, own_file, schema_files
 from qwed.stores.sqlite.tables import SqliteTables
+from qwed.stores.start_check import check_at_start
 
 
 def open_sqlite(path: Path, policy: Policy, clock: Clock, ring: KeyRing) -> HotStore:

@@ -22,7 +22,7 @@ from qwed.ledger.entries import LedgerEntry
 from qwed.ledger.merkle import leaf_hash, prove_consistency, prove_inclusion, root_of
 from qwed.ledger.passkeys import PasskeyAudit
 from qwed.ledger.states import KEYS, States, Waiting, is_state
-from qwed.stores.chaining import (
+from qwed.stores.chain import (
     TILE_LEVELS,
     TiledNodes,
     lineage_of,

@@ -27,7 +27,7 @@ from qwed.ledger.states import (
     subject_of,
     tombstone,
 )
-from qwed.stores.chaining import Growth
+from qwed.stores.chain import Growth
 
 Run = Callable[..., sqlite3.Cursor]
 

@@ -8,9 +8,9 @@ from qwed.ect.keys import KeyRing
 from qwed.gateway.kernel.records import Record
 from qwed.stores.errors import DatabaseUnusable
 from qwed.stores.sqlite.file import connect_writer, migrate, own, was_cut_off
+from qwed.stores.sqlite.group_writer import Writing
 from qwed.stores.sqlite.ledger import SqliteLedger
-from qwed.stores.sqlite.searching import Searching
-from qwed.stores.sqlite.writing import Writing
+from qwed.stores.sqlite.searches import Searching
 
 
 class SqliteTables(Searching, Writing):

@@ -9,7 +9,7 @@ from qwed.domain.findings import Status
 from qwed.domain.risk import Risk
 from qwed.engines.candidates import find_in
 from qwed.engines.sql import SqlEngine, SqlRules, inspect_sql
-from qwed.engines.sql import reading as reading_module
+from qwed.engines.sql import statement_walk as reading_module
 from qwed.engines.sql.completeness import complete_statements
 from qwed.engines.sql.understood import UNDERSTOOD
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.world import OPERATOR_KEY, code_of
 
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 
 ACME = {"principal_id": "acme"}
 

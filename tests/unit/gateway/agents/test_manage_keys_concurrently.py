@@ -9,7 +9,7 @@ from tests.support.world import OPERATOR_KEY
 from qwed import Gateway, RequestError
 from qwed.domain.credentials import OPERATOR_ROLE, ApiKey, Caller
 from qwed.gateway.agents.manage_keys import revoke_key
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.notices.manage_webhooks import MAX_WEBHOOKS, create_webhook
 
 OPERATOR = Caller(key=ApiKey("in-process", b"", None, (), (OPERATOR_ROLE,), 0))

@@ -6,7 +6,7 @@ import pytest
 from tests.support.world import OPERATOR_KEY, World, code_of
 
 from qwed.domain.policy import Policy, PrincipalCeilings
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 
 IDENTITY = {"name": "DataAnalyst", "type": "supervised", "principal_id": "user_123"}
 

@@ -12,8 +12,8 @@ from qwed.domain.agents import PrincipalId
 from qwed.domain.credentials import ApiKey, Caller, Scope
 from qwed.domain.policy import DEFAULT_POLICY, ApprovalRules
 from qwed.gateway.approvals.answer_approval import approve, deny, redeem
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.services import Services
-from qwed.gateway.kernel.waiting import run
 from qwed.gateway.trust.change_trust import change_trust
 
 READ = {"type": "send_email", "parameters": {"to": "a@example.com", "subject": "s", "body": "hello"}}

@@ -9,7 +9,7 @@ from tests.support.world import OPERATOR_KEY, World
 
 from qwed.domain.agents import Agent
 from qwed.domain.policy import DEFAULT_POLICY, ApprovalRules, Policy, Separate
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 
 MAIL = {"type": "send_email", "parameters": {"to": "a@example.com", "subject": "s", "body": "hello"}}
 ALL = {"scopes": ["verify", "register", "read", "approve", "trust"]}

@@ -12,9 +12,9 @@ from qwed.domain.policy import ApprovalRules, Policy
 from qwed.domain.risk import Risk
 from qwed.gateway.approvals.sweep_approvals import sweep_approvals
 from qwed.gateway.kernel.changes import GATEWAY, noted
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.events import Subscription
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 from qwed.stores import open_sqlite
 
 RULES = ApprovalRules(

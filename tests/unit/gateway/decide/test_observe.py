@@ -14,7 +14,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Failure, Status
 from qwed.domain.risk import Risk
 from qwed.gateway.decide.replay import replay
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.policy import load_policy
 
 RULES = """

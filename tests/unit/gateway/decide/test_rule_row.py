@@ -7,7 +7,7 @@ from tests.support.world import World, calculate, code_of
 from qwed.domain.actions import Action
 from qwed.domain.findings import Status
 from qwed.gateway.decide.replay import replay
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.policy import load_policy
 
 

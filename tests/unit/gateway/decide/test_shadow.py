@@ -8,7 +8,7 @@ from tests.unit.gateway.policy.test_backtest import act_at_random
 from qwed import bootstrap
 from qwed.gateway.decide.replay import replay
 from qwed.gateway.decide.shadow import Shadow
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.policy import load_policy
 
 NEXT = "actions: {calculate: {risk: critical}, execute_sql: {enabled: false}}\n"

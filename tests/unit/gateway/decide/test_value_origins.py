@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from tests.support.world import World, code_of
 
-from qwed.policy.loading import load_policy
+from qwed.policy.load import load_policy
 
 TOOLS = """
 tools:

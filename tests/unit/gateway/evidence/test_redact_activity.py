@@ -17,7 +17,7 @@ from qwed.ledger.audit import AuditKind, Tampering
 from qwed.ledger.chain import BrokenChain
 from qwed.ledger.export import Exported, verify
 from qwed.stores import open_sqlite
-from qwed.stores.sqlite import writing
+from qwed.stores.sqlite import group_writer
 from qwed.stores.sqlite.ledger import export_ledger, verify_ledger
 
 NAME = "Ada Lovelace, 12 St James's Square"
@@ -478,7 +478,7 @@ def test_erasing_while_others_decide_loses_nothing(world, path):
 
 
 def test_retention_erases_old_entries_their_outcomes_and_approvals_from_the_disk(path, monkeypatch):
-    monkeypatch.setattr(writing, "_KEEP_EVERY", 1)
+    monkeypatch.setattr(group_writer, "_KEEP_EVERY", 1)
     world = opened(path, Policy(retention=Retention(activity_days=10, approval_days=10)))
     agent = world.register()
     settled_story(world, agent, is_told=False)

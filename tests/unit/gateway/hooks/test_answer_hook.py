@@ -10,8 +10,8 @@ from tests.support.world import World
 from qwed import bootstrap
 from qwed.gateway.hooks import answer_hook
 from qwed.gateway.hooks.answer_hook import HookCall
+from qwed.gateway.hooks.hook_words import ALLOW, ASK, say
 from qwed.gateway.hooks.tools import DIALECTS
-from qwed.gateway.hooks.wording import ALLOW, ASK, say
 from qwed.policy import load_policy
 
 ROOT = "/home/dev/shop"

@@ -10,14 +10,14 @@ from tests.support.world import World
 
 from qwed.domain.agents import AgentStatus
 from qwed.domain.credentials import credential_hash
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.events import Subscription
 from qwed.gateway.kernel.integrity import Integrity
 from qwed.gateway.kernel.ports import StoreUnavailable
-from qwed.gateway.kernel.waiting import run
 from qwed.ledger.audit import AuditKind
 from qwed.ledger.states import StateDifference
 from qwed.stores.bodies import encode
-from qwed.stores.checking import check_at_start
+from qwed.stores.start_check import check_at_start
 from qwed.stores.state_columns import key_columns
 
 FORGED = "qwed_live_made-by-somebody-else"

@@ -9,7 +9,7 @@ from tests.support.world import World, calculate
 from qwed.domain.findings import Failure, Status
 from qwed.domain.risk import Risk
 from qwed.gateway.decide.shadow import PROVE_AGAIN
-from qwed.gateway.kernel.waiting import run
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.policy import run_backtest
 from qwed.gateway.policy.backtest import Backtest
 

@@ -15,8 +15,8 @@ from qwed.domain.policy import DEFAULT_POLICY
 from qwed.domain.policy_changes import ChangeKind, PolicyChange
 from qwed.domain.risk import Risk
 from qwed.gateway.decide.replay import replay
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.records import Record
-from qwed.gateway.kernel.waiting import run
 
 STRICT = "actions: {calculate: {enabled: false}}\n"
 LOOSE = "budgets: {max_requests_per_hour: 5000}\n"

@@ -14,12 +14,12 @@ from qwed.domain.risk import Risk
 from qwed.domain.times import iso
 from qwed.ect.signatures import keys_of
 from qwed.gateway.kernel.records import LedgerState, ReportScope
-from qwed.gateway.reporting import compliance, counting
-from qwed.gateway.reporting.counting import Approvals, Count
+from qwed.gateway.reporting import compliance, report_sums
 from qwed.gateway.reporting.report_gaps import not_measured
+from qwed.gateway.reporting.report_sums import Approvals, Count
 from qwed.ledger.checkpoints import read_checkpoint
 from qwed.stores import memory, open_sqlite
-from qwed.stores.sqlite import writing
+from qwed.stores.sqlite import group_writer
 
 
 def report_of(world, agent=None, key=None, **query):
@@ -312,7 +312,7 @@ def test_uncertain_and_unexamined_actions_are_said(world):
 
 
 def test_entries_removed_by_retention_are_counted_for_the_operator_and_said_to_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_KEEP_EVERY", 1)
+    monkeypatch.setattr(group_writer, "_KEEP_EVERY", 1)
     policy = Policy(retention=Retention(activity_days=10))
     clock = FakeClock()
     store = open_sqlite(tmp_path / "q.db", policy, clock, RING)
@@ -329,7 +329,7 @@ def test_entries_removed_by_retention_are_counted_for_the_operator_and_said_to_o
 
 
 def test_a_list_that_is_cut_says_so_and_its_figure_is_complete(world, monkeypatch):
-    monkeypatch.setattr(counting, "MAX_LISTED", 3)
+    monkeypatch.setattr(report_sums, "MAX_LISTED", 3)
     for _ in range(5):
         world.register()
 

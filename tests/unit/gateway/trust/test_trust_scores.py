@@ -15,10 +15,10 @@ from qwed.domain.nodes import jti_of
 from qwed.domain.policy import DEFAULT_POLICY, AssuranceRules, Limits
 from qwed.domain.risk import Risk
 from qwed.gateway.decide.execution_context import ECT_TYPE
+from qwed.gateway.kernel.coroutines import run
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import ScoreChange
 from qwed.gateway.kernel.scorekeeper import Scorekeeper, read_received_claims, replay
-from qwed.gateway.kernel.waiting import run
 
 SCORING = msgspec.structs.replace(DEFAULT_POLICY, assurance=AssuranceRules(trust_scoring=True))
 

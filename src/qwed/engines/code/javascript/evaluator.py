@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from qwed.engines.code import places
-from qwed.engines.code.parsing import parse_all
+from qwed.engines.code.syntax_trees import parse_all
 from qwed.engines.code.verdict import CodeReport, CodeVerdict, excerpt
 
 Nested = Callable[[str, str, int], CodeVerdict]

@@ -7,7 +7,7 @@ from qwed.engines.code.javascript.globals import is_known
 from qwed.engines.code.javascript.purity import judge_purity
 from qwed.engines.code.javascript.rules import ScriptRules
 from qwed.engines.code.javascript.scopes import ScriptNames
-from qwed.engines.code.parsing import TooSlow, error_in
+from qwed.engines.code.syntax_trees import TooSlow, error_in
 from qwed.engines.code.vendor_keys import find_vendor_keys
 from qwed.engines.code.verdict import CodeReport, CodeVerdict, too_slow
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from qwed.engines.code.python import folding
+from qwed.engines.code.python import constant_folds
 from qwed.engines.code.python.machine import (
     MAX_UNROLLED,
     PythonMachine,
@@ -152,8 +152,8 @@ class MemberAccess(PythonMachine):
     def _constant_item(self, owner: Const, index: PythonValue) -> PythonValue:
         if isinstance(index, Const):
             try:
-                return Const(folding.subscript(owner.data, index.data), owner.taint)
-            except folding.NotConstant:
+                return Const(constant_folds.subscript(owner.data, index.data), owner.taint)
+            except constant_folds.NotConstant:
                 pass
         return PythonUnknown(owner.taint)
 

@@ -3,7 +3,7 @@
 import ast
 from typing import Final
 
-from qwed.engines.code.python import folding
+from qwed.engines.code.python import constant_folds
 from qwed.engines.code.python.expressions import Expressions
 from qwed.engines.code.python.machine import (
     MAX_CALL_DEPTH,
@@ -131,9 +131,11 @@ class PythonCalls(Expressions):
         constants = [self.constant(argument) for argument in call.args]
         try:
             if all(found is not None for found in constants) and not call.kwargs:
-                data = folding.method(receiver.data, name, [found[0] for found in constants if found], {})
+                data = constant_folds.method(
+                    receiver.data, name, [found[0] for found in constants if found], {}
+                )
                 return self.from_python(data, both(receiver.taint, merge_taint(call.args)))
-        except folding.NotConstant:
+        except constant_folds.NotConstant:
             pass
         if name == "format" and isinstance(receiver.data, str):
             return self.brace_format(receiver.data, call)
@@ -152,11 +154,11 @@ class PythonCalls(Expressions):
             constants = [self.constant(member) for member in members]
             if all(found is not None for found in constants):
                 try:
-                    data = folding.method(
+                    data = constant_folds.method(
                         separator.data, "join", [[found[0] for found in constants if found]], {}
                     )
                     return Const(data, taint)
-                except folding.NotConstant:
+                except constant_folds.NotConstant:
                     return PythonUnknown(taint)
             if isinstance(separator.data, str):
                 parts: list[str | PythonValue] = []
@@ -314,7 +316,7 @@ class PythonCalls(Expressions):
         return made
 
     def _fold_call(self, path: str, call: PythonCall) -> PythonValue | None:
-        if path not in folding.FUNCTIONS:
+        if path not in constant_folds.FUNCTIONS:
             return None
         constants = [self.constant(argument) for argument in call.args]
         if call.open or any(found is None for found in constants):
@@ -323,12 +325,12 @@ class PythonCalls(Expressions):
         if any(found is None for found in keywords.values()):
             return None
         try:
-            data = folding.function(
+            data = constant_folds.function(
                 path,
                 [found[0] for found in constants if found is not None],
                 {name: found[0] for name, found in keywords.items() if found is not None},
             )
-        except folding.NotConstant:
+        except constant_folds.NotConstant:
             return None
         return self.from_python(data, merge_taint(call.everything))
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from qwed.engines.code.python import folding
+from qwed.engines.code.python import constant_folds
 from qwed.engines.code.python.names import (
     ALIASES,
     BUILTINS,
@@ -304,8 +304,8 @@ class PythonMachine:
             path = ALIASES.get(path, path)
         if len(path) > MAX_PATH:
             return PythonUnknown(taint)
-        if path in folding.CONSTANTS:
-            return Const(folding.CONSTANTS[path])
+        if path in constant_folds.CONSTANTS:
+            return Const(constant_folds.CONSTANTS[path])
         mention = self.rules.mentions.get(path)
         if mention is not None:
             mention(self, path, line)

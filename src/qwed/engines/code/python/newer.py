@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from qwed.engines.code.parsing import TooSlow, parse_all
+from qwed.engines.code.syntax_trees import TooSlow, parse_all
 
 # Texts without any of these hold nothing that is rewritten; most texts are no Python at all.
 _MAYBE_NEWER: Final = re.compile(

@@ -6,7 +6,7 @@ import string
 from collections.abc import Iterator
 from typing import Any, Final
 
-from qwed.engines.code.python import folding
+from qwed.engines.code.python import constant_folds
 from qwed.engines.code.python.access import MemberAccess
 from qwed.engines.code.python.machine import (
     MAX_PARTS,
@@ -57,8 +57,8 @@ class TextOperations(MemberAccess):
         taint = both(left.taint, right.taint)
         if isinstance(left, Const) and isinstance(right, Const):
             try:
-                return Const(folding.binary(op, left.data, right.data), taint)
-            except folding.NotConstant:
+                return Const(constant_folds.binary(op, left.data, right.data), taint)
+            except constant_folds.NotConstant:
                 return PythonUnknown(taint, "number" if isinstance(left.data, (int, float)) else "")
         made = self._combine_structures(op, left, right, taint)
         if made is not None:
@@ -98,7 +98,7 @@ class TextOperations(MemberAccess):
 
     def text_of(self, parts: list[str | PythonValue], taint: Taint) -> PythonValue:
         # Doubled in a loop that is unrolled, a text would outgrow the machine that only reads it.
-        if sum(len(part) for part in parts if isinstance(part, str)) > folding.MAX_LENGTH:
+        if sum(len(part) for part in parts if isinstance(part, str)) > constant_folds.MAX_LENGTH:
             return PythonUnknown(taint)
         merged: list[str | PythonValue] = []
         for part in parts:

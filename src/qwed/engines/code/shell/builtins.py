@@ -3,9 +3,9 @@
 from typing import Final
 
 from qwed.engines.code.shell import again, words
-from qwed.engines.code.shell.reading import Rule, read_variables, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import run_string
+from qwed.engines.code.shell.text_commands import Rule, read_variables, rules
 from qwed.engines.code.shell.words import HOLE
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, rules
 from qwed.engines.code.shell.runner import UNREAD, Runner, Stream
+from qwed.engines.code.shell.text_commands import Rule, rules
 
 _REMOTE: Final = re.compile(r"[a-z][a-z0-9]*://|[\w-]+:(?!\\)")
 _COPIES: Final = frozenset({"cp", "sync", "mv", "put", "rsync", "copy", "upload", "upload-batch", "mirror"})

@@ -8,30 +8,30 @@ from qwed.engines.code.shell import (
     again,
     builtins,
     clouds,
-    destroying,
-    interpreting,
-    reading,
-    running,
+    destroyers,
+    interpreters,
+    network_commands,
     scripts,
-    sending,
+    text_commands,
     words,
+    wrappers,
 )
 from qwed.engines.code.shell.capabilities import is_listed
+from qwed.engines.code.shell.option_effects import judge_told, judge_variable, mentions_shell
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
 from qwed.engines.code.shell.reach import judge_place, judge_places, judge_reach, shorten_path
-from qwed.engines.code.shell.reading import Rule, from_here
+from qwed.engines.code.shell.recognition import is_word, shows_itself, stops_machine
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
-from qwed.engines.code.shell.showing import is_word, shows_itself, stops_machine
-from qwed.engines.code.shell.telling import judge_told, judge_variable, mentions_shell
+from qwed.engines.code.shell.text_commands import Rule, from_here
 from qwed.engines.code.shell.words import HOLE
 
 COMMANDS: Final[dict[str, Rule]] = {
-    **reading.COMMANDS,
+    **text_commands.COMMANDS,
     **scripts.COMMANDS,
-    **interpreting.COMMANDS,
-    **running.COMMANDS,
-    **destroying.COMMANDS,
-    **sending.COMMANDS,
+    **interpreters.COMMANDS,
+    **wrappers.COMMANDS,
+    **destroyers.COMMANDS,
+    **network_commands.COMMANDS,
     **builtins.COMMANDS,
     **clouds.COMMANDS,
 }
@@ -116,12 +116,12 @@ class CommandTables:
         return run_known_command(run, name, argv[1:], stdin, line)
 
     def read(self, run: Runner, path: str, line: int) -> None:
-        reading.read_file(run, shorten_path(run, path), line)
+        text_commands.read_file(run, shorten_path(run, path), line)
 
     def write(self, run: Runner, path: str, line: int, made: Stream) -> None:
         path = shorten_path(run, path)
         judge_place(run, path, line)
-        reading.write_file(run, path, line, made)
+        text_commands.write_file(run, path, line, made)
 
     def evaluate(self, run: Runner, text: str, line: int) -> None:
         again.evaluate(run, text, line)

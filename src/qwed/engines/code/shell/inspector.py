@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
-from qwed.engines.code.parsing import TooSlow, error_in
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.commands import CommandTables, is_known
 from qwed.engines.code.shell.harmless import find_obstacle
 from qwed.engines.code.shell.project import Project
 from qwed.engines.code.shell.runner import Nested, Runner, ShellTooLong
 from qwed.engines.code.shell.trees import function_names, parsed
+from qwed.engines.code.syntax_trees import TooSlow, error_in
 from qwed.engines.code.verdict import MAX_NESTING, CodeReport, CodeVerdict, too_large, too_slow
 
 LANGUAGE: Final = "shell"

@@ -5,8 +5,8 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.reading import Rule, rules
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
+from qwed.engines.code.shell.text_commands import Rule, rules
 from qwed.engines.code.shell.words import HOLE
 
 SHELLS: Final = frozenset(["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "csh", "tcsh", "mksh"])

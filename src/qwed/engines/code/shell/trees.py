@@ -4,8 +4,8 @@ import functools
 import re
 from typing import Any, Final
 
-from qwed.engines.code.parsing import parse_all
-from qwed.engines.code.shell.mending import mend
+from qwed.engines.code.shell.grammar_repairs import mend
+from qwed.engines.code.syntax_trees import parse_all
 
 # The grammar loses the second of two bare expansions in one word, unless they wear braces.
 _BARE_TWICE: Final = re.compile(r"\$\w[^\s;|&'\"]{0,400}\$[\w@*]")
