@@ -222,6 +222,7 @@ def test_in_a_browser_a_person_signs_in_votes_by_name_and_signs_out(tmp_path: Pa
             page.get_by_role("button", name="Continue").click()
             page.wait_for_selector("#sign-out")
             assert page.url.startswith(f"{home}/dashboard/inbox")
+            page.get_by_role("button", name="Approve").wait_for()
             page.keyboard.press("a")
             page.locator("dialog").get_by_role("button", name="Approve").click()
             page.wait_for_selector("dialog", state="hidden")

@@ -131,6 +131,7 @@ PYTHON_SLOTS = [
 
 
 @given(st.sampled_from(PYTHON), st.sampled_from(sorted(PYTHON_PLACES)), st.sampled_from(PYTHON_SLOTS), lines)
+@example("__import__('os').system('id')", "after", ("evaluate_snippet", "snippet"), " the")
 @MANY
 def test_no_words_carry_a_program_through_a_slot_that_runs_it(
     attack: str, place: str, slot: tuple[str, str], text: str

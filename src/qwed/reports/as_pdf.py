@@ -84,6 +84,7 @@ def _register_fonts() -> None:
 
 @functools.cache
 def _drawable() -> frozenset[int]:
+    _register_fonts()
     return frozenset(pdfmetrics.getFont(_REGULAR).face.charToGlyph) & frozenset(
         pdfmetrics.getFont(_BOLD).face.charToGlyph
     )

@@ -37,7 +37,10 @@ def _hostile_engines_are_importable():
 
 @pytest.fixture(scope="module")
 def pool():
-    with WorkerPool(size=2, deadline_seconds=3, memory_bytes=768 << 20, catalogue=TEST_CATALOGUE) as pool:
+    # A busy machine may let a job wait for long.
+    with WorkerPool(
+        size=2, deadline_seconds=3, memory_bytes=768 << 20, catalogue=TEST_CATALOGUE, max_wait_seconds=120
+    ) as pool:
         yield pool
 
 
