@@ -219,8 +219,8 @@ def judge_code(text: str, language: str | None = None) -> str | None:
     if (found := _INNERS.search(text)) is not None:
         return f"interpreter internals: {found.group()}"
     verdict = judge_program(text, known)
-    found = _explain_program(verdict) or (None if known == "shell" else _power(verdict.effects))
-    return found or (_judge_beginning(text) if known is None else None)
+    reason = _explain_program(verdict) or (None if known == "shell" else _power(verdict.effects))
+    return reason or (_judge_beginning(text) if known is None else None)
 
 
 _STOPS_AT = lazy_pattern(r"line (\d{1,9}):")
@@ -229,7 +229,9 @@ _STOPS_AT = lazy_pattern(r"line (\d{1,9}):")
 def _judge_beginning(text: str) -> str | None:
     """A console runs Python statement by statement: what stands before a line that does not parse counts."""
     stop = _STOPS_AT.match(inspect_code("python", text).malformed or "")
-    begun = "" if stop is None else "".join(text.splitlines(keepends=True)[: int(stop[1]) - 1])
+    if stop is None:
+        return None
+    begun = "".join(text.splitlines(keepends=True)[: int(stop[1]) - 1])
     verdict = inspect_code("python", begun)
     if verdict.malformed is not None:
         return None
