@@ -125,12 +125,13 @@ def _judge_payload(run: Runner, option: str, value: str, stdin: Stream, line: in
 
 
 def _judge_stream(run: Runner, stream: Stream, line: int) -> None:
-    if stream.marks & PRIVATE:
+    if stream.marks & _STAYS:
         run.harm("exfiltration", line)
     elif "file" in stream.marks:
         run.doubt("sends-a-file", line)
 
 
+_STAYS: Final = PRIVATE | {"outside"}
 _OPENED: Final = re.compile(r"\b(?:FILE|OPEN|GOPEN|CREATE):([^,\s]+)", re.I)
 
 
