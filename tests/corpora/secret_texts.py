@@ -153,4 +153,12 @@ PLACED = [
     f"document.cookie = 'sid={HIDDEN}'",
     f"req.headers['cookie'] = `sid={HIDDEN}`",
     f"HTTP_COOKIE=sid={HIDDEN}",
+    f"sshpass -p {HIDDEN} ssh bob@host",
+    f"sshpass -e -p'{HIDDEN}' ssh bob@host",
+    f"mysql -uroot -p{HIDDEN} shop",
+    f'mysqldump -h db -u root -p"{HIDDEN}" shop > a.sql',
+    f"docker exec db mariadb -p{HIDDEN}",
+    f"sqlplus -S scott/{HIDDEN}@orcl",
+    f"jdbc:oracle:thin:scott/{HIDDEN}@host:1521:xe",
+    f"jdbc:oracle:thin:scott/{HIDDEN}@//host:1521/xe",
 ]

@@ -1,6 +1,7 @@
 """A text decides by what it does, wherever it stands: texts in random fields of random actions."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 from tests.corpora import hostile_texts, ordinary_actions
@@ -96,6 +97,36 @@ def test_ordinary_members_beside_a_program_raise_hardly_any_alarm() -> None:
             alarms.append(action)
 
     assert len(alarms) <= count * 0.005, alarms[:20]
+
+
+VALUES = (
+    (Path(ordinary_actions.__file__).parent / "ordinary_values.txt").read_text(encoding="utf-8").splitlines()
+)
+_CALLS: Any = (
+    ("execute_sql", {"query": "SELECT id, name FROM users WHERE id = 7"}, SQL),
+    ("execute_code", {"code": "print(sum([1, 2, 3]))"}, CODE),
+    ("create_ticket", {}, TOOLS),
+    ("web_search", {}, TOOLS),
+    ("add_calendar_entry", {}, TOOLS),
+)
+_MEMBERS = ("title", "purpose", "summary", "label", "topic", "description", "reason", "keywords")
+
+
+def test_what_people_write_in_unregistered_members_raises_hardly_any_alarm() -> None:
+    draw = random.Random(15)
+    count, alarms = 0, []
+    for value in VALUES:
+        for kind, program, engine in _CALLS:
+            member = draw.choice(_MEMBERS)
+            value_or_list = [value, draw.choice(VALUES)] if draw.random() < 0.2 else value
+            alone = engine.verify(Action(kind, **program, parameters={"n": 1}))
+            finding = engine.verify(Action(kind, **program, parameters={"n": 1, member: value_or_list}))
+            count += 1
+            if (finding.status, finding.risk) != (alone.status, alone.risk):
+                alarms.append((kind, member, value_or_list))
+
+    assert count >= 500
+    assert len(alarms) <= count * 0.005, (count, len(alarms), alarms)
 
 
 def test_the_pre_test_never_says_no_where_the_inspection_finds_something() -> None:

@@ -33,7 +33,12 @@ def _find_as_spelled(text: str) -> list[Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length, and positions with it
         lowered = text
-    return [*_url_credentials(text), *_headers(text, lowered), *_cookie_jars(text, lowered)]
+    return [
+        *_url_credentials(text),
+        *_headers(text, lowered),
+        *_cookie_jars(text, lowered),
+        *_command_passwords(text, lowered),
+    ]
 
 
 # --- spellings -------------------------------------------------------------------------------------------
@@ -212,3 +217,37 @@ def _cookie_jars(text: str, lowered: str) -> Iterator[Span]:
         for option in _OPTION.finditer(text):
             if (found := _COOKIES.match(text, option.end())) is not None:
                 yield "cookie", *found.span()
+
+
+# --- commands --------------------------------------------------------------------------------------------
+
+# No shell runs a part of it, so that no command is hidden behind an option's name.
+_BARE_WORD: Final = r"(?!\[masked )[^\s'\"$\\;|&`()<>]"
+_ARGUMENT: Final = (
+    rf"(?:'(?!\[masked )([^'\n]{{1,256}})'|\"(?!\[masked )([^\"\n$`]{{1,256}})\"|({_BARE_WORD}{{1,256}}))"
+)
+# By the word that a command line with a password among its arguments holds.
+_COMMAND_PASSWORDS: Final = (
+    ("sshpass", lazy_pattern(rf"(?i)\bsshpass\s{{1,4}}(?:-[ev]\s{{1,4}}){{0,2}}-p\s{{0,4}}{_ARGUMENT}")),
+    *(
+        (name, lazy_pattern(rf"(?i:{name})[A-Za-z_-]{{0,16}}(?:\s[^\n|;]{{0,200}}?)?\s-p{_ARGUMENT}"))
+        for name in ("mysql", "mariadb")
+    ),
+    (
+        "sqlplus",
+        lazy_pattern(
+            r"(?i)\bsqlplus(?:\s{1,4}-\S{1,20}){0,6}\s{1,4}[\w$#]{1,64}/"
+            r"((?!\[masked )[^\s@/\"'$;|&`()<>]{1,128})(?=@|\s|\Z)"
+        ),
+    ),
+    ("thin:", lazy_pattern(r"(?i)\bthin:[^\s/@:]{1,64}/([^\s@/\"']{1,128})@")),
+)
+
+
+def _command_passwords(text: str, lowered: str) -> Iterator[Span]:
+    """What a client of a database, or `sshpass`, is given on its command line; Oracle's thin addresses."""
+    for word, pattern in _COMMAND_PASSWORDS:
+        if word not in lowered:
+            continue
+        for found in pattern.finditer(text):
+            yield "password", *found.span(found.lastindex or 0)

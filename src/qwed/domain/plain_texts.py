@@ -24,17 +24,18 @@ _AWS_SECRET: Final = 40
 # Most texts hold none of these, which is soon known; of the others it is asked what stands around them.
 _HINTS: Final = (
     *("pass", "pwd", "pin", "secret", "token", "credential", "bearer", "cookie", "curl", " phrase"),
-    *("--user", "-----begin", "auth", "key"),
+    *("--user", "-----begin", "auth", "key", "mysql", "mariadb", "sqlplus"),
     *INTRODUCTIONS,
 )
 _SECRET_WORD = lazy_pattern(
     r"passw|passphrase|passcode|(?<![a-z0-9])(?:pass|pwd|pin)(?![\w-])"
+    r"|sshpass|sqlplus\s|(?:mysql|mariadb)[^\n|;]{0,220}?\s-p"
     r"|secret|token|credential|bearer|cookie|curl| phrase|--user|-----begin"
     r"|auth(?:ori[sz]ation|(?![a-z]))|[_-]key"
     r"|(?:api|access|auth|private|encryption|signing|master|license|shared|account)[ _-]{0,16}key"
     rf"|{'|'.join(INTRODUCTIONS)}"
 )
-_USERINFO = lazy_pattern(r":[^\s:@/\"'`]{6,128}@")
+_USERINFO = lazy_pattern(r":[^\s:@/\"'`]{6,128}@|\b[Tt][Hh][Ii][Nn]:[^\s/@:]{1,64}/")
 # A letter that is written as something else, within a word: `%43ookie`, and signs that nobody sees.
 _DISGUISE = lazy_pattern(
     r"%[4-7][0-9A-Fa-f](?<!%40)|[\uff01-\uff5e\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"

@@ -333,9 +333,12 @@ def _is_random(value: str) -> bool:
     return _RANDOM_VALUE.fullmatch(value) is not None and entropy(value[:64]) >= 3.3
 
 
+_PLACE_WORDS: Final = ("cookie", "authori", "curl", "sshpass", "mysql", "mariadb", "sqlplus")
+
+
 def _has_a_place(text: str) -> bool:
     lowered = text.lower()
-    return "@" in text or "%40" in text or any(word in lowered for word in ("cookie", "authori", "curl"))
+    return "@" in text or "%40" in text or any(word in lowered for word in _PLACE_WORDS)
 
 
 def _join(found: list[FoundSecret]) -> list[FoundSecret]:

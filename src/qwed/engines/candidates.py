@@ -15,6 +15,7 @@ import msgspec
 
 from qwed.domain.findings import Failure, Finding, Status, uncertain
 from qwed.domain.risk import Risk
+from qwed.domain.skeleton import without_invisible
 from qwed.domain.texts import MAX_BYTES, MAX_TEXTS, Joined, Text
 from qwed.engines.may_act import may_act
 from qwed.engines.windows import find_windows
@@ -67,7 +68,15 @@ def find_in_candidates(
 
 
 def find_in(text: str) -> FoundEffect | None:
-    """The worst that one text does, in whatever language."""
+    """The worst that one text does, in whatever language, with its signs that nobody sees and without."""
+    found = _find_as_written(text)
+    if text.isascii() or (plain := without_invisible(text)) == text:
+        return found
+    each = [item for item in (found, _find_as_written(plain)) if item is not None]
+    return max(each, key=lambda item: (item.status.gravity, item.risk), default=None)
+
+
+def _find_as_written(text: str) -> FoundEffect | None:
     text = _without_client(text.lstrip("\ufeff"))
     return _find_cached(text) if len(text) <= _CACHED_LENGTH else _find(text)
 
@@ -94,8 +103,17 @@ def _find(text: str) -> FoundEffect | None:
         return FoundEffect("any", "too-large", reason, Status.UNCERTAIN)
     readings = (_find_sql(text), _find_program(text), _find_windows(text))
     found = [each for each in readings if each is not None]
+    if found and _ASKS_WHAT_IT_MEANS.fullmatch(text):
+        # `rm -rf meaning`: what is forbidden stays so, whatever is asked about it.
+        found = [each for each in found if each.status is Status.FAILED]
     return max(found, key=lambda each: (each.status.gravity, each.risk), default=None)
 
+
+# A command, options and numbers, and nothing that it could act on but a word of whoever asks about it.
+_ASKS_WHAT_IT_MEANS: Final = re.compile(
+    r"[A-Za-z]{1,20}(?:\s-{1,2}[a-z][\w-]{0,20}|\s-?\d{1,5}){0,4}\s(?:meaning|explained|syntax|vs\.?\s\d{1,5})\??",
+    re.I,
+)
 
 _find_cached = functools.lru_cache(_CACHE_SIZE)(_find)
 

@@ -14,7 +14,7 @@ from qwed.engines.windows import may_be_windows
 from qwed.engines.words import words
 
 _SIGNS: Final = re.compile(r"[`$(){}\[\]\\=<>|*~^]")
-_PIECES: Final = re.compile(r"[;&\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_PIECES: Final = re.compile(r"[;&\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+|:\s")
 _QUOTES: Final = str.maketrans("", "", "'\"")
 _LEADING_LETTERS: Final = re.compile(r"[A-Za-z_]+")
 # Words after which a command or a statement may follow, and those that run something without a sign.

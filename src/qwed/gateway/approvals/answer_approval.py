@@ -20,6 +20,7 @@ from qwed.domain.trust import TrustLevel
 from qwed.domain.trust_changes import Cause, TrustChange
 from qwed.domain.webhooks import Event
 from qwed.gateway.approvals.answer_policy_change import answer_policy_change
+from qwed.gateway.approvals.find_repeat import find_repeat
 from qwed.gateway.approvals.read_approvals import visible_approval
 from qwed.gateway.approvals.separate_approvers import separation_refusal
 from qwed.gateway.decide.doors import decide_once, redeem_grant, under_newest, weigh_edit
@@ -172,6 +173,9 @@ async def _edit(services: Services, caller: Caller, agent: Agent, approval: Appr
         assert case.verdict.refusal is not None
         raise _unacceptable(case.verdict.refusal)
     granted = examined.finding.corrected or case.action
+    repeat = await find_repeat(services, approval, granted)
+    if repeat is not None:
+        raise _unacceptable(repeat)
     return msgspec.structs.replace(
         approval,
         action=shown(granted.to_wire()),

@@ -213,6 +213,11 @@ class Ruling(NamedTuple):
 RowAnswer = Case | Verdict | Ruling
 
 
+def is_run_as_sql(rule: ActionRule | None) -> bool:
+    """Whether letter case tells two actions of this kind apart only within quotation marks."""
+    return rule is not None and rule.engine == SQL
+
+
 def open_case(
     services: Services,
     door: Door,
@@ -235,10 +240,9 @@ def open_case(
         context, reports = take_reports(context)
     problem = None if parameters == {} else parameters_problem(parameters)
     rule = policy.actions.get(action.type)
-    is_sql = rule is not None and rule.engine == SQL
     if charge is None and usage is NO_USAGE:
         charge = services.charges.get(action.type)
-    exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_sql)
+    exact, fingerprints = ("", Fingerprints()) if problem else identify(action, is_sql=is_run_as_sql(rule))
     case = Case(
         door=door,
         policy=policy,

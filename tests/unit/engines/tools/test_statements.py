@@ -146,3 +146,19 @@ def test_commands_and_code_are_read_by_the_code_engine(
 
     assert finding.status is status, finding
     assert finding.risk >= Risk.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT id FROM users FOR UPDATE", "SELECT * FROM users WITH (TABLOCKX)", "HANDLER users OPEN"]
+)
+def test_a_read_that_locks_is_no_mere_read_for_a_database_tool(query: str) -> None:
+    finding = ENGINE.verify(Action("query_data", parameters={"query": query}))
+
+    assert (finding.status, finding.failure) == (Status.FAILED, Failure.FORBIDDEN)
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT * FROM users WITH (NOLOCK)", "sales ready for update", "select a time for the sharing"]
+)
+def test_a_read_without_a_lock_is_one(query: str) -> None:
+    assert ENGINE.verify(Action("query_data", parameters={"query": query})).status is Status.VERIFIED

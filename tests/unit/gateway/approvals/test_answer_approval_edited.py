@@ -12,6 +12,7 @@ from qwed.domain.actions import Action
 from qwed.domain.findings import Finding, Status
 from qwed.domain.policy import DEFAULT_POLICY, ActionRule, Policy
 from qwed.domain.risk import Risk
+from qwed.gateway.kernel.ports import StoreUnavailable
 
 ASKED = {"type": "calculate", "query": "asked"}
 PERSON = {"scopes": ["approve", "read"]}
@@ -148,3 +149,95 @@ def test_an_edited_action_costs_what_its_own_type_costs(opened):
     ).json()
     assert used["decision"] == "APPROVED"
     assert world.budget(agent)["cost"]["current_daily_usd"] == 0.75
+
+
+EDITED = {"type": "calculate", "query": "edited"}
+
+
+def in_step(step: int, **more: Any) -> dict[str, Any]:
+    return {"conversation_id": "c", "step_number": step, **more}
+
+
+def redeem(world: World, agent: dict[str, Any], approval: str) -> None:
+    used = world.call(
+        "POST", f"/approvals/{approval}/redeem", key=agent["agent_token"], json={"action": EDITED}
+    )
+    assert used.json()["decision"] == "APPROVED", used.text
+
+
+def test_an_edit_is_no_third_identical_action_in_a_row(opened):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    for step in (1, 2):
+        assert world.verify(agent, EDITED, context=in_step(step))["decision"] == "APPROVED"
+    approval = asked(world.verify_response(agent, ASKED, context=in_step(3)))
+
+    assert edit(world, person, approval, type="calculate") == (422, "QWED-AGENT-LOOP-003")
+    assert edit(world, person, approval, type="calculate", query="other") == (200, "approved")
+
+
+@pytest.mark.parametrize("are_used", [True, False])
+def test_three_edits_to_one_action_are_its_third_in_a_row(opened, are_used):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    answers = []
+    for step in (1, 2, 3):
+        approval = asked(
+            world.verify_response(agent, {**ASKED, "parameters": {"n": step}}, context=in_step(step))
+        )
+        answers.append(edit(world, person, approval, type="calculate"))
+        if are_used and answers[-1][0] == 200:
+            redeem(world, agent, approval)
+
+    assert answers == [(200, "approved"), (200, "approved"), (422, "QWED-AGENT-LOOP-003")]
+
+
+def test_an_action_between_two_repeats_makes_an_edit_no_third_in_a_row(opened):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    for step, action in enumerate((EDITED, EDITED, {**EDITED, "query": "else"}), start=1):
+        assert world.verify(agent, action, context=in_step(step))["decision"] == "APPROVED"
+    approval = asked(world.verify_response(agent, ASKED, context=in_step(4)))
+
+    assert edit(world, person, approval, type="calculate") == (200, "approved")
+
+
+def test_an_edit_makes_no_progress_on_a_state_that_the_same_action_met_twice(opened):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    same = {"pre_action_state_hash": "a" * 64, "state_source": "custom"}
+    for step, query in enumerate(("edited", "b", "edited", "d"), start=1):
+        action = {**EDITED, "query": query}
+        assert world.verify(agent, action, context=in_step(step, **same))["decision"] == "APPROVED"
+    approval = asked(world.verify_response(agent, ASKED, context=in_step(5, **same)))
+
+    assert edit(world, person, approval, type="calculate") == (422, "QWED-AGENT-LOOP-004")
+
+
+def test_what_failed_may_be_put_in_by_an_edit_again(opened):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    for step in (1, 2):
+        done = world.verify(agent, EDITED, context=in_step(step))
+        world.call(
+            "POST",
+            f"/agents/{agent['agent_id']}/activity/{done['activity_id']}/outcome",
+            key=agent["agent_token"],
+            json={"outcome": "failure"},
+        )
+    approval = asked(world.verify_response(agent, ASKED, context=in_step(3)))
+
+    assert edit(world, person, approval, type="calculate") == (200, "approved")
+
+
+def test_without_the_record_nobody_edits(opened, monkeypatch):
+    world = opened()
+    agent, person = world.register(type="trusted"), world.principal_key(**PERSON)
+    approval = asked(world.verify_response(agent, ASKED, context=in_step(1)))
+
+    async def is_away(query: Any) -> Any:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(world.services.store, "search", is_away)
+
+    assert edit(world, person, approval, type="calculate")[0] == 503

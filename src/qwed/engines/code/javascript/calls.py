@@ -61,7 +61,7 @@ def shell_command(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptV
 
 
 def program(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue | None:
-    """`spawn(program, [args])`: no shell reads it."""
+    """`spawn(program, [args])`: no shell reads it, unless the options say so; then it gets them joined."""
     run.report.effects.add("process")
     name = args[0] if args else UNKNOWN
     if name.text is None:
@@ -74,7 +74,8 @@ def program(run: Evaluator, args: list[ScriptValue], line: int) -> ScriptValue |
                 "dynamic-command", line
             )
         words.append(item.text if item.text is not None else "qwed-value")
-    run.report.include(run.nested("shell", shlex.join(words), run.depth + 1), line, run.line_text(line))
+    command = " ".join(words) if any(each.wants_shell for each in args[1:]) else shlex.join(words)
+    run.report.include(run.nested("shell", command, run.depth + 1), line, run.line_text(line))
     return None
 
 

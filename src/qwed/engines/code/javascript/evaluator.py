@@ -35,9 +35,10 @@ class ScriptOrigin(NamedTuple):
 
 
 class ScriptValue:
-    """`text` is a known string or number spelled out; `path` a reference; `items` known members."""
+    """`text` is a known string or number spelled out; `path` a reference; `items` known members;
+    `wants_shell` says of an object that its member `shell` is not false."""
 
-    __slots__ = ("items", "number", "path", "prefix", "taint", "text")
+    __slots__ = ("items", "number", "path", "prefix", "taint", "text", "wants_shell")
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class ScriptValue:
         prefix: str = "",
         *,
         number: bool = False,
+        wants_shell: bool = False,
     ) -> None:
         self.text = text
         self.path = path
@@ -55,6 +57,7 @@ class ScriptValue:
         self.items = items
         self.prefix = prefix
         self.number = number
+        self.wants_shell = wants_shell
 
 
 UNKNOWN: Final = ScriptValue()
@@ -82,6 +85,7 @@ _HANDLER_PARAMETERS: Final = {
     "res": "res",
     "response": "res",
 }
+_NO_SHELL: Final = frozenset({"false", "0", "null", "undefined", "''", '""'})
 _IS_KEPT: Final = re.compile(r"(?:window\.)?(?:localStorage|sessionStorage|process\.env)\b")
 _CLEANERS: Final = frozenset(
     [
@@ -278,9 +282,12 @@ class Evaluator:
 
     def _object(self, node: Any) -> ScriptValue:
         taint: tuple[ScriptOrigin, ...] = ()
+        wants_shell = False
         for child in node.named_children:
             if child.type == "pair":
                 key = child.child_by_field_name("key")
+                if self.text(key).strip("'\"") == "shell":
+                    wants_shell = self.text(child.child_by_field_name("value")) not in _NO_SHELL
                 if key.type == "computed_property_name":
                     self._children(key)
                 value = self.eval(child.child_by_field_name("value"))
@@ -291,7 +298,7 @@ class Evaluator:
             else:
                 value = self.eval(child)
             taint = merge(taint, value.taint)
-        return ScriptValue(path="{}", taint=taint)
+        return ScriptValue(path="{}", taint=taint, wants_shell=wants_shell)
 
     def _evaluate_parentheses(self, node: Any) -> ScriptValue:
         value = UNKNOWN

@@ -35,6 +35,7 @@ _UPLOADS: Final = frozenset(
     ]
 )
 _WHOLE_FILE: Final = frozenset({"-T", "--upload-file", "--post-file", "--body-file"})
+_SENDS_ITS_INPUT: Final = frozenset({"http", "https"})
 _REMOTE_PATH: Final = re.compile(r"^(?:[\w.-]+@)?[\w.\[\]-]+:(?!\\)|^\w+://")
 
 
@@ -43,6 +44,8 @@ def fetch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     _judge_address(run, args, line)
     _judge_uploads(run, args, stdin, line)
+    if argv[0] in _SENDS_ITS_INPUT:
+        _judge_stream(run, stdin, line)
     output = _wget_output(args) if argv[0] == "wget" else _curl_output(args)
     if output is None:
         return _FETCHED
@@ -125,12 +128,13 @@ def _judge_payload(run: Runner, option: str, value: str, stdin: Stream, line: in
 
 
 def _judge_stream(run: Runner, stream: Stream, line: int) -> None:
-    if stream.marks & PRIVATE:
+    if stream.marks & _STAYS:
         run.harm("exfiltration", line)
     elif "file" in stream.marks:
         run.doubt("sends-a-file", line)
 
 
+_STAYS: Final = PRIVATE | {"outside"}
 _OPENED: Final = re.compile(r"\b(?:FILE|OPEN|GOPEN|CREATE):([^,\s]+)", re.I)
 
 

@@ -18,7 +18,7 @@ def file_marks(path: str) -> frozenset[str]:
         return frozenset()
     if places.is_sensitive(path) or places.is_local_secret(path):
         return frozenset({"file", "secret"})
-    return frozenset({"file"})
+    return frozenset({"file", "outside"}) if places.leaves_working_tree(path) else frozenset({"file"})
 
 
 class Redirects(Expansions):
