@@ -9,6 +9,7 @@ import msgspec
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
 from qwed_open_responses.orders.sentences import Clause
+from qwed_open_responses.orders.takings import hides_what_it_orders, takes_what_was_said
 
 
 class Cue(msgspec.Struct, frozen=True):
@@ -109,7 +110,7 @@ _VOCATIVE = lazy_pattern(
     r"\s{0,2}(?:[:,!](?:\s|$)|\])"
 )
 _ADDRESSED = lazy_pattern(
-    r"(?i)\b(?:to you|attention|note|notice|message|memo|instructions?|todo|important|reminder)"
+    r"(?i)\b(?:to you|attention|note|notice|message|memo|instructions?|todo|important|reminder|rules?|directives?|request)"
     r"(?:, | (?:to|for) | )(?:the |any |all |our )?(?:large |virtual )?(?:ai|llm|gpt|chatgpt|assistants?"
     r"|language models?|bot|virtual assistants?|model|agent)\b"
     r"(?! (?:manager|professor|director|editor|coach|teacher|nurse|principal))[^.\n]{0,60}?[:,]"
@@ -197,11 +198,20 @@ def _wants_an_effect(clause: Clause) -> int:
     return weight
 
 
+_KEPT_FROM = lazy_pattern(
+    r"(?i)\b(?:keep|hide|conceal)(?:ing)? (?:this|it|that|all of this) (?:secret )?from (?:the |your )(?:user|human|owner)s?\b"
+)
+
+
 def _wants_secrecy(clause: Clause) -> int:
     if clause.before("not", ("tell",), 3) and clause.near("tell", ("user",), 5):
         return 3
     if clause.before("not", ("tell",), 3) and clause.near("tell", ("own_task",), 4):
         return 2
+    if hides_what_it_orders(clause):
+        return 2
+    if _KEPT_FROM.search(clause.raw):
+        return 3
     if not clause.has("hide"):
         return int(clause.before("not", ("tell",), 3) and clause.near("tell", ("anybody",), 3))
     if clause.near("hide", ("user",), 3):
@@ -279,7 +289,15 @@ def _wants_the_prompt(clause: Clause) -> int:
     return 4 if clause.near("prompt", ("you", "prior", "all"), 6) and not says_when else 2
 
 
+_WHEN_ASKED = lazy_pattern(
+    r"(?i)\b(?:when|whenever|if|should) (?:the |a )?(?:user|anyone|somebody|anybody)s? asks?\b[^.\n]{0,80}"
+    r"[, ](?:say|claim|state|answer|tell|reply)\b"
+)
+
+
 def _dictates_the_answer(clause: Clause) -> int:
+    if _WHEN_ASKED.search(clause.raw):
+        return 1
     if not clause.orders("say"):
         return 0
     answers_all = clause.near("say", ("all",), 3) and clause.near("all", ("task",), 2)
@@ -316,7 +334,7 @@ DECISIVE: Final = frozenset(
     {
         "sets rules aside", "declares rules void", "sets the task aside", "addresses the model",
         "claims authority", "wants it hidden", "frees from rules", "lifts limits", "forbids to refuse",
-        "wants the prompt", "ends the data", "gives new orders",
+        "wants the prompt", "ends the data", "gives new orders", "takes what was said",
     }
 )  # fmt: skip
 
@@ -334,6 +352,7 @@ CUES: Final = (
     Cue("claims authority", _claims_authority),
     Cue("wants something done", _wants_an_effect),
     Cue("wants it hidden", _wants_secrecy),
+    Cue("takes what was said", takes_what_was_said),
     Cue("gives a role", _gives_a_role),
     Cue("frees from rules", _frees),
     Cue("lifts limits", _lifts_limits),

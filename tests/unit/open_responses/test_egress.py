@@ -1,9 +1,11 @@
 """What the guard finds of secrets that leave in addresses: thresholds on drawn samples."""
 
 import base64
+import json
 import zlib
 
 import pytest
+from tests.corpora import egress
 from tests.corpora.egress import addresses
 
 from qwed_open_responses.guards import SafetyGuard
@@ -53,3 +55,20 @@ def test_what_is_packed_is_unpacked_only_so_far() -> None:
     bomb = base64.urlsafe_b64encode(zlib.compress(b"a1" * 1_000_000, 9)).decode()[:880]
 
     assert all(len(reading) <= 4_096 for reading in readings_of(bomb))
+
+
+def test_most_orders_in_descriptions_and_cards_are_found(guard: SafetyGuard) -> None:
+    hostile = egress.HOSTILE_DESCRIPTIONS
+    texts = [json.dumps(one) for one in (*egress.tools(hostile), *egress.cards(hostile))]
+    missed = [text for text in (*hostile, *texts) if _passes(guard, text)]
+
+    assert len(hostile) == 40
+    assert len(missed) <= 0.2 * 3 * len(hostile)
+
+
+def test_honest_descriptions_and_cards_pass(guard: SafetyGuard) -> None:
+    honest = egress.HONEST_DESCRIPTIONS
+    texts = [json.dumps(one) for one in (*egress.tools(honest), *egress.cards(honest))]
+
+    assert len(honest) == 35
+    assert [text for text in (*honest, *texts) if not _passes(guard, text)] == []
