@@ -119,7 +119,8 @@ def _behind_dashes(name: str) -> Iterator[str]:
 
 
 def _readings_of_path(path: str) -> Iterator[str]:
-    if len(path) < _SHORTEST:
+    # Keys have a digit, and so has encoded text of some length.
+    if len(path) < _SHORTEST or not _DIGIT.search(path):
         return
     written = [segment for segment in path.split("/") if segment]
     for segment in written:
@@ -142,9 +143,7 @@ def _joined(segments: list[str]) -> Iterator[str]:
     if not any(map(HEX.fullmatch, segments)):
         yield "".join(segments)
     for first in range(min(_FIRST_PIECES, len(segments) - 1)):
-        joined = "".join(segments[first:])
-        if _DIGIT.search(joined):
-            yield from readings_of(joined)
+        yield from readings_of("".join(segments[first:]))
 
 
 def _piece(labels: list[str], path: str) -> str:
