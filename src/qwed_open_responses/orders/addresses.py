@@ -1,4 +1,4 @@
-"""Whom a sentence speaks to: a model by name, whatever model reads it, or one that looks where nobody does."""
+"""Whom a sentence speaks to: a model by name, whatever model reads, or one that looks where nobody does."""
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.orders.sentences import Clause
