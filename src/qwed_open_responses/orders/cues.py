@@ -226,7 +226,7 @@ def ends_of_data(text: str) -> list[int]:
 
 # A customer and somebody who helps: no model's template names them so.
 _TALK = lazy_pattern(
-    r"(?is)\s{0,20}(?:user|customer|client|caller|agent|support) ?: ?[^\n]{1,400}\n+"
+    r"(?is)\s{0,20}(?:user|customer|client|caller|agent|support) ?: ?[^\n]{1,400}\n"
     r"\s{0,20}(?:agent|support|customer|client|caller|operator) ?:"
 )
 
