@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import phonenumbers
+from tests.corpora.homes import HOMES, NO_HOMES
 
 from qwed_open_responses import ResponseVerifier
 from qwed_open_responses.guards import SafetyGuard
@@ -74,6 +75,12 @@ def main() -> None:
     print(
         f"postal_address: {sum(hits.values())} of {len(hits)}; missed in {' '.join(c for c, hit in hits.items() if not hit)}"
     )
+    written = {
+        country: sum("postal_address" in _findings(f"My home: {home}", guard) for home in homes)
+        for country, homes in HOMES.items()
+    }
+    print("postal_address, of two a country:", written, sum(written.values()), "of", 2 * len(written))
+    print("no address:", [text for text in NO_HOMES if _findings(text, guard)], "of", len(NO_HOMES))
     rng = random.Random(5)
     addresses = [".".join(str(rng.randint(1, 223)) for _ in range(4)) for _ in range(200)]
     public = [one for one in addresses if not one.startswith(("10.", "127.", "172.", "192.", "169."))]

@@ -1,49 +1,75 @@
 """Secrets that hide in the parts of an address: in the labels of a host name, where letters lose their case,
-and in the segments of a path, encoded, cut in pieces or turned around.
+and in the segments of a path or a query, encoded, cut in pieces or turned around.
 
-Only what decodes to a secret counts, or, in a host name, what decodes to text at all: a name is no place for
+Only what reads as a secret counts, or, in a host name, what decodes to text at all: a name is no place for
 text. Left out: encrypted data of ordinary length, which looks like any identifier.
 """
 
-import base64
-import binascii
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
+from urllib.parse import unquote
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.secrets import find_secrets
 from qwed_open_responses.example_secrets import is_example
+from qwed_open_responses.spelled_pieces import HEX, is_data, is_text, readings_of
 
 SIGNAL: Final = "secret:address"
-SIGNALS: Final = {SIGNAL: r"(?i)\b(?:https?|wss?|ftp)://[^\s\"'<>]{20}"}
-
-_ADDRESS = lazy_pattern(r"(?i)\b(?:https?|wss?|ftp)://([^\s\"'<>/?#]{1,300})([^\s\"'<>?#]{0,600})")
-_BASE32 = lazy_pattern(r"[a-zA-Z2-7]{16,63}=*")
-_BASE64 = lazy_pattern(r"[A-Za-z0-9_-]{16,400}={0,2}")
-_HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){8,200}")
+# With a scheme, or a name with a long label, or a name with a long path.
+SIGNALS: Final = {
+    SIGNAL: r"(?i)\b(?:https?|wss?|ftp)://[^\s\"'<>]{20}|[a-z0-9_-]{12}\.[a-z0-9_-]+\.[a-z]"
+    r"|\.[a-z][a-z0-9-]+(?::[0-9]+)?/[^\s\"'<>]{16}"
+}
+_ADDRESS = lazy_pattern(
+    r"(?i)\b(?:https?|wss?|ftp)://([^\s\"'<>/?#]{1,300})([^\s\"'<>]{0,900})"
+    r"|(?<![\w.@/-])((?:[a-z0-9_-]{1,63}+\.(?=[a-z0-9])){1,30}+[a-z][a-z0-9-]{1,24}+)"
+    r"(?=[/\s\"').,:]|$)(/[^\s\"'<>]{0,900})?"
+)
+_SHORTEST: Final = 16
+_SEPARATORS = lazy_pattern(r"[/;=,.&?#]")
 # A label that long is a number or a piece of data; three of them in one name are no name.
 _LONG_LABEL: Final = 24
 _DATA_LABELS: Final = 72
-_SHORTEST: Final = 16
-_SEPARATORS = lazy_pattern(r"[/;=,.]")
 # Keys of capitals alone, which a name writes small.
 _CAPITALS: Final = frozenset({"AKIA", "ASIA", "LTAI", "AIZA"})
 _BETWEEN: Final = "\n\n"
-_TEXT = lazy_pattern(r"[ -~]{8,}")
-_WORD = lazy_pattern(r"[A-Za-z]{3}")
+# What stands before the pieces of a path, or before those of a name, and what stands behind them.
+_FIRST_PIECES: Final = 3
+_MOST_PIECES: Final = 64
+_SHORT_PIECE: Final = 3
+_MANY_PIECES: Final = 8
+_DIGIT = lazy_pattern(r"[0-9]")
+_COUNTER = lazy_pattern(r"^[0-9]{1,3}[-_]")
+# The labels at the end that somebody owns.
+_REGISTERED: Final = 2
 
 
 def find_hidden_secrets(text: str) -> Iterator[tuple[str, int]]:
     """What hides in each address of the text: its kind, and where the address begins."""
     readings: dict[str, int] = {}
+    of_one_site: dict[str, list[tuple[list[str], str, int]]] = {}
+    seen: set[str] = set()
     for match in _ADDRESS.finditer(text):
-        labels = match.group(1).rpartition("@")[2].partition(":")[0].split(".")
+        if match.group() in seen:
+            continue
+        seen.add(match.group())
+        host, path = match.group(1) or match.group(3), match.group(2) or match.group(4) or ""
+        user, _, name = host.rpartition("@")
+        labels = name.partition(":")[0].split(".")
+        if "%" in user:
+            readings.setdefault(unquote(user), match.start())
         if _has_data(labels):
             yield "data_in_host", match.start()
-        for reading in (*_readings_of_host(labels), *_readings_of_path(match.group(2))):
+        for reading in (*_readings_of_host(labels), *_readings_of_path(path)):
             readings.setdefault(reading, match.start())
+        of_one_site.setdefault(".".join(labels[-2:]), []).append((labels, path, match.start()))
+    for addresses in of_one_site.values():
+        if len(addresses) > 1:
+            pieces = dict.fromkeys(_piece(labels, path) for labels, path, _ in addresses[:_MOST_PIECES])
+            for reading in readings_of("".join(pieces)):
+                readings.setdefault(reading, addresses[0][2])
     yield from _secrets_among(readings)
 
 
@@ -51,79 +77,80 @@ def _secrets_among(readings: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """All are searched at once: one search of a long text costs less than many of short ones."""
     ends = list(accumulate(len(reading) + len(_BETWEEN) for reading in readings))
     starts = list(readings.values())
+    readings_in_order = list(readings)
     joined = _BETWEEN.join(readings)
     for secret in find_secrets(joined):
         index = bisect_right(ends, secret.start)
         is_whole = secret.end <= ends[index]
+        # Forty characters are a key only where its vendor is named: not by another address.
+        if secret.kind == "aws_secret_key" and "aws" not in readings_in_order[index].lower():
+            continue
         if is_whole and not is_example(secret.kind, joined[secret.start : secret.end]):
             yield secret.kind, starts[index]
 
 
 def _has_data(labels: list[str]) -> bool:
     long = [label for label in labels if len(label) >= _SHORTEST]
-    data = [label for label in long if len(label) >= _LONG_LABEL and _is_data(label)]
+    data = [label for label in long if len(label) >= _LONG_LABEL and is_data(label)]
     if sum(map(len, data)) >= _DATA_LABELS and len(data) > 1:
         return True
-    return any(_is_text(decoded) for label in long for decoded in _decode(label, is_host=True))
+    return any(is_text(decoded) for label in long for decoded in readings_of(label, is_host=True))
 
 
 def _readings_of_host(labels: list[str]) -> Iterator[str]:
     """Names have no capitals and no underscores."""
-    for label in (*labels, "".join(labels[:-2])):
-        if len(label) < _SHORTEST:
-            continue
-        if label[:4].upper() in _CAPITALS:
-            yield label.upper()
-        if "-" in label:
-            yield label.replace("-", "_")
+    names = labels[:-2]
+    for joined in dict.fromkeys(("".join(names), "".join(names[:-1]))):
+        if joined not in names:
+            yield from readings_of(joined, is_host=True)
+        for name in (*names, joined):
+            for part in (name, *_behind_dashes(name)):
+                if len(part) < _SHORTEST:
+                    continue
+                if part[:4].upper() in _CAPITALS:
+                    yield part.upper()
+                if "-" in part:
+                    yield part.replace("-", "_")
+
+
+def _behind_dashes(name: str) -> Iterator[str]:
+    if "-" in name:
+        yield name.partition("-")[2]
 
 
 def _readings_of_path(path: str) -> Iterator[str]:
+    # Keys have a digit, and so has encoded text of some length.
+    if len(path) < _SHORTEST or not _DIGIT.search(path):
+        return
+    written = [segment for segment in path.split("/") if segment]
+    for segment in written:
+        if len(segment) >= _SHORTEST and "%" in segment:
+            yield unquote(segment)[::-1]
     segments = [segment for segment in _SEPARATORS.split(path) if segment]
     for segment in segments:
         if len(segment) >= _SHORTEST:
             # Hexadecimal is no key of a vendor, from either end.
-            if not _HEX.fullmatch(segment):
+            if not HEX.fullmatch(segment):
                 yield segment[::-1]
-            yield from _decode(segment, is_host=False)
-    if len(segments) > 1 and not any(map(_HEX.fullmatch, segments)):
+            yield from readings_of(segment)
+    if len(segments) > 1:
+        yield from _joined(segments)
+    if len(written) >= _MANY_PIECES and all(len(segment) <= _SHORT_PIECE for segment in written):
+        yield "".join(written)
+
+
+def _joined(segments: list[str]) -> Iterator[str]:
+    if not any(map(HEX.fullmatch, segments)):
         yield "".join(segments)
+    for first in range(min(_FIRST_PIECES, len(segments) - 1)):
+        yield from readings_of("".join(segments[first:]))
 
 
-def _is_text(decoded: str) -> bool:
-    return _TEXT.fullmatch(decoded) is not None and _WORD.search(decoded) is not None
-
-
-def _is_data(label: str) -> bool:
-    bare = label.replace("-", "")
-    digits = sum(map(str.isdigit, bare))
-    return digits * 8 >= len(bare) and (_HEX.fullmatch(bare) or _BASE32.fullmatch(bare)) is not None
-
-
-def _decode(part: str, *, is_host: bool) -> Iterator[str]:
-    for shape, decode in _DECODERS[is_host:]:
-        if shape.fullmatch(part):
-            if decode is _from_base64 and (part.islower() or part.isupper()):
-                continue
-            try:
-                yield decode(part).decode("ascii")
-            except (ValueError, binascii.Error):
-                continue
-
-
-def _from_base32(part: str) -> bytes:
-    bare = part.rstrip("=").upper()
-    return base64.b32decode(bare + "=" * (-len(bare) % 8))
-
-
-def _from_base64(part: str) -> bytes:
-    bare = part.rstrip("=")
-    return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
-
-
-# In a host name letters have no case, so that base64 cannot stand there.
-_DECODERS: Final[tuple[tuple[Any, Any], ...]] = (
-    (_BASE64, _from_base64),
-    (_BASE32, _from_base32),
-    (_HEX, bytes.fromhex),
-)
+def _piece(labels: list[str], path: str) -> str:
+    """The part of an address that may be one of several: a label before the name, or the longest segment."""
+    if len(labels) > _REGISTERED and (counter := _COUNTER.match(labels[0])) is not None:
+        return labels[0][counter.end() :]
+    longest = max(_SEPARATORS.split(path), key=len)
+    label = labels[0] if len(labels) > _REGISTERED else ""
+    piece = max((label, longest), key=len)
+    return piece if len(piece) >= _SHORTEST // 2 else ""

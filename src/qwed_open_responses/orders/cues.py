@@ -8,7 +8,9 @@ import msgspec
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed_open_responses.libraries import library
+from qwed_open_responses.orders.addresses import IS_ROLE, weigh_address
 from qwed_open_responses.orders.sentences import Clause
+from qwed_open_responses.orders.takings import hides_what_it_orders, takes_what_was_said
 
 
 class Cue(msgspec.Struct, frozen=True):
@@ -100,48 +102,6 @@ def _speaks_of_the_task(clause: Clause) -> int:
     return int(clause.has("own_task"))
 
 
-_VOCATIVE = lazy_pattern(
-    r"(?i)(?:^|[\n.!?>\"]\s{0,3}|-\s|@|\[for (?:the )?|<!-- ?)(?:dear|hey|hello|hi|attention"
-    r"|to|for|ok|okay)?\s{0,2}(?:the |any |all |an? )?(?:ai|llm|gpt|chatgpt|claude|gemini|copilot|assistant"
-    r"|language model|model|bot|chatbot|robot|agent)s?"
-    r"(?: assistants?| agents?| models?| reviewers?| instructions?)?(?: only)?"
-    r"(?: [a-z]{3,12}ing [^:.\n]{1,40}(?=:))?"
-    r"\s{0,2}(?:[:,!](?:\s|$)|\])"
-)
-_ADDRESSED = lazy_pattern(
-    r"(?i)\b(?:to you|attention|note|notice|message|memo|instructions?|todo|important|reminder)"
-    r"(?:, | (?:to|for) | )(?:the |any |all |our )?(?:large |virtual )?(?:ai|llm|gpt|chatgpt|assistants?"
-    r"|language models?|bot|virtual assistants?|model|agent)\b"
-    r"(?! (?:manager|professor|director|editor|coach|teacher|nurse|principal))[^.\n]{0,60}?[:,]"
-)
-
-
-def _is_addressed(clause: Clause) -> int:
-    if clause.has("ai_if") and clause.has("ai"):
-        return 3
-    if clause.before("ai", ("reading", "reads_this"), 4) or clause.before(
-        "maybe_ai", ("reading", "reads_this"), 3
-    ):
-        return 3 if clause.has("you", "reads_this") else 2
-    if clause.language == "en":
-        return _how_called(clause.raw) if clause.has("ai", "maybe_ai") else 0
-    if clause.near("message", ("ai",), 3) and ":" in clause.raw.replace("：", ":")[:60]:
-        return 3
-    if clause.mask("ai") & 1 and _CALLS_FIRST.match(clause.raw):
-        return 2
-    return 2 if clause.has("ai") and clause.has("message", "important", "you") else 0
-
-
-_CALLS_FIRST = lazy_pattern(r"\W{0,4}[\w'-]{2,20}(?: [\w'-]{2,20})?\s?(?:[,!]\s|[:：，！])")
-
-
-def _how_called(raw: str) -> int:
-    """A note to whatever model reads weighs more than a name: people call their assistant by its name too."""
-    if _ADDRESSED.search(raw):
-        return 3
-    return 2 if _VOCATIVE.search(raw) else 0
-
-
 def _follows_the_answer(clause: Clause) -> int:
     return int(clause.has("answering"))
 
@@ -153,6 +113,8 @@ def _calls_you_a_model(clause: Clause) -> int:
 def _obliges_the_model(clause: Clause) -> int:
     if clause.has("ai_if") and clause.has("ai") and clause.has("must"):
         return 2 if clause.has("act", "judge", "say") else 1
+    if IS_ROLE.match(clause.raw):
+        return 0
     if clause.before("ai", ("must",), 4) or clause.before("maybe_ai", ("must",), 3):
         return 2 if clause.has("act", "judge", "say") else 1
     return 0
@@ -197,11 +159,21 @@ def _wants_an_effect(clause: Clause) -> int:
     return weight
 
 
+_KEPT_FROM = lazy_pattern(
+    r"(?i)\b(?:keep|hide|conceal)(?:ing)? (?:this|it|that|all of this) (?:secret )?"
+    r"from (?:the |your )(?:user|human|owner)s?\b"
+)
+
+
 def _wants_secrecy(clause: Clause) -> int:
     if clause.before("not", ("tell",), 3) and clause.near("tell", ("user",), 5):
         return 3
     if clause.before("not", ("tell",), 3) and clause.near("tell", ("own_task",), 4):
         return 2
+    if hides_what_it_orders(clause):
+        return 2
+    if _KEPT_FROM.search(clause.raw):
+        return 3
     if not clause.has("hide"):
         return int(clause.before("not", ("tell",), 3) and clause.near("tell", ("anybody",), 3))
     if clause.near("hide", ("user",), 3):
@@ -232,20 +204,31 @@ def _forbids_refusal(clause: Clause) -> int:
 
 
 _DATA: Final = (
-    r"(?:document|data|context|e?mail|file|review|article|text|input|page|message|transcript|conversation"
+    r"(?:(?:retrieved |tool |search )?(?:document|data|context|e?mail|file|review|article|text|input|page"
+    r"|message|transcript|conversation|passage|output|results?|record|snippet)"
 )
 DATA_ENDS: Final = (
     rf"(?i)(?:^|\s)(?:[\[<({{]\s?|[=#*-]{{3,}}\s{{0,2}})(?:/|end[ _]?(?:of)?[ _]?(?:the )?){_DATA}"
-    r"|tool|tool[ _](?:output|response|result)|user[ _]input)"
+    r"|tool|tool[ _](?:output|response|result)|user[ _]input)(?:\b|_)"
     rf"|(?:^|\n)\W{{0,6}}end of (?:the )?{_DATA})\b|\[conversation reset\]"
     r"|(?:^|\n)\s{0,3}[\"'][\]}]{2,6}\s"
+    r"|\[[a-z ]{3,30} ends? here\]|(?:^|\n)#{2,4} ?(?:instruction|response|system|human|user) ?:"
     r"|<\|?(?:user|assistant|system)\|?>|(?:^|\n)(?:human|user|assistant|system) ?:[^\n]{3}"
 )
 
 
 def ends_of_data(text: str) -> list[int]:
     """Where a text says that it is over and something else begins."""
+    if _TALK.match(text):
+        return []
     return [match.start() for match in _data_ends().finditer(text)]
+
+
+# A customer and somebody who helps: no model's template names them so.
+_TALK = lazy_pattern(
+    r"(?is)\s{0,20}(?:user|customer|client|caller|agent|support) ?: ?[^\n]{1,400}\n"
+    r"\s{0,20}(?:agent|support|customer|client|caller|operator) ?:"
+)
 
 
 @functools.cache
@@ -279,7 +262,15 @@ def _wants_the_prompt(clause: Clause) -> int:
     return 4 if clause.near("prompt", ("you", "prior", "all"), 6) and not says_when else 2
 
 
+_WHEN_ASKED = lazy_pattern(
+    r"(?i)\b(?:when|whenever|if|should) (?:the |a )?(?:user|anyone|somebody|anybody)s? asks?\b[^.\n]{0,80}"
+    r"[, ](?:say|claim|state|answer|tell|reply)\b"
+)
+
+
 def _dictates_the_answer(clause: Clause) -> int:
+    if _WHEN_ASKED.search(clause.raw):
+        return 1
     if not clause.orders("say"):
         return 0
     answers_all = clause.near("say", ("all",), 3) and clause.near("all", ("task",), 2)
@@ -316,7 +307,7 @@ DECISIVE: Final = frozenset(
     {
         "sets rules aside", "declares rules void", "sets the task aside", "addresses the model",
         "claims authority", "wants it hidden", "frees from rules", "lifts limits", "forbids to refuse",
-        "wants the prompt", "ends the data", "gives new orders",
+        "wants the prompt", "ends the data", "gives new orders", "takes what was said",
     }
 )  # fmt: skip
 
@@ -327,13 +318,14 @@ CUES: Final = (
     Cue("comes before the task", _comes_before_the_task),
     Cue("puts something first", _puts_first),
     Cue("speaks of the task", _speaks_of_the_task),
-    Cue("addresses the model", _is_addressed),
+    Cue("addresses the model", weigh_address),
     Cue("follows the answer", _follows_the_answer),
     Cue("calls the reader a model", _calls_you_a_model),
     Cue("obliges the model", _obliges_the_model),
     Cue("claims authority", _claims_authority),
     Cue("wants something done", _wants_an_effect),
     Cue("wants it hidden", _wants_secrecy),
+    Cue("takes what was said", takes_what_was_said),
     Cue("gives a role", _gives_a_role),
     Cue("frees from rules", _frees),
     Cue("lifts limits", _lifts_limits),

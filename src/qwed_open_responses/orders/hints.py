@@ -33,6 +33,13 @@ _ENGLISH_HEADLINES: Final = (
     r"(?:system|admin|developer|override|emergency|privileged)\b[^:\]\n]{0,30}[:\]]"
     r"|(?:agent|model|robot)s?\s?[:,!]"
 )
+# What an order may take, and "do not mention this".
+_TAKINGS: Final = (
+    r"(?:conversation|system prompt|the user (?:has |have )?(?:said|wrote|typed)|\.ssh/|id_(?:rsa|ed25519)"
+    r"|_(?:model|assistant|agent|llm|ai)s?\b|(?:assistant|model)_[dios]|\.aws/|\.netrc|\.env\b|mcp\.json|/etc/(?:shadow|passwd))"
+    r"|\b(?:not|never|don't|without) (?:ever )?(?:mention|disclos|reveal|report)[a-z]* (?:this|it|that|any)\b"
+    r"|(?:keep|hid|conceal)[a-z]* (?:this|it|that|all)[a-z ]{0,20} from (?:the|your)"
+)
 
 
 def is_hinted(sentence: str) -> bool:
@@ -64,7 +71,8 @@ def hints() -> str:
     ]
     pairs = _pairs({concept: found for (language, concept), found in words.items() if language == "en"})
     later = [_pairs_elsewhere(language, words) for language in LANGUAGES if language != "en"]
-    return f"(?:{'|'.join(dict.fromkeys(single))}|{'|'.join(pairs)}|{'|'.join(later)}|{_ENGLISH_HEADLINES})"
+    ways = (*dict.fromkeys(single), *pairs, *later, _ENGLISH_HEADLINES, _TAKINGS)
+    return f"(?:{'|'.join(ways)})"
 
 
 def _pairs_elsewhere(language: str, words: dict[tuple[str, str], list[str]]) -> str:

@@ -101,7 +101,7 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def read(text: str, start: int, end: int) -> tuple[Clause, ...]:
     """What the words of one sentence mean."""
-    raw = text[start:end]
+    raw = text[start:end].lstrip(" ")
     lowered = raw.lower().replace("’", "'")
     if not raw.isascii() and _UNSPACED_SCRIPT.search(lowered):
         return tuple(_read_unspaced(raw, lowered))

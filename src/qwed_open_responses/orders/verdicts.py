@@ -93,7 +93,8 @@ class _Passages:
         weighed = [self._weigh(index) for index in range(first, last + 1)]
         for language in dict.fromkeys(language for weights in weighed for language in weights):
             cues = _together(weighed, language)
-            if is_after_end and sum(cues.values()) > 0:
+            # A line such as `system: …` says both; a list of parameters says the same.
+            if is_after_end and sum(cues.values()) > 0 and cues.keys() != {"claims authority"}:
                 cues["ends the data"] = 3
             weight = sum(cues.values())
             if weight >= threshold and _is_decisive(cues) and _is_more_than_a_sequence(cues):

@@ -2,7 +2,7 @@
 
 One text a line: family, language, text (`\\n` is a line break). Half of them, by the parity of a hash of the
 text, were set aside before the first rule was written: the rules were made from the others, these measure.
-The later ones were written without a look at the rules, each set (first to fourth) measured unseen, and then
+The later ones were written without a look at the rules, each set (first to fifth) measured unseen, and then
 looked at.
 """
 

@@ -2,6 +2,7 @@
 
 import pytest
 from bench import personal_data
+from tests.corpora.homes import HOMES, NO_HOMES
 
 from qwed_open_responses import ResponseVerifier
 from qwed_open_responses.guards import SafetyGuard
@@ -37,3 +38,18 @@ def test_an_address_is_found_as_its_country_writes_it(country: str) -> None:
 )
 def test_other_numbers_are_nobody_s(text: str) -> None:
     assert _kinds(text) == set()
+
+
+def test_homes_are_found_by_how_their_countries_write_them() -> None:
+    guard = SafetyGuard(max_calls=None)
+    texts = [
+        text
+        for pair in HOMES.values()
+        for home in pair
+        for text in (f"My home: {home}", f"Send it to {home}.")
+    ]
+    found = [text for text in texts if not guard.check({"type": "text", "text": text}).passed]
+    refused = [text for text in NO_HOMES if not guard.check({"type": "text", "text": text}).passed]
+
+    assert len(found) >= 0.8 * len(texts)
+    assert len(refused) <= 1, refused
