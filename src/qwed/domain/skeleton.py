@@ -94,6 +94,8 @@ def _folding_table() -> dict[int, str | None]:
 
 _FOLDING: Final = _folding_table()
 _INVISIBLE = lazy_pattern(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _INVISIBLE_RANGES)}]+")
+#: Of plain letters and signs, those that set words apart or do not show: folding does nothing else to them.
+_DROPPED: Final = bytes([ord("_"), *(sign for sign in _FOLDING if sign < 128)])
 _SEPARATOR_RUN: Final = re.compile("__+")
 
 
@@ -126,6 +128,8 @@ def with_look_alikes(signs: Mapping[int, str]) -> Mapping[int, str | None]:
 
 def compact_skeleton(name: str) -> str:
     """The skeleton without separators: `dropTable`, `drop-table` and `DROP TABLE` are one name."""
+    if name.isascii():
+        return name.lower().encode().translate(None, _DROPPED).decode()
     return skeleton(name).replace("_", "")
 
 

@@ -69,7 +69,7 @@ def is_disguised(text: str) -> bool:
     has_signs = "%" in text or "&" in text or "\\" in text
     if (has_signs and _ESCAPED.search(text) is not None) or _has_controls(text):
         return True
-    return any(may_be_encoded(match.group()) for match in _BASE64_RUN.finditer(text))
+    return any(map(may_be_encoded, _BASE64_RUN.findall(text)))
 
 
 def may_be_encoded(run: str) -> bool:

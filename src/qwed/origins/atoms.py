@@ -6,14 +6,15 @@ coding. All patterns are linear, and a text yields a bounded number of atoms.
 
 import enum
 import re
-from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from qwed.domain.lazy_pattern import lazy_pattern
 from qwed.domain.skeleton import compact_skeleton, skeleton
 from qwed.domain.text_forms import canonical, decodings, is_disguised
 from qwed.engines.words import words
+from qwed.origins.amounts import plain_amount, read_amount, read_amounts
 from qwed.origins.spellings import decode_digits, fold_signs, loosen, plain_host, unwrap
 
 #: A text says no more than this; the rest is not read.
@@ -87,6 +88,18 @@ _QUOTES = lazy_pattern(_QUOTED)
 _WORD = lazy_pattern(r"\w+(?:[.@+%/:-]+\w+)*")
 _SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://")
 _HINT = lazy_pattern(r"[\d@/\\]|\w\.\w")
+#: Words and what ends a sentence: neither an atom nor an encoding stands in them, unless a dot is spelled
+#: out. What mixes small letters and capitals in a long word may be base64.
+_BARE_WORDS = lazy_pattern(
+    r"(?:[a-z ,;:!?'\"()]++|(?<![A-Za-z]{16})\n|(?<=[A-Za-z])\.(?![A-Za-z])"
+    r"|(?<![A-Za-z])(?:[A-Z]{2,11}(?![A-Za-z])|[A-Z](?![A-Za-z]{11})))*+"
+)
+#: An address as it is nearly always written; nothing else stands in it, and no part may be an encoding.
+_SIMPLE_ADDRESS = lazy_pattern(
+    r"[a-z0-9]{1,11}(?:\.[a-z0-9]{1,11}){0,3}@(?:[a-z0-9]{1,11}\.){1,4}[a-z]{2,11}"
+)
+#: Shorter runs of digits are no account and no telephone number.
+_MIN_ACCOUNT: Final = 7
 #: A dotted name that ends so is a file's, not a host's.
 _FILE_ENDINGS: Final = words(
     "txt md doc docx xls xlsx ppt pptx pdf csv tsv json xml yaml yml html htm png jpg jpeg gif svg zip gz tar"
@@ -99,18 +112,18 @@ _BANK_CODE: Final = 4
 _TAIL: Final = 8
 _PHONE: Final = 15
 _MIN_DIGITS: Final = 4
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZkm"
 _IBAN_APART = lazy_pattern(r"[ ._-]")
-_APART = lazy_pattern(r"[ '’_]")
-_DOTTED = lazy_pattern(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}")
-_WITH_COMMAS = lazy_pattern(r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?")
-_THOUSANDS = lazy_pattern(r"\d{1,3}\.\d{3}")
 _HOST_END = lazy_pattern(r"[/?#:]")
 _TRAILING: Final = ".,;:!?)]}>'\""
 
 
 def atoms_in(text: str) -> Iterator[Atom]:
     """Every atom in a text, also in what its encodings hide; not always each once."""
+    if (simple := _read_simple(text)) is not None:
+        yield from simple
+        return
+    if _BARE_WORDS.fullmatch(text) is not None and "dot" not in text and "DOT" not in text:
+        return
     folded = canonical(text)
     yield from _readings(folded)
     for start in range(0, len(folded), WINDOW):
@@ -120,12 +133,20 @@ def atoms_in(text: str) -> Iterator[Atom]:
                 yield from _readings(decoded)
 
 
-def _readings(text: str) -> Iterator[Atom]:
+def _read_simple(text: str) -> Iterable[Atom] | None:
+    if len(text) < _MIN_ACCOUNT and (amount := plain_amount(text)) is not None:
+        return (Atom(AtomKind.AMOUNT, amount),)
+    return _read_email(text) if "@" in text and _SIMPLE_ADDRESS.fullmatch(text) is not None else None
+
+
+def _readings(text: str) -> list[Atom]:
     text = fold_signs(text)
-    yield from _plain_atoms(text)
-    for other in (loosen(text), decode_digits(text)):
-        if other is not None:
-            yield from _plain_atoms(other)
+    found = _plain_atoms(text)
+    if (loose := loosen(text)) is not None:
+        found += _plain_atoms(loose)
+    if (decoded := decode_digits(text)) is not None:
+        found += _plain_atoms(decoded)
+    return found
 
 
 def find_quoted_names(text: str) -> Iterator[Atom]:
@@ -168,7 +189,8 @@ def amount_of(number: object) -> Atom | None:
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
         return None
     amount = Decimal(str(number))
-    return _amount(f"{amount:f}") if abs(amount) < 10**24 else None
+    value = read_amount(f"{amount:f}") if abs(amount) < 10**24 else None
+    return None if value is None else Atom(AtomKind.AMOUNT, value)
 
 
 def number_of(number: object) -> Atom | None:
@@ -218,15 +240,24 @@ def host_of(url: str) -> str:
     return url[: url.index("]") + 1] if url.startswith("[") and "]" in url else _HOST_END.split(url, 1)[0]
 
 
-def _plain_atoms(text: str) -> Iterator[Atom]:
+def _plain_atoms(text: str) -> list[Atom]:
+    found: list[Atom] = []
     for match in _matches(text):
         for atom in _read(match):
-            yield atom
+            found.append(atom)
             if not atom.value.isascii():
-                yield look_of(atom)
+                found.append(look_of(atom))
+    return found
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:
+    if len(text) <= MAX_NAME and " " not in text and text.isprintable():
+        # One word.
+        return _FORMS.finditer(text) if _HINT.search(text) is not None else iter(())
+    return _find_matches(text)
+
+
+def _find_matches(text: str) -> Iterator[re.Match[str]]:
     left = MAX_ATOMS
     for line in text.splitlines():
         for stretch in _stretches(line):
@@ -237,7 +268,7 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
                 yield match
 
 
-def _read(match: re.Match[str]) -> Iterator[Atom]:
+def _read(match: re.Match[str]) -> Iterable[Atom]:
     return _READERS[match.lastgroup or ""](match.group())
 
 
@@ -259,12 +290,11 @@ def _stretches(line: str) -> Iterator[str]:
         yield " ".join(run)
 
 
-def _read_email(text: str) -> Iterator[Atom]:
+def _read_email(text: str) -> Iterable[Atom]:
     folded = text.strip("'.").casefold()
     local, _, host = folded.rpartition("@")
     host = plain_host(host)
-    yield Atom(AtomKind.EMAIL, f"{local}@{host}")
-    yield Atom(AtomKind.HOST, host)
+    return Atom(AtomKind.EMAIL, f"{local}@{host}"), Atom(AtomKind.HOST, host)
 
 
 def _read_url(text: str) -> Iterator[Atom]:
@@ -329,8 +359,8 @@ def _read_digits(text: str) -> Iterator[Atom]:
     if (tail := tail_of(digits)) is not None:
         yield tail
     # A long run may be a plain number all the same.
-    if text.isdigit() and len(text) <= 12 and (atom := _amount(text)) is not None:
-        yield atom
+    if text.isdigit() and len(text) <= 12 and (amount := read_amount(text)) is not None:
+        yield Atom(AtomKind.AMOUNT, amount)
 
 
 def _read_token(text: str) -> Iterator[Atom]:
@@ -339,29 +369,7 @@ def _read_token(text: str) -> Iterator[Atom]:
 
 
 def _read_amount(text: str) -> Iterator[Atom]:
-    if (atom := _amount(text)) is not None:
-        yield atom
-    # `1.000` is a thousand to some, and one to others.
-    if _THOUSANDS.fullmatch(text.strip(_LETTERS)) and (atom := _amount(text.replace(".", ""))) is not None:
-        yield atom
-
-
-def _amount(text: str) -> Atom | None:
-    """Whatever separates its digits, and without a sign."""
-    plain = text if text.isascii() and text.replace(".", "").isdigit() else _APART.sub("", text)
-    factor = {"k": 1_000, "m": 1_000_000}.get(plain[-1:].casefold(), 1)
-    plain = plain.strip(_LETTERS)
-    if _DOTTED.fullmatch(plain):
-        plain = plain.replace(".", "")
-    elif "," in plain and _WITH_COMMAS.fullmatch(plain):
-        plain = plain.replace(",", "")
-    try:
-        value = abs(Decimal(plain.replace(",", "."))) * factor
-    except InvalidOperation:
-        return None
-    if not value.is_finite() or value >= 10**24 or value.as_tuple().exponent < -24:  # type: ignore[operator]
-        return None
-    return Atom(AtomKind.AMOUNT, f"{value.normalize():f}")
+    return (Atom(AtomKind.AMOUNT, amount) for amount in read_amounts(text))
 
 
 def _read_date(text: str) -> Iterator[Atom]:

@@ -26,6 +26,8 @@ _WHOLE: Final = 1 << 31
 _KEY: Final = 1 << 30
 _MIN_KEY: Final = 3
 _NUMBER: Final = _KEY - 1
+#: Members of an enumeration are slow to find.
+_HOST: Final = AtomKind.HOST
 
 
 class Speaker(enum.StrEnum):
@@ -76,16 +78,29 @@ class Sighting(NamedTuple):
 
 def hash_atom(key: bytes, atom: Atom) -> bytes:
     """Keyed, so that it says nothing to somebody who does not have the conversation's key."""
-    text = (atom.kind + "\0" + atom.value).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=_HASH, key=key[:64]).digest()
+    return hashlib.blake2b(_plain(atom), digest_size=_HASH, key=key[:64]).digest()
+
+
+def _hash_all(key: bytes, atoms: Iterable[Atom]) -> dict[Atom, bytes]:
+    """Each atom once."""
+    keyed = hashlib.blake2b(digest_size=_HASH, key=key[:64])
+    hashes: dict[Atom, bytes] = {}
+    for atom in atoms:
+        if atom not in hashes:
+            digest = keyed.copy()
+            digest.update(_plain(atom))
+            hashes[atom] = digest.digest()
+    return hashes
+
+
+def _plain(atom: Atom) -> bytes:
+    return (atom.kind + "\0" + atom.value).encode("utf-8", "surrogatepass")
 
 
 def hear_user(key: bytes, text: str, step: int) -> Heard:
     """A message that the caller marks as the user's."""
     seen = dict.fromkeys((*atoms_in(text), *find_quoted_names(text), *word_runs(text, MAX_USER_WORDS)))
-    return _heard(
-        key, Speaker.USER, "", step, SourceLabel.TRUSTED, [SeenResult(atom, 0, True) for atom in seen]
-    )
+    return _heard(key, Speaker.USER, "", step, SourceLabel.TRUSTED, [(atom, 0, True) for atom in seen])
 
 
 def hear_nothing() -> Heard:
@@ -95,7 +110,7 @@ def hear_nothing() -> Heard:
 
 def hear_atoms(key: bytes, speaker: Speaker, atoms: Iterable[Atom], step: int) -> Heard:
     """What a person saw and let through."""
-    seen = [SeenResult(atom, 0, True) for atom in dict.fromkeys(atoms)]
+    seen = [(atom, 0, True) for atom in dict.fromkeys(atoms)]
     return _heard(key, speaker, "", step, SourceLabel.TRUSTED, seen)
 
 
@@ -127,24 +142,28 @@ def _heard(
     is_named: bool = False,
     is_cut: bool = False,
 ) -> Heard:
-    distinct = list(dict.fromkeys(seen))[:MAX_INDEX_ATOMS]
-    amounts = dict.fromkeys(found.atom.value for found in distinct if found.atom.kind is AtomKind.AMOUNT)
+    found = list(dict.fromkeys(seen))
+    distinct = found[:MAX_INDEX_ATOMS]
+    hashes = _hash_all(key, [atom for atom, _, _ in distinct])
+    amounts = [value for kind, value in hashes if kind is AtomKind.AMOUNT][:MAX_AMOUNTS]
     return Heard(
         speaker,
         tool,
         step,
         label,
         is_named,
-        b"".join(hash_atom(key, found.atom) for found in distinct),
-        tuple(map(_place, distinct)),
-        tuple(amounts)[:MAX_AMOUNTS],
-        is_cut or len(distinct) < len(dict.fromkeys(seen)),
+        b"".join([hashes[atom] for atom, _, _ in distinct]),
+        tuple([_place(*each) for each in distinct]),
+        tuple(amounts),
+        is_cut or len(distinct) < len(found),
     )
 
 
-def _place(found: SeenResult) -> int:
-    is_key = found.is_whole and found.atom.kind is not AtomKind.HOST and len(found.atom.value) >= _MIN_KEY
-    return found.record | (_WHOLE if found.is_whole else 0) | (_KEY if is_key else 0)
+def _place(atom: Atom, record: int, is_whole: bool) -> int:
+    if not is_whole:
+        return record
+    kind, value = atom
+    return record | (_WHOLE | _KEY if kind is not _HOST and len(value) >= _MIN_KEY else _WHOLE)
 
 
 class Index:

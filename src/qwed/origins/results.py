@@ -6,8 +6,9 @@ message, a file) is none.
 """
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from qwed.domain import json_text
 from qwed.domain.json_text import JsonError
@@ -40,10 +41,8 @@ _NAMED_ADDRESS = lazy_pattern(r"[^@<>]{0,80}<[^<>@\s]{1,64}@[^<>@\s]{3,200}>\s{0
 _LISTED = lazy_pattern(r"\s*[,;]\s*")
 
 
-class SeenResult(NamedTuple):
-    atom: Atom
-    record: int
-    is_whole: bool
+#: A value, its record, and whether it is whole. A plain tuple: a result has thousands.
+SeenResult = tuple[Atom, int, bool]
 
 
 class ResultReader:
@@ -54,100 +53,107 @@ class ResultReader:
         self._fields = fields
         self._is_directory = is_directory
         self._records = 0
-        self._left = MAX_ATOMS
+        self._seen: list[SeenResult] = []
         #: More was said than was read.
         self.is_cut = False
 
     def read(self, result: Any) -> list[SeenResult]:
-        seen: list[SeenResult] = []
-        for found in self._value(result, 0, 0):
-            self._left -= 1
-            if self._left < 0:
-                self.is_cut = True
-                break
-            seen.append(found)
-        return seen
+        self._value(result, 0, 0)
+        if len(self._seen) > MAX_ATOMS:
+            self.is_cut = True
+        return self._seen[:MAX_ATOMS]
 
-    def _value(self, value: Any, record: int, depth: int) -> Iterator[SeenResult]:
+    def _see(self, atoms: Iterable[Atom | None], record: int, *, is_whole: bool) -> None:
+        left = MAX_ATOMS + 1 - len(self._seen)
+        self._seen += [(atom, record, is_whole) for atom in itertools.islice(atoms, left) if atom is not None]
+
+    def _value(self, value: Any, record: int, depth: int) -> None:
         if depth > MAX_DEPTH:
             self.is_cut = True
+        elif len(self._seen) > MAX_ATOMS:
+            return
         elif isinstance(value, str):
-            yield from self._text(value, record, depth)
+            self._text(value, record, depth)
         elif isinstance(value, Mapping):
-            yield from self._object(value, None, depth)
+            self._object(value, None, depth)
         elif isinstance(value, list | tuple):
             for item in value:
-                yield from self._value(item, record, depth + 1)
+                self._value(item, record, depth + 1)
         else:
-            yield from (SeenResult(atom, record, True) for atom in atoms_of_number(value))
+            self._see(atoms_of_number(value), record, is_whole=True)
 
-    def _object(self, members: Mapping[Any, Any], name: str | None, depth: int) -> Iterator[SeenResult]:
+    def _object(self, members: Mapping[Any, Any], name: str | None, depth: int) -> None:
         record = self._next_record(members)
-        if name is not None and (atom := name_of(name)) is not None:
-            yield SeenResult(atom, record, True)
+        if name is not None:
+            self._see((name_of(name),), record, is_whole=True)
         for key, value in members.items():
-            if isinstance(value, Mapping):
-                yield from self._object(value, str(key), depth + 1)
+            if isinstance(value, str) and not self._fields:
+                self._text(value, record, depth + 1)
+            elif isinstance(value, Mapping):
+                self._object(value, str(key), depth + 1)
             elif isinstance(value, int) and not _COUNTERS.isdisjoint(_KEY_WORDS.findall(str(key).casefold())):
                 # A number that counts or identifies is no amount.
-                for atom in (name_of(str(value)), number_of(value)):
-                    if atom is not None:
-                        yield SeenResult(atom, record, True)
-            elif not self._fields or key in self._fields:
-                yield from self._value(value, record, depth + 1)
+                self._see((name_of(str(value)), number_of(value)), record, is_whole=True)
             else:
-                yield from (found._replace(is_whole=False) for found in self._value(value, record, depth + 1))
+                self._member(key, value, record, depth)
             if isinstance(key, str) and not key.isidentifier():
-                yield from self._whole_text(key, record)
+                self._whole_text(key, record)
+
+    def _member(self, key: Any, value: Any, record: int, depth: int) -> None:
+        before = len(self._seen)
+        self._value(value, record, depth + 1)
+        if self._fields and key not in self._fields:
+            self._seen[before:] = [(atom, place, False) for atom, place, _ in self._seen[before:]]
 
     def _next_record(self, members: Mapping[Any, Any]) -> int:
-        if any(isinstance(value, str) and _is_prose(value) for value in members.values()):
-            return 0
+        for value in members.values():
+            if isinstance(value, str) and _is_prose(value):
+                return 0
         self._records += 1
         return self._records
 
-    def _text(self, text: str, record: int, depth: int) -> Iterator[SeenResult]:
-        inner = _read_embedded(text)
+    def _text(self, text: str, record: int, depth: int) -> None:
+        inner = None if text[:1].isalnum() else _read_embedded(text)
         if inner is not None:
-            yield from self._value(inner, record, depth + 1)
-        elif rows := _table_rows(text):
+            self._value(inner, record, depth + 1)
+        elif "\n" in text and (rows := _table_rows(text)):
             for row in rows:
                 self._records += 1
                 for cell in row:
-                    yield from self._whole_text(cell, self._records)
+                    self._whole_text(cell, self._records)
         elif self._is_directory and (records := read_members(text)):
-            yield from self._value(records, record, depth + 1)
+            self._value(records, record, depth + 1)
         elif _is_prose(text):
-            yield from self._prose(text)
+            self._prose(text)
         else:
-            yield from self._whole_text(text, record)
+            self._whole_text(text, record)
 
-    def _whole_text(self, text: str, record: int) -> Iterator[SeenResult]:
+    def _whole_text(self, text: str, record: int) -> None:
         """A short field is a name, and so is each part of a list in it; an atom is whole where it is all of
         it."""
-        parts = dict.fromkeys((text, *_LISTED.split(text))) if "," in text or ";" in text else (text,)
+        if len(self._seen) > MAX_ATOMS:
+            return
+        parts: Iterable[str] = (text,)
+        if "," in text or ";" in text:
+            parts = dict.fromkeys((text, *_LISTED.split(text)))
         for part in parts:
-            if (atom := name_of(part)) is not None:
-                yield SeenResult(atom, record, True)
+            if len(part) <= MAX_NAME and (name := name_of(part)) is not None:
+                self._seen.append((name, record, True))
         atoms = list(atoms_in(text))
         if not atoms:
             return
         for part in parts:
             is_alone = " " not in part.strip() or not any(map(str.isalpha, part))
-            for atom in atoms if part == text else atoms_in(part):
+            for atom in atoms if part is text else atoms_in(part):
                 # The host of an address is no value of its own.
                 is_part = atom.kind is AtomKind.HOST and "@" in part
-                yield SeenResult(atom, record, not is_part and (is_alone or _fills(part, atom)))
+                self._seen.append((atom, record, not is_part and (is_alone or _fills(part, atom))))
 
-    def _prose(self, text: str) -> Iterator[SeenResult]:
-        for atom in atoms_in(text):
-            yield SeenResult(atom, 0, False)
-        for atom in find_quoted_names(text):
-            yield SeenResult(atom, 0, False)
+    def _prose(self, text: str) -> None:
+        self._see(atoms_in(text), 0, is_whole=False)
+        self._see(find_quoted_names(text), 0, is_whole=False)
         if "<" in text and _TAG.search(text) is not None:
-            bare = html.unescape(_TAG.sub("", text))
-            for atom in atoms_in(bare):
-                yield SeenResult(atom, 0, False)
+            self._see(atoms_in(html.unescape(_TAG.sub("", text))), 0, is_whole=False)
 
 
 def _fills(text: str, atom: Atom) -> bool:
@@ -158,7 +164,7 @@ def _fills(text: str, atom: Atom) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    if len(text) > PROSE or "\n" in text.strip():
+    if len(text) > PROSE or ("\n" in text and "\n" in text.strip()):
         return True
     return "<" in text and _TAG.search(text) is not None and not _NAMED_ADDRESS.fullmatch(text)
 
@@ -177,7 +183,7 @@ def _read_embedded(text: str) -> Any:
 
 def _table_rows(text: str) -> list[Sequence[str]]:
     """The rows of a text that is a table and nothing else: cells between bars or tabs, as many in each."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] if "\n" in text else []
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if len(lines) < 2:
         return []
     if all("|" in line for line in lines):

@@ -16,8 +16,9 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from qwed.policy.mistakes import PolicyMistake, quoted
 
-MAX_CHARACTERS: Final = 256 * 1024
-MAX_NODES: Final = 20_000
+#: Room for the most rules that a policy may have (`MAX_TEAM_RULES`).
+MAX_CHARACTERS: Final = 512 * 1024
+MAX_NODES: Final = 50_000
 MAX_DEPTH: Final = 16
 MAX_NUMBER_LENGTH: Final = 40
 

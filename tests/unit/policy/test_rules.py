@@ -5,7 +5,18 @@ from decimal import Decimal
 import pytest
 
 from qwed.domain.policy import DEFAULT_POLICY, Policy
-from qwed.domain.rules import Limit, Measure, Mode, Per, Requires, Then, duration_ms, show_duration
+from qwed.domain.rules import (
+    MAX_TEAM_RULES,
+    MAX_TEAMS,
+    Limit,
+    Measure,
+    Mode,
+    Per,
+    Requires,
+    Then,
+    duration_ms,
+    show_duration,
+)
 from qwed.policy import PolicyError, load_policy
 
 EVERYTHING = """\
@@ -121,6 +132,20 @@ def test_durations_are_shown_in_their_largest_unit():
         "1d",
     ]
     assert duration_ms("1w") is None and duration_ms("01h") is None
+
+
+def test_as_many_teams_and_rules_as_are_allowed_fit_into_one_file():
+    when = 'action.type == "type_{}" && risk >= CRITICAL'
+    lines = ["teams:"]
+    for team in range(MAX_TEAMS):
+        lines += [f"  team_{team}:", f"    principals: [p{team}]", "    rules:"]
+        each = range(MAX_TEAM_RULES // MAX_TEAMS)
+        lines += [f"      - {{id: t{team}r{n}, when: '{when.format(n)}', then: deny}}" for n in each]
+
+    policy = load_policy("\n".join(lines), "p")
+
+    assert sum(len(team.rules) for team in policy.teams.values()) == MAX_TEAM_RULES
+    assert policy.team_of["p49"] == "team_49"
 
 
 def test_teams_are_read_and_their_mistakes_named():

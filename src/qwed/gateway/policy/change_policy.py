@@ -117,7 +117,7 @@ async def apply_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     require_scope(caller, Scope.POLICY)
     body = convert(raw, PolicyBody)
     _require_store(services)
-    policy = read_text(services, body.text)
+    policy = await read_text(services, body.text)
     wanted = Wanted(ChangeKind.APPLY, _reason(body.reason), policy, body.text, follows=body.version)
     return await _change(services, caller, wanted)
 
@@ -134,7 +134,7 @@ async def reload_file(services: Services, caller: Caller | None, raw: Any) -> An
         text = await _aside(Path(live.file).read_text, "utf-8")
     except (OSError, UnicodeError) as error:
         raise refuse(Code.POLICY_UNREADABLE, f"the policy file {live.file} can't be read: {error}") from None
-    policy = read_text(services, text)
+    policy = await read_text(services, text)
     live.file_version = policy.version
     newest = await catch_up(services)
     if newest.policy_number and policy.version == newest.policy.version:
@@ -172,7 +172,7 @@ async def check_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     texts = services.live.texts
     assert texts is not None, "the composition root gives it"
     try:
-        policy = read_text(services, body.text)
+        policy = await read_text(services, body.text)
     except RequestError as error:
         if error.refusal.code is not Code.POLICY_UNREADABLE:
             raise
@@ -182,14 +182,14 @@ async def check_policy(services: Services, caller: Caller, raw: Any) -> Answer:
     return Answer({"is_valid": True, "mistakes": [], "policy_version": policy.version, **found})
 
 
-def read_text(services: Services, text: str) -> Policy:
+async def read_text(services: Services, text: str) -> Policy:
     """Raises 422 with every mistake and its line."""
     if len(text) > MAX_POLICY:
         raise malformed("text", f"is longer than {MAX_POLICY} characters")
     texts = services.live.texts
     assert texts is not None, "the composition root gives it"
     try:
-        return texts.read(text)
+        return await _aside(texts.read, text)
     except UnreadablePolicy as error:
         raise refuse(Code.POLICY_UNREADABLE, str(error), mistakes=error.mistakes) from None
 

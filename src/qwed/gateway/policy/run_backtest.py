@@ -42,7 +42,7 @@ async def backtest_policy(services: Services, caller: Caller, raw: Any) -> Answe
     report is about everything up to `next`."""
     require_scope(caller, Scope.POLICY)
     body = convert_body(raw)
-    policy = read_text(services, body.text)
+    policy = await read_text(services, body.text)
     runs, place = services.live.runs, (policy.version, body.since, body.agent_id, body.reprove)
     backtest = runs.pop((*place, body.after), None)
     if not isinstance(backtest, Backtest):
@@ -70,7 +70,7 @@ async def backtest_all(
     reprove: bool = False,
 ) -> dict[str, Any]:
     """The whole record, for whoever opens the store."""
-    policy = read_text(services, text)
+    policy = await read_text(services, text)
     backtest = _start(services, policy, since, agent_id)
     await _look(services, policy, backtest, reprove=reprove, progress=progress)
     return backtest.report()
