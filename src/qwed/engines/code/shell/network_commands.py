@@ -10,10 +10,13 @@ from qwed.engines.code.shell.scripts import after_options, run_string
 from qwed.engines.code.shell.text_commands import PRIVATE, Rule, rules
 from qwed.engines.code.shell.words import HOLE
 
+# What they are fed is the body of the request.
+_SENDS_INPUT: Final = frozenset({"http", "https", "xh", "xhs"})
 _FETCHED: Final = Stream(None, frozenset({"network"}))
-# Spelled into an address, a secret is in every log on the way.
+# Spelled into an address, or into what a client says of itself, a secret is in every log on the way.
 _SECRET_IN_ADDRESS: Final = re.compile(
-    r"(?i)://[^\s\"']{0,300}\$\{?\w{0,60}(?:secret|token|passw|api_?key|access_?key|credential)"
+    r"(?i)(?:://|(?:\s-[Ae]|--user-agent|--referer)[ =]?[\"']?)[^\s\"']{0,300}"
+    r"\$\{?\w{0,60}(?:secret|token|passw|api_?key|access_?key|credential)"
 )
 _UPLOADS: Final = frozenset(
     [
@@ -43,6 +46,8 @@ def fetch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     _judge_address(run, args, line)
     _judge_uploads(run, args, stdin, line)
+    if argv[0] in _SENDS_INPUT:
+        _judge_stream(run, stdin, line)
     output = _wget_output(args) if argv[0] == "wget" else _curl_output(args)
     if output is None:
         return _FETCHED
@@ -219,6 +224,13 @@ def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return _FETCHED
 
 
+def copy_to_clipboard(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Every program of the desktop reads the clipboard, and some keep or share what was in it."""
+    if (stdin.marks | run.word_marks) & (PRIVATE - {"archive"}):
+        run.doubt("exfiltration", line)
+    return UNREAD
+
+
 def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
     if run.word_marks & (PRIVATE | {"file"}):
@@ -257,10 +269,11 @@ def _judge_sent(run: Runner, stdin: Stream, line: int) -> None:
 
 
 COMMANDS: Final[dict[str, Rule]] = {
-    **rules("curl wget http https aria2c axel", fetch),
+    **rules("curl wget http https xh xhs aria2c axel", fetch),
     **rules("nc ncat netcat socat telnet cryptcat", netcat),
     **rules("scp rsync sftp rclone croc", copy_away),
     "ssh": ssh,
+    **rules("pbcopy xclip xsel wl-copy clip clip.exe termux-clipboard-set", copy_to_clipboard),
     **rules("dig nslookup host ping drill", look_up_name),
     **rules("pip pip3 npm yarn pnpm gem cargo easy_install", install),
     **rules("mail mailx sendmail mutt msmtp swaks", mail),
