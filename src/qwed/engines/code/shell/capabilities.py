@@ -229,7 +229,7 @@ def _with_key(option: Option, value: str, rest: list[str]) -> Iterator[Said]:
 
 def _settings(program: Program, rest: list[str]) -> Iterator[Said]:
     """`git config key value`: as `git -c key=value`."""
-    operands = [arg for arg in rest if not arg.startswith("-")]
+    operands = find_operands(program, rest)
     if len(operands) > 1:
         for option in program.options.get("-c", ()):
             yield from _with_key(option, f"{operands[0]}={operands[1]}", rest)

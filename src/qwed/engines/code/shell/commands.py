@@ -216,6 +216,8 @@ def run_known_command(run: Runner, name: str, args: list[str], stdin: Stream, li
         _check_arguments(run, base, args, line)
         judge_told(run, known or base, args, stdin, line)
         judge_reach(run, known or base, args, line, is_fed=stdin is not EMPTY)
+        if "network" in PROGRAMS.get(known or "", ()):
+            network_commands.judge_client(run, args, stdin, line)
         rule = COMMANDS.get(known or "")
         if rule is not None:
             return rule(run, [known or base, *args], stdin, line)

@@ -169,6 +169,8 @@ def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     is_tried = "--dry-run" in args or any(re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", arg) for arg in args)
     if "--delete" in args and not is_tried and paths and places.leaves_working_tree(paths[-1]):
         run.harm("destructive-command", line)
+    if any(places.is_sensitive(f"{path.rstrip('/')}/credentials") for path in paths[:-1]):
+        run.harm("reads-sensitive-file", line)
     if len(paths) < 2:
         return EMPTY
     if not _REMOTE_PATH.match(paths[-1]):
@@ -226,9 +228,23 @@ def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
 
 def copy_to_clipboard(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     """Every program of the desktop reads the clipboard, and some keep or share what was in it."""
-    if (stdin.marks | run.word_marks) & (PRIVATE - {"archive"}):
+    named = any(map(places.is_local_secret, map(words.plain, argv[1:])))
+    if named or (stdin.marks | run.word_marks) & (PRIVATE - {"archive"}):
         run.doubt("exfiltration", line)
     return UNREAD
+
+
+# A file that an argument names in the way of most clients: `@.env`, `key=@.env`, `from '.env'`.
+_NAMED_FILE: Final = re.compile(r"(?:^|=)@([^\s;]{1,200})|'([^'\n]{1,200})'")
+
+
+def judge_client(run: Runner, args: list[str], stdin: Stream, line: int) -> None:
+    """Whatever reaches the network: what it is fed, and the secrets that it is told to read."""
+    named = [
+        path for arg in args for found in _NAMED_FILE.findall(words.plain(arg)) for path in found if path
+    ]
+    if any(map(places.is_local_secret, named)) or "secret" in stdin.marks:
+        run.doubt("exfiltration", line)
 
 
 def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:

@@ -45,37 +45,11 @@ _SENDING: Final = re.compile(
 _METHOD: Final = re.compile(r"(?i)-X(?:POST|PUT|PATCH|DELETE)|--(?:request|method)=(?:POST|PUT|PATCH|DELETE)")
 _METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _REQUEST_VALUES: Final = frozenset(
-    [
-        *(
-            "-H",
-            "-o",
-            "-u",
-            "-A",
-            "-e",
-            "-b",
-            "-c",
-            "-w",
-            "-m",
-            "-x",
-            "-X",
-            "-d",
-            "-F",
-            "-T",
-            "-O",
-            "--header",
-        ),
-        *(
-            "--output",
-            "--user",
-            "--user-agent",
-            "--cookie",
-            "--max-time",
-            "--request",
-            "--data",
-            "--data-raw",
-        ),
-        *("--data-binary", "--json", "--form", "--write-out", "--connect-timeout", "--retry", "--method"),
-    ]
+    """
+    -H -o -u -A -e -b -c -w -m -x -X -d -F -T -O --header --output --user --user-agent --cookie
+    --max-time --request --data --data-raw --data-binary --json --form --write-out --connect-timeout
+    --retry --method
+    """.split()  # noqa: SIM905 - a table reads better as one
 )
 _FETCHERS: Final = frozenset({"curl", "wget", "http", "https", "xh", "httpie", "curlie"})
 _REMOTE_FILE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\).*")
@@ -218,7 +192,11 @@ def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
     operands = _operands(args, verbs.values | verbs.folders)
     _judge_folder(run, verbs, args, operands, line)
     kinds = [operand.partition("/")[0] for operand in operands[:3]]
-    if verbs.tells & _find_said(kinds, args):
+    # `get pods,secrets` gets both.
+    told = set().union(
+        *(_find_said([*kinds[:1], each, *kinds[2:]], args) for each in ",".join(kinds[1:2]).split(","))
+    )
+    if verbs.tells & (told if kinds[1:] else _find_said(kinds, args)):
         run.reach(SHOWS_SECRET, line)
     said = _find_said(operands, args)
     looks = any(operand.partition("-")[0] in verbs.reads for operand in operands[:3])
@@ -256,6 +234,7 @@ def _find_said(operands: list[str], args: list[str]) -> set[str]:
     """The sub-commands, the options, and both together: `output`, `-json`, `output -json`."""
     verbs = [" ".join(operands[:count]) for count in (1, 2, 3) if len(operands) >= count]
     options = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
+    options |= {option[1:] for option in options if option.startswith("--")}
     both = [f"{verb} {option}" for verb in verbs for option in options]
     return {
         "*",

@@ -166,6 +166,8 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
                 run.doubt("privilege", line)
             case "-name" | "-iname" if places.is_sensitive("/" + "".join(args[index + 1 : index + 2])):
                 run.harm("reads-sensitive-file", line)
+    if any(places.is_sensitive(f"{start.rstrip('/')}/credentials") for start in starts):
+        run.doubt("reads-sensitive-file", line)
     outside = any(places.leaves_working_tree(start) for start in starts)
     unbounded = outside and not (_NARROWING - {"-type"}) & frozenset(args)
     if not outside and not run.directory and not any(HOLE in start for start in starts):
