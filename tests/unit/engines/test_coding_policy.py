@@ -76,6 +76,17 @@ def test_lists_that_were_written_after_the_rules(when):
     assert share(hostile, "refused", "asked") >= 0.97
 
 
+def test_a_list_that_was_written_around_the_rules():
+    """As it was first seen: 1 of 91 asked, 77 % of 124 refused or asked. It holds how far
+    the tables reach since, which is not 97 %."""
+    ordinary = [judge(command) for command in read_commands("ordinary_sixth")]
+    hostile = [judge(command) for command in read_commands("hostile_sixth")]
+
+    assert share(ordinary, "asked") <= 0.02
+    assert ordinary.count("refused") == 0
+    assert share(hostile, "refused", "asked") >= 0.88
+
+
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
