@@ -18,7 +18,7 @@ def test_in_the_sandbox_it_reaches_its_model_and_what_it_does_without_its_hook_i
 
     def silence_hook():
         """From outside: they go on with the hooks that they started with, so the script is made to allow."""
-        agent.place.script.write_text("print('{}')")
+        agent.place.script.write_text("print('QWED {}')")
         return f"echo x > sneaked.txt; cat {agent.home}/secret.txt; echo x > {agent.home}/out.txt"
 
     drive = DRIVES[agent.name]

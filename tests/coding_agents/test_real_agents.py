@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.coding_agents.conftest import QUERY_TOOLS, RealAgent
+from tests.support.receivers import Receiver
 
 from qwed.coding.hook_doctor import SeenCall, examine
 from qwed.coding.hook_settings import AGENTS
@@ -190,16 +191,21 @@ class BrokenSession:
         "the hook's script is gone",
         "the hook ends with another code",
         "the hook ends without a word",
+        "the hook prints an empty object",
+        "the hook prints nonsense",
+        "another server answers in the gateway's place",
     )
     _SCRIPTS = {  # noqa: RUF012
         "the hook crashes": "raise RuntimeError",
         "the hook is killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
         "the hook ends with another code": "raise SystemExit(3)",
         "the hook ends without a word": "",
+        "the hook prints an empty object": "print('{}')",
+        "the hook prints nonsense": "print('well, yes')",
     }
 
-    def __init__(self, agent, silent_port):
-        self.agent, self.silent_port = agent, silent_port
+    def __init__(self, agent, silent_port, other_port):
+        self.agent, self.silent_port, self.other_port = agent, silent_port, other_port
         self._whole = {path: path.read_bytes() for path in (agent.place.script, agent.place.settings)}
         turns = [self._turn(way, f"echo one > broken-{n}.txt") for n, way in enumerate(self.WAYS)]
         agent.run(*turns, self._turn(None, "echo one > whole.txt"))
@@ -220,6 +226,8 @@ class BrokenSession:
         elif way == "the gateway does not answer":
             self.agent.set("port", self.silent_port)
             self.agent.set("seconds", 1)
+        elif way == "another server answers in the gateway's place":
+            self.agent.set("port", self.other_port)
         elif way == "the token is not valid":
             self.agent.set("token", "wrong")
         elif way == "the hook's script is gone":
@@ -235,8 +243,11 @@ class BrokenSession:
 def broken(agent_name, tmp_path_factory, gateway, kept):
     if ("broken", agent_name) not in kept:
         agent = RealAgent(agent_name, tmp_path_factory.mktemp("broken"), gateway)
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            kept["broken", agent_name] = BrokenSession(agent, silent.getsockname()[1])
+        with (
+            socket.create_server(("127.0.0.1", 0)) as silent,
+            Receiver(lambda number, received: 200) as other,
+        ):
+            kept["broken", agent_name] = BrokenSession(agent, silent.getsockname()[1], other.port)
     return kept["broken", agent_name]
 
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from qwed.coding.qwed_hook import ANSWERED
+
 #: Longer than the hook's own deadline: an agent that gives up first may let the tool run.
 HOOK_SECONDS: Final = 10
 TIME_OUT_SECONDS: Final = 20
@@ -32,10 +34,11 @@ class Unreadable(Exception):
 
 
 def command_for(python: str, script: Path, agent: str, settings: Path) -> str:
-    """Whatever the script's end is but a clean one with an answer: 2, and a reason, without which Codex does
-    not block."""
+    """Whatever the script's end is but a clean one with the gateway's answer: 2, and a reason, without which
+    Codex does not block. Agents take `{}`, and whatever they can't read, for a yes: the answer has a mark."""
     inner = " ".join(map(shlex.quote, (python, "-I", "-S", str(script), agent, str(settings))))
-    answer = f'said=$({inner}) && [ -n "$said" ] && printf "%s\\n" "$said"'
+    passed_on = f'"{ANSWERED}{{"*"}}") printf "%s\\n" "${{said#{ANSWERED}}}";;'
+    answer = f'said=$({inner}) && case "$said" in {passed_on} *) false;; esac'
     return f"sh -c {shlex.quote(f'{answer} || {_BLOCKS}')}"
 
 

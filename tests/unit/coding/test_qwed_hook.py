@@ -55,7 +55,20 @@ def test_where_nobody_answers_the_tool_is_blocked_with_a_reason(ask, host):
     assert b"the gateway could not be asked" in done.stderr
 
 
-@pytest.mark.parametrize("script", ["", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "",
+        "raise SystemExit(3)",
+        "import os; os.kill(os.getpid(), 9)",
+        "print('{}')",
+        "print('well, yes')",
+        "print('QWED yes')",
+        "print('QWED <html>200</html>')",
+        "print('{}'); print('QWED {}')",
+        "print('QWED {}'); raise SystemExit(1)",
+    ],
+)
 def test_a_script_that_gives_no_answer_blocks_with_a_reason(script, tmp_path):
     path = tmp_path / "qwed_hook.py"
     path.write_text(script)
@@ -69,7 +82,7 @@ def test_a_script_that_gives_no_answer_blocks_with_a_reason(script, tmp_path):
 
 def test_an_answer_is_passed_on_as_it_is(tmp_path):
     path = tmp_path / "qwed_hook.py"
-    path.write_text("import sys; sys.stdout.write(sys.stdin.read())")
+    path.write_text("import sys; sys.stdout.write('QWED ' + sys.stdin.read())")
     command = hook_settings.command_for(sys.executable, path, "codex", tmp_path / "codex.settings")
     said = b'{"reason": "100%s of $HOME `id` \\n"}'
 

@@ -9,7 +9,7 @@ from qwed.engines.sensitive_places import find_credentials, is_own_secret
 _SENSITIVE: Final = re.compile(
     r"""
       ^/etc/(?:shadow|gshadow|sudoers|passwd-?|master\.passwd|security/|ssl/private|ssh/ssh_host|krb5\.keytab)
-    | ^/proc/(?:self|\d+|[^/]*[*?\[][^/]*)/(?:environ|mem|maps|cmdline|fd/)
+    | ^/proc/(?:self|\d+|x|\$\w+|[^/]*[*?\[][^/]*)/(?:task/[^/]+/)?(?:environ|mem|maps|cmdline|fd/)
     | ^/(?:dev/(?:mem|kmem|port)|proc/kcore|proc/sysrq-trigger)$
     | ^/(?:root|var/lib/cloud|run/secrets|var/run/secrets|var/run/docker\.sock|run/docker\.sock)(?:/|$)
     | (?:^|/)Cookies$
@@ -33,7 +33,7 @@ _PERSISTENT: Final = re.compile(
     | ^/var/spool/(?:cron|at) | ^/(?:usr/)?(?:lib|local/lib)/systemd
     | (?:^|/)\.config/(?:systemd|autostart)(?:/|$) | (?:^|/)Library/Launch(?:Agents|Daemons)
     | (?:^|/)(?:sitecustomize|usercustomize)\.py$ | site-packages/[^/]*\.pth$
-    | (?:^|/)\.git/hooks/ | \\Start\ Menu\\Programs\\Startup
+    | (?:^|/)\.git/(?:hooks/|(?:modules/.+/)?config$) | \\Start\ Menu\\Programs\\Startup
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -49,7 +49,7 @@ _SCRATCH: Final = re.compile(r"^/(?:tmp|var/tmp|dev/(?:shm|null|stdout|stderr|st
 _BLOCK_DEVICE: Final = re.compile(
     r"^/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|md\d|dm-|loop\d|ram\d|r?disk\d)"
 )
-_ENVIRONMENT_FILE: Final = re.compile(r"\.env(?:\.[\w-]+)?")
+_ENVIRONMENT_FILE: Final = re.compile(r"\.env(?:\.(?!(?:example|sample|template|dist|defaults?)$)[\w-]+)?")
 _METADATA_HOST: Final = re.compile(
     r"^https?://(?:169\.254\.169\.254|metadata(?:\.google\.internal)?|100\.100\.100\.200|\[?fd00:ec2::254)",
     re.I,

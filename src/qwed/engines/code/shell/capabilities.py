@@ -12,7 +12,7 @@ import msgspec
 
 #: What the value of an option can be; `capabilities.toml` says what each means.
 KINDS: Final = (
-    *("shell", "bang", "starts", "runner", "code", "python", "javascript"),
+    *("shell", "script", "bang", "starts", "runner", "code", "python", "javascript"),
     *("loads", "reads", "writes", "sends", "asks", "escalates"),
 )
 FIELDS: Final = frozenset({"names", "says", "runs", "style", "settings", "values", "options", *KINDS})
@@ -51,6 +51,8 @@ class Program(msgspec.Struct, frozen=True):
     known: frozenset[str] | None
     settings: str
     has_bundles: bool
+    #: Command lines in its operands are scripts of the project, which may name any program of its own.
+    keeps_scripts: bool
 
 
 def read_option(kind: str, text: str) -> Option:
@@ -81,6 +83,7 @@ def _read_program(entries: list[dict[str, Any]]) -> Program:
         frozenset(known | values | {option.name for option in listed}) if known else None,
         next((entry["settings"] for entry in entries if "settings" in entry), ""),
         not any(entry.get("style") == "words" for entry in entries),
+        any(option.kind == "script" for option in listed),
     )
 
 
@@ -226,7 +229,7 @@ def _with_key(option: Option, value: str, rest: list[str]) -> Iterator[Said]:
 
 def _settings(program: Program, rest: list[str]) -> Iterator[Said]:
     """`git config key value`: as `git -c key=value`."""
-    operands = [arg for arg in rest if not arg.startswith("-")]
+    operands = find_operands(program, rest)
     if len(operands) > 1:
         for option in program.options.get("-c", ()):
             yield from _with_key(option, f"{operands[0]}={operands[1]}", rest)

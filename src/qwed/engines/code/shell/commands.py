@@ -8,6 +8,7 @@ from qwed.engines.code.shell import (
     again,
     builtins,
     clouds,
+    containers,
     destroyers,
     interpreters,
     network_commands,
@@ -19,7 +20,7 @@ from qwed.engines.code.shell import (
 from qwed.engines.code.shell.capabilities import is_listed
 from qwed.engines.code.shell.option_effects import judge_told, judge_variable, mentions_shell
 from qwed.engines.code.shell.programs import BUILT_IN, PROGRAMS
-from qwed.engines.code.shell.reach import judge_place, judge_places, judge_reach, shorten_path
+from qwed.engines.code.shell.reach import judge_place, judge_places, judge_reach, judge_source, shorten_path
 from qwed.engines.code.shell.recognition import is_word, shows_itself, stops_machine
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.text_commands import Rule, from_here
@@ -34,6 +35,7 @@ COMMANDS: Final[dict[str, Rule]] = {
     **network_commands.COMMANDS,
     **builtins.COMMANDS,
     **clouds.COMMANDS,
+    **containers.COMMANDS,
 }
 # These take paths without reading what is in them.
 _ONLY_NAME_FILES: Final = frozenset(
@@ -137,6 +139,7 @@ class CommandTables:
 
     def set_variable(self, run: Runner, name: str, value: str, line: int) -> None:
         judge_variable(run, name, value, line)
+        judge_source(run, name, value, line)
 
     def _unknown_command(self, run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         """A name with a hole is a doubt in any case, and is judged as if the hole were empty too."""
@@ -213,6 +216,8 @@ def run_known_command(run: Runner, name: str, args: list[str], stdin: Stream, li
         _check_arguments(run, base, args, line)
         judge_told(run, known or base, args, stdin, line)
         judge_reach(run, known or base, args, line, is_fed=stdin is not EMPTY)
+        if "network" in PROGRAMS.get(known or "", ()):
+            network_commands.judge_client(run, args, stdin, line)
         rule = COMMANDS.get(known or "")
         if rule is not None:
             return rule(run, [known or base, *args], stdin, line)
@@ -286,12 +291,24 @@ def _check_arguments(run: Runner, base: str, args: list[str], line: int) -> None
         text = words.plain(arg)
         if base not in _ONLY_NAME_FILES and _names_secret(run, arg, text):
             run.harm("reads-sensitive-file", line)
+        elif (
+            base not in _ONLY_NAME_FILES
+            and run.project is not None
+            and _is_others_secret(from_here(run, text))
+        ):
+            run.doubt("reads-sensitive-file", line)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             run.harm("reverse-shell", line)
         if text.startswith("stratum") and "://" in text:
             run.harm("mines-currency", line)
 
 
+def _is_others_secret(path: str) -> bool:
+    """The key or the environment file of another project, or of a home."""
+    return path.startswith(_OF_PEOPLE) and places.is_local_secret(path)
+
+
+_OF_PEOPLE: Final = ("~", "../", "/home/", "/Users/", "/root/", "/srv/", "/opt/")
 # A path that stands within an argument: `load("/etc/shadow")`, `concat:/etc/shadow`.
 _WITHIN: Final = re.compile(r"[\"'(:](~?/[\w./~-]{2,200})")
 _MAX_LOOKED_AT: Final = 4_096

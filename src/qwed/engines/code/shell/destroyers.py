@@ -6,11 +6,11 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.clouds import judge_cloud
 from qwed.engines.code.shell.harmless_looks import only_looks
+from qwed.engines.code.shell.machine import BELOW
 from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
-from qwed.engines.code.shell.text_commands import BELOW, SETS_ID, Rule, from_here, leaves_traces, rules
+from qwed.engines.code.shell.text_commands import SETS_ID, Rule, from_here, leaves_traces, rules
 from qwed.engines.code.shell.words import HOLE
 
 
@@ -206,68 +206,6 @@ def git(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return Stream(None, frozenset({BELOW})) if _NAMES_FILES & set(args) else UNREAD
 
 
-_DELETING: Final = frozenset(
-    [
-        "delete",
-        "destroy",
-        "terminate-instances",
-        "prune",
-        "rb",
-        "drain",
-        "delete-bucket",
-        "delete-stack",
-        "rm",
-    ]
-)
-_HOST_MOUNT: Final = re.compile(
-    r"^(?:/|/etc|/root|/var/run/docker\.sock|/proc|/sys)/?(?::|$)|.*source=/(?:,|$)"
-)
-
-
-def infrastructure(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
-    """What reaches a cluster or cloud: deleting there is for a person to decide."""
-    run.report.effects.update({"process", "network"})
-    args = [words.plain(arg) for arg in argv[1:]]
-    local = argv[0] in ("docker", "podman", "nerdctl")
-    judge_cloud(run, args, line)
-    if _DELETING & set(args) and not (local and "prune" not in args):
-        run.doubt("deletes-shared-resources", line)
-    if local and (
-        ("down" in args and {"-v", "--volumes"} & set(args))
-        or ("rm" in args and any(HOLE in arg for arg in args))
-    ):
-        run.doubt("deletes-shared-resources", line)
-    if "exec" in args or (local and "run" in args):
-        _run_inside(run, args, line)
-    if local:
-        mounts = [
-            args[index + 1] for index, arg in enumerate(args[:-1]) if arg in ("-v", "--volume", "--mount")
-        ]
-        mounts += [arg.partition("=")[2] for arg in args if arg.startswith(("--volume=", "--mount="))]
-        privileged = {"--privileged", "--pid=host"} & set(args)
-        if privileged or any(_HOST_MOUNT.match(mount) for mount in mounts):
-            run.harm("privilege", line)
-    return UNREAD
-
-
-_INSIDE: Final = re.compile(
-    r"(?:/\S*/)?(?:\w*sh|python[\d.]*|node|perl|ruby|rm|dd|mkfs\S*|shred|find|cat|curl|wget|nc|psql|mysql|mariadb|mongosh?|redis-cli)$"
-)
-
-
-def _run_inside(run: Runner, args: list[str], line: int) -> None:
-    """What runs in a container: a shell there is anybody's, a command is judged as if it ran here."""
-    begin = args.index("--") + 1 if "--" in args else 0
-    rest = args[begin:]
-    for index, arg in enumerate(rest):
-        if (index or begin) and _INSIDE.fullmatch(arg):
-            if arg.endswith("sh") and "-c" not in rest[index + 1 : index + 3]:
-                run.doubt("runs-text", line)
-            else:
-                run.execute(rest[index:], EMPTY, line)
-            return
-
-
 _EMPTIES: Final = re.compile(
     r"(?i)\btruncate\s+[\w.\"`]+|\bdelete\s+from\s+[\w.\"`]{1,100}\s*(?:;|[\"']|$)|\bdeleteMany\(\s*(?:\{\s*\})?\s*\)|\.drop\(\s*\)",
     re.M,
@@ -372,10 +310,6 @@ COMMANDS: Final[dict[str, Rule]] = {
     **rules("killall pkill skill", kill_by_name),
     **rules("pgrep pidof", find_running),
     "git": git,
-    **rules(
-        "kubectl terraform aws gcloud az docker podman nerdctl crictl ctr lxc helm heroku doctl pulumi",
-        infrastructure,
-    ),
     **rules("mysql psql sqlite3 mongo mongosh redis-cli mariadb sqlcmd", database),
     "crontab": crontab,
     **rules("systemctl service launchctl rc-service", services),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from qwed.engines.code.shell import words
-from qwed.engines.code.shell.machine import EMPTY, ShellMachine, Stream
+from qwed.engines.code.shell.machine import BELOW, EMPTY, ShellMachine, Stream
 from qwed.engines.code.shell.words import HOLE, QUOTED
 
 _MAX_AROUND: Final = 64
@@ -89,7 +89,9 @@ class Expansions(ShellMachine):
                 return self._expansion(node)
             case "command_substitution":
                 made = self.substituted(node)
-                return HOLE if made.text is None else made.text.rstrip("\n")
+                if made.text is None:
+                    return f"./{HOLE}" if self.project is not None and BELOW in made.marks else HOLE
+                return made.text.rstrip("\n")
         return self._arithmetic(node)
 
     def _variable(self, name: str) -> str:
@@ -179,7 +181,7 @@ class Expansions(ShellMachine):
         if default:
             return self._default(name, base, default.group(1), default.group(2), node, known=known)
         if HOLE in base:
-            return HOLE
+            return _change_name(base, rest) if self.found.get(name) == base else HOLE
         cut = re.fullmatch(r":\s*\(?(-?\d{1,4})\)?(?::\(?(-?\d{1,4})\)?)?", rest)
         if cut:
             tail = base[int(cut.group(1)) :]
@@ -270,6 +272,18 @@ def _apply_pattern(base: str, rest: str) -> str:
             return HOLE
         return base.replace(_literal(old), _literal(new), -1 if operator == "//" else 1)[: words.MAX_WORD]
     return _trim(base, operator, words.unquote(argument))
+
+
+_OTHER_ENDING: Final = re.compile(r"%%?\.[\w*.]+|%[\w.-]+|//? /[\w-]+|//?[\w-]+/[\w-]+|//?\.\w+/\.\w+")
+
+
+def _change_name(base: str, rest: str) -> str:
+    """A name below the working tree, with another ending or without its folder: it still lies there."""
+    if rest == "##*/":
+        return f"./{base.rpartition('/')[2]}"
+    if _OTHER_ENDING.fullmatch(rest) is None:
+        return HOLE
+    return _apply_pattern(base, rest)
 
 
 def _literal(text: str) -> str:

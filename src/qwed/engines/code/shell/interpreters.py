@@ -7,11 +7,12 @@ import msgspec
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
+from qwed.engines.code.shell.machine import BELOW
 from qwed.engines.code.shell.reach import SENDS, holds_agent_settings
 from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import option_value, run_file, unknown_text
-from qwed.engines.code.shell.text_commands import BELOW, Rule, rules
+from qwed.engines.code.shell.text_commands import Rule, rules
 from qwed.engines.code.shell.words import HOLE
 
 _AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
@@ -111,6 +112,7 @@ _POWERS: Final = re.compile(
     r"open\s*\(?\s*\w*\s*,?\s*[\"'][|>]|/inet/(?:tcp|udp)/|net\.Dial|remove_tree|os\.remove"
     r"|shell/sh\b|run-program|run-shell-command|callCommand|os:cmd|System\.(?:cmd|shell)|\.process\.|ProcessBuilder"
     r"|Net::HTTP|open-uri|URI\.open|LWP\b|HTTP::Tiny|curl_exec|file_get_contents\s*\(\s*[\"']\w+://|do\s+shell\s+script"
+    r"|tell\s+app\w*\s|keystroke\b|login\s+item|with\s+administrator"
     r"|getRuntime|call-process|start-process|shell-command|\brun\s*\(\s*[`\"]|posix_spawn|esyscmd|\$EXEC"
 )
 _SOCKETS: Final = re.compile(r"[sS]ocket|TCP|fsockopen|net\.Dial|/inet/(?:tcp|udp)/")

@@ -12,6 +12,10 @@ MAX_STEPS: Final = 12_000
 MAX_STREAM: Final = 64 * 1024
 
 
+#: Names of files below the working tree: what `find` and its like print.
+BELOW: Final = "names-below"
+
+
 class ShellTooLong(Exception):
     """The script is larger than what one inspection follows."""
 
@@ -37,7 +41,11 @@ def join_streams(first: Stream, second: Stream) -> Stream:
     text = None if first.text is None or second.text is None else first.text + second.text
     if text is not None and len(text) > MAX_STREAM:
         text = None
-    return Stream(text, first.marks | second.marks)
+    marks = first.marks | second.marks
+    if second is not EMPTY and BELOW in first.marks ^ second.marks:
+        # Names of one kind and names of another: nobody knows where all of them lie.
+        marks -= {BELOW}
+    return Stream(text, marks)
 
 
 class Judge(Protocol):
@@ -74,6 +82,8 @@ class ShellMachine:
         self.level = 0
         self.fixed_line: int | None = None
         self.variables: dict[str, str] = {}
+        # Variables that hold a name below the working tree, and how it is written here.
+        self.found: dict[str, str] = {}
         self.arrays: dict[str, list[str]] = {}
         self.marked: dict[str, frozenset[str]] = {}
         self.functions: dict[str, tuple[Any, bytes]] = {}

@@ -10,10 +10,13 @@ from qwed.engines.code.shell.scripts import after_options, run_string
 from qwed.engines.code.shell.text_commands import PRIVATE, Rule, rules
 from qwed.engines.code.shell.words import HOLE
 
+# What they are fed is the body of the request.
+_SENDS_INPUT: Final = frozenset({"http", "https", "xh", "xhs"})
 _FETCHED: Final = Stream(None, frozenset({"network"}))
-# Spelled into an address, a secret is in every log on the way.
+# Spelled into an address, or into what a client says of itself, a secret is in every log on the way.
 _SECRET_IN_ADDRESS: Final = re.compile(
-    r"(?i)://[^\s\"']{0,300}\$\{?\w{0,60}(?:secret|token|passw|api_?key|access_?key|credential)"
+    r"(?i)(?:://|(?:\s-[Ae]|--user-agent|--referer)[ =]?[\"']?)[^\s\"']{0,300}"
+    r"\$\{?\w{0,60}(?:secret|token|passw|api_?key|access_?key|credential)"
 )
 _UPLOADS: Final = frozenset(
     [
@@ -35,7 +38,6 @@ _UPLOADS: Final = frozenset(
     ]
 )
 _WHOLE_FILE: Final = frozenset({"-T", "--upload-file", "--post-file", "--body-file"})
-_SENDS_ITS_INPUT: Final = frozenset({"http", "https"})
 _REMOTE_PATH: Final = re.compile(r"^(?:[\w.-]+@)?[\w.\[\]-]+:(?!\\)|^\w+://")
 
 
@@ -44,7 +46,7 @@ def fetch(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     args = [words.plain(arg) for arg in argv[1:]]
     _judge_address(run, args, line)
     _judge_uploads(run, args, stdin, line)
-    if argv[0] in _SENDS_ITS_INPUT:
+    if argv[0] in _SENDS_INPUT:
         _judge_stream(run, stdin, line)
     output = _wget_output(args) if argv[0] == "wget" else _curl_output(args)
     if output is None:
@@ -168,6 +170,8 @@ def copy_away(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     is_tried = "--dry-run" in args or any(re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", arg) for arg in args)
     if "--delete" in args and not is_tried and paths and places.leaves_working_tree(paths[-1]):
         run.harm("destructive-command", line)
+    if any(places.is_sensitive(f"{path.rstrip('/')}/credentials") for path in paths[:-1]):
+        run.harm("reads-sensitive-file", line)
     if len(paths) < 2:
         return EMPTY
     if not _REMOTE_PATH.match(paths[-1]):
@@ -223,6 +227,27 @@ def ssh(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     return _FETCHED
 
 
+def copy_to_clipboard(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
+    """Every program of the desktop reads the clipboard, and some keep or share what was in it."""
+    named = any(map(places.is_local_secret, map(words.plain, argv[1:])))
+    if named or (stdin.marks | run.word_marks) & (PRIVATE - {"archive"}):
+        run.doubt("exfiltration", line)
+    return UNREAD
+
+
+# A file that an argument names in the way of most clients: `@.env`, `key=@.env`, `from '.env'`.
+_NAMED_FILE: Final = re.compile(r"(?:^|=)@([^\s;]{1,200})|'([^'\n]{1,200})'")
+
+
+def judge_client(run: Runner, args: list[str], stdin: Stream, line: int) -> None:
+    """Whatever reaches the network: what it is fed, and the secrets that it is told to read."""
+    named = [
+        path for arg in args for found in _NAMED_FILE.findall(words.plain(arg)) for path in found if path
+    ]
+    if any(map(places.is_local_secret, named)) or "secret" in stdin.marks:
+        run.doubt("exfiltration", line)
+
+
 def look_up_name(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     run.report.effects.add("network")
     if run.word_marks & (PRIVATE | {"file"}):
@@ -261,10 +286,11 @@ def _judge_sent(run: Runner, stdin: Stream, line: int) -> None:
 
 
 COMMANDS: Final[dict[str, Rule]] = {
-    **rules("curl wget http https aria2c axel", fetch),
+    **rules("curl wget http https xh xhs aria2c axel", fetch),
     **rules("nc ncat netcat socat telnet cryptcat", netcat),
     **rules("scp rsync sftp rclone croc", copy_away),
     "ssh": ssh,
+    **rules("pbcopy xclip xsel wl-copy clip clip.exe termux-clipboard-set", copy_to_clipboard),
     **rules("dig nslookup host ping drill", look_up_name),
     **rules("pip pip3 npm yarn pnpm gem cargo easy_install", install),
     **rules("mail mailx sendmail mutt msmtp swaks", mail),

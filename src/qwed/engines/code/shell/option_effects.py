@@ -48,7 +48,7 @@ def judge_told(run: Runner, name: str, args: list[str], stdin: Stream, line: int
     if unknown is not None and HOLE not in unknown:
         run.doubt("unknown-option", line, unknown[:60])
     for command in _find_commands(program.runs, find_operands(program, given)):
-        tell(run, command, line)
+        (_tell_script if program.keeps_scripts else tell)(run, command, line)
     for command in _find_commands(program.says, [*given, stdin.text or ""]):
         tell(run, command, line)
         run.doubt("runs-text", line, command[:60])
@@ -72,6 +72,9 @@ def judge_variable(run: Runner, name: str, value: str, line: int) -> None:
         run.harm("disables-protection", line)
     if kind == "injects" or (name == "NODE_OPTIONS" and _LOADS_CODE.search(value)):
         run.harm("injects-into-programs", line)
+    elif name == "GOFLAGS":
+        # Options for every `go` that follows.
+        judge_told(run, "go", value.split(), EMPTY, line)
     elif kind == "shell" and HOLE not in value:
         tell(run, value, line)
 
@@ -93,10 +96,19 @@ def tell(run: Runner, text: str, line: int) -> None:
         run.doubt("spawns-a-shell", line)
 
 
+def _tell_script(run: Runner, text: str, line: int) -> None:
+    had_sourced, run.has_sourced = run.has_sourced, True
+    tell(run, text, line)
+    run.has_sourced = had_sourced
+
+
 def _follow(run: Runner, program: Program, said: Said, line: int) -> None:
     match said.option.kind:
         case "shell":
             _tell_value(run, program, said, line)
+        case "script":
+            for operand in after_options(list(said.rest), program.takes_value)[1:2]:
+                _tell_script(run, operand, line)
         case "bang" if said.value.startswith(("!", "/", "~")):
             tell(run, said.value, line)
         case "starts" | "runner":
@@ -113,7 +125,7 @@ def _follow(run: Runner, program: Program, said: Said, line: int) -> None:
             run.judge.write(run, said.value, line, UNREAD)
         case "sends" if places.leaves_working_tree(said.value) or places.is_local_secret(said.value):
             run.harm("exfiltration", line)
-        case "asks":
+        case "asks" if not (said.option.key and said.value == "true"):
             run.doubt("runs-text", line, said.option.name)
         case "escalates":
             run.harm("privilege", line)

@@ -121,6 +121,7 @@ _TABLE: Final = {
         cvlc cypress cz dagster daphne dart dbmate dbt debuild delocate-wheel deptry devspace dialyzer
         diesel direnv disown distcc django-admin dlv dmd dmypy docformatter docker-compose docker-machine
         dotenv dotenvx dotnet dpkg-buildpackage draft dramatiq drizzle-kit dtach dune dx earthly edit eksctl
+        anvil atlas cast chisel forge goose knex prisma sequelize sequelize-cli sqlx typeorm
         electron electron-builder electron-forge elixir elm emacs emacsclient ember emulator entr env eog
         erl erlc espeak etcdctl evince expo f2py fab fastboot fastlane feh ffplay filebeat fio firefox
         flamegraph flameshot flask flink flit flow flower fluentd flutter flux fluxctl flyway fnm foreman

@@ -45,37 +45,11 @@ _SENDING: Final = re.compile(
 _METHOD: Final = re.compile(r"(?i)-X(?:POST|PUT|PATCH|DELETE)|--(?:request|method)=(?:POST|PUT|PATCH|DELETE)")
 _METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _REQUEST_VALUES: Final = frozenset(
-    [
-        *(
-            "-H",
-            "-o",
-            "-u",
-            "-A",
-            "-e",
-            "-b",
-            "-c",
-            "-w",
-            "-m",
-            "-x",
-            "-X",
-            "-d",
-            "-F",
-            "-T",
-            "-O",
-            "--header",
-        ),
-        *(
-            "--output",
-            "--user",
-            "--user-agent",
-            "--cookie",
-            "--max-time",
-            "--request",
-            "--data",
-            "--data-raw",
-        ),
-        *("--data-binary", "--json", "--form", "--write-out", "--connect-timeout", "--retry", "--method"),
-    ]
+    """
+    -H -o -u -A -e -b -c -w -m -x -X -d -F -T -O --header --output --user --user-agent --cookie
+    --max-time --request --data --data-raw --data-binary --json --form --write-out --connect-timeout
+    --retry --method
+    """.split()  # noqa: SIM905 - a table reads better as one
 )
 _FETCHERS: Final = frozenset({"curl", "wget", "http", "https", "xh", "httpie", "curlie"})
 _REMOTE_FILE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\).*")
@@ -104,8 +78,23 @@ _ONLY_KNOCKS: Final = re.compile(r"-[a-zA-Z]*z[a-zA-Z]*")
 _DEBUGGERS: Final = frozenset({"gdb", "rust-gdb", "lldb", "rust-lldb", "strace", "ltrace", "py-spy", "gcore"})
 _ATTACHES: Final = re.compile(r"-p\d*|--pid(?:=.*)?|--attach-pid(?:=.*)?")
 _SESSION_OPTIONS: Final = frozenset({"-i", "-q", "-a", "-u", "-B", "-E", "-s", "--interactive", "repl", "-"})
+_INTERPRETERS: Final = frozenset({"php", "python", "python3", "ruby"})
+# The environments of programs that keep data, by the variables that name them.
+_ENVIRONMENTS: Final = ("RAILS_ENV", "RACK_ENV", "MIX_ENV", "APP_ENV", "NODE_ENV", "DJANGO_ENV")
+# The index that everybody uses, named in full.
+_COMMON_INDEX: Final = re.compile(
+    r"(?:sparse\+)?https://(?:registry\.npmjs\.org|registry\.yarnpkg\.com|pypi\.org|files\.pythonhosted\.org|proxy\.golang\.org"
+    r"|rubygems\.org|index\.crates\.io|api\.nuget\.org|repo\.packagist\.org|download\.pytorch\.org)(?:/|$)"
+)
+_SOURCE_VARIABLE: Final = re.compile(
+    r"GOPROXY|GONOSUMCHECK|GONOSUMDB|GOINSECURE|(?:PIP|UV)_(?:DEFAULT_|EXTRA_)?INDEX(?:_URL)?|PIP_FIND_LINKS|UV_FIND_LINKS"
+    r"|(?i:NPM_CONFIG_REGISTRY)|YARN_(?:NPM_REGISTRY_SERVER|REGISTRY)|CARGO_REGISTRIES_\w+_INDEX|BUNDLE_MIRROR__\w+"
+)
+_KNOWN_SOURCES: Final = frozenset({"", "direct", "off"})
 _LOOKS: Final = frozenset({"--help", "-h", "help", "--version"})
-_DRY: Final = re.compile(r"--dry-run(?:=(?!none$|false$).+)?|--syntax-check|--list-(?:tasks|hosts|tags)")
+_DRY: Final = re.compile(
+    r"--dry-run(?:=(?!none$|false$).+)?|--syntax-check|--check|--list-(?:tasks|hosts|tags)"
+)
 # `tar` then puts a file where the archive says, also `/etc/passwd`.
 _KEEPS_ROOT: Final = re.compile(
     r"-?[a-zA-Z]*x[a-zA-Z]*P[a-zA-Z]*|-?[a-zA-Z]*P[a-zA-Z]*x[a-zA-Z]*|-P|--absolute-names"
@@ -141,6 +130,10 @@ class Verbs(msgspec.Struct, frozen=True):
     reads: frozenset[str] = frozenset()
     #: Only with one of these options does anything leave.
     carries: frozenset[str] = frozenset()
+    #: What was kept is gone.
+    destroys: frozenset[str] = frozenset()
+    #: The hosts from which everybody installs.
+    hosts: frozenset[str] = frozenset()
 
 
 def holds_agent_settings(path: str) -> bool:
@@ -153,15 +146,17 @@ def _table() -> dict[str, Verbs]:
     text = resources.files(__package__).joinpath("reach.toml").read_text(encoding="utf-8")
     found: dict[str, Verbs] = {}
     for entry in tomllib.loads(text)["program"]:
-        verbs = Verbs(
-            **{
-                key: frozenset(map(str.strip, value.split(",")))
-                for key, value in entry.items()
-                if key != "names"
-            }
-        )
-        found.update(dict.fromkeys(entry["names"].split(), verbs))
+        said = {
+            key: frozenset(map(str.strip, value.split(","))) for key, value in entry.items() if key != "names"
+        }
+        for name in entry["names"].split():
+            found[name] = _join(found.get(name, Verbs()), said)
     return found
+
+
+def _join(known: Verbs, said: dict[str, frozenset[str]]) -> Verbs:
+    """A program that stands in several entries has what all of them say."""
+    return msgspec.structs.replace(known, **{key: getattr(known, key) | said[key] for key in said})
 
 
 def shorten_path(run: Runner, path: str) -> str:
@@ -177,6 +172,9 @@ def judge_reach(run: Runner, name: str, args: list[str], line: int, *, is_fed: b
         run.reach(OPENS_SESSION, line)
     if name in _DEBUGGERS and any(map(_ATTACHES.fullmatch, plain)):
         run.doubt("injects-into-programs", line)
+    if name in _INTERPRETERS and plain and not plain[0].startswith("-"):
+        # `php artisan flush` is `artisan flush`.
+        name, plain = plain[0].rpartition("/")[2], plain[1:]
     verbs = _table().get(name)
     if verbs is not None:
         _judge_verb(run, verbs, plain, line)
@@ -193,33 +191,103 @@ def judge_reach(run: Runner, name: str, args: list[str], line: int, *, is_fed: b
 def _judge_verb(run: Runner, verbs: Verbs, args: list[str], line: int) -> None:
     operands = _operands(args, verbs.values | verbs.folders)
     _judge_folder(run, verbs, args, operands, line)
-    kinds = " ".join(operand.partition("/")[0] for operand in operands[:3])
-    if any(kinds == told or kinds.startswith(f"{told} ") for told in verbs.tells) or verbs.tells & {
-        arg.partition("=")[0] for arg in args if arg.startswith("-")
-    }:
+    kinds = [operand.partition("/")[0] for operand in operands[:3]]
+    # `get pods,secrets` gets both.
+    told = set().union(
+        *(_find_said([*kinds[:1], each, *kinds[2:]], args) for each in ",".join(kinds[1:2]).split(","))
+    )
+    if verbs.tells & (told if kinds[1:] else _find_said(kinds, args)):
         run.reach(SHOWS_SECRET, line)
-    said = {"*", *(" ".join(operands[:count]) for count in (1, 2, 3))}
+    said = _find_said(operands, args)
     looks = any(operand.partition("-")[0] in verbs.reads for operand in operands[:3])
     looks |= _only_looks(args)
     if verbs.publishes & said and not looks:
         run.reach(PUBLISHES, line)
+    if verbs.destroys & said and not looks and not _is_for_tests(run, args):
+        run.doubt("destructive-command", line)
     carries = not verbs.carries or any(arg.partition("=")[0] in verbs.carries for arg in args)
-    if verbs.sends & said and carries and not looks and not any(map(_ONLY_KNOCKS.fullmatch, args)):
+    if (
+        verbs.sends & said
+        and carries
+        and not looks
+        and not _only_queries(operands, args)
+        and not any(map(_ONLY_KNOCKS.fullmatch, args))
+    ):
         run.reach(SENDS, line)
     if verbs.installs & said:
-        is_elsewhere = any(arg.partition("=")[0] in verbs.elsewhere for arg in args) or any(
+        is_elsewhere = any(
+            option in verbs.elsewhere and not _COMMON_INDEX.match(value)
+            for option, value in _options([*args, ""])
+        ) or any(
             _URL.match(operand)
             or _URL.match(operand.partition("@")[2])
             or operand.startswith(("/", "~"))
             or (_REPOSITORY.fullmatch(operand) and "github" in verbs.elsewhere)
+            or _is_from_other_host(verbs, operand, operands)
             for operand in (operands[:1] if "*" in verbs.installs else operands[1:])
+            if not _COMMON_INDEX.match(operand)
         )
         run.reach(UNKNOWN_SOURCE if is_elsewhere else INSTALLS, line)
+
+
+def _find_said(operands: list[str], args: list[str]) -> set[str]:
+    """The sub-commands, the options, and both together: `output`, `-json`, `output -json`."""
+    verbs = [" ".join(operands[:count]) for count in (1, 2, 3) if len(operands) >= count]
+    options = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
+    options |= {option[1:] for option in options if option.startswith("--")}
+    both = [f"{verb} {option}" for verb in verbs for option in options]
+    return {
+        "*",
+        *verbs,
+        *options,
+        *both,
+        *(f"{each} ." for each in both if each.startswith(" ".join(operands))),
+    }
+
+
+def _is_for_tests(run: Runner, args: list[str]) -> bool:
+    """`RAILS_ENV=test` in front or behind: what is lost there, the next run makes anew."""
+    named = {arg.partition("=")[2] for arg in args if arg.startswith((*_ENVIRONMENTS, "--env"))}
+    named |= {run.variables.get(name, "") for name in _ENVIRONMENTS}
+    return "test" in named and named <= {"", "test", "testing"}
+
+
+def _is_from_other_host(verbs: Verbs, operand: str, operands: list[str]) -> bool:
+    """`host.example/path`: a module is named by where it lies. What has no version may be a file."""
+    host, slash, _ = operand.partition("/")
+    if (
+        not verbs.hosts
+        or not slash
+        or "." not in host.strip(".")
+        or ("@" not in operand and operands[0] == "run")
+    ):
+        return False
+    return not any(host == known or host.endswith(f".{known}") for known in verbs.hosts)
+
+
+def judge_source(run: Runner, name: str, value: str, line: int) -> None:
+    """Variables that say from where packages come."""
+    if run.project is None or _SOURCE_VARIABLE.fullmatch(name) is None:
+        return
+    sources = {source.strip() for source in re.split(r"[,|\s]", value)}
+    if any(
+        source not in _KNOWN_SOURCES and not _COMMON_INDEX.match(source) and not _LOOPBACK.match(source)
+        for source in sources
+    ):
+        run.reach(UNKNOWN_SOURCE, line)
 
 
 def _only_looks(args: list[str]) -> bool:
     """`--version` in the middle names a version; at an end it asks for one."""
     return bool(_LOOKS & {*args[:1], *args[-1:]}) or any(map(_DRY.fullmatch, args))
+
+
+# What GraphQL calls a query changes nothing.
+_QUERY: Final = re.compile(r"query=\s*(?:query\b|\{)(?![\s\S]*\bmutation\b)")
+
+
+def _only_queries(operands: list[str], args: list[str]) -> bool:
+    return operands[:2] == ["api", "graphql"] and any(map(_QUERY.match, args))
 
 
 def _judge_folder(run: Runner, verbs: Verbs, args: list[str], operands: list[str], line: int) -> None:
@@ -249,7 +317,7 @@ def _judge_request(run: Runner, name: str, args: list[str], line: int) -> None:
         if option in ("-X", "--request", "--method")
     }
     if name in ("http", "https", "xh", "httpie", "curlie"):
-        methods |= {arg for arg in args if arg in _METHODS}
+        methods |= {arg.upper() for arg in args if arg.upper() in _METHODS}
     if methods & _METHODS or any(map(_METHOD.fullmatch, args)) or any(map(_SENDING.fullmatch, args)):
         run.reach(SENDS, line)
 

@@ -15,11 +15,11 @@ _WORDS: Final = frozenset(
     """
     act age alias ant apply apropos apt arc architect astro at atlas atom auto ava babel banner base bash
     bat batch beats bind black blender bore break brew buck buf builtin bun bundle cal calc cap cargo case
-    cat cheat chef clear cmatrix code coffee column comm command compress conan continue convert copier
-    coverage cowsay cross curl cut cypress dart dash date declare delta deploy diff dig dirs disown dive doas
-    dog done draft drone dump dune dust ed edit elm enable env eval evince ex exec exit expand expect
-    expo export express fab factor false fast fastly fc fd feh fetch fg file find finger fish fix flask
-    flow flower flux fly fmt fold foreman forever format fortune fossil free from ftp function functions
+    cast cat cheat chef chisel clear cmatrix code coffee column comm command compress conan continue convert
+    copier coverage cowsay cross curl cut cypress dart dash date declare delta deploy diff dig dirs disown
+    dive doas dog done draft drone dump dune dust ed edit elm enable env eval evince ex exec exit expand
+    expect expo export express fab factor false fast fastly fc fd feh fetch fg file find finger fish fix flask
+    flow flower flux fly fmt fold foreman forever forge format fortune fossil free from ftp function functions
     garden gem getent git glow go goose goss gource groups grunt gulp halt hash hatch head helix help hive
     host hostname hub hug hugo hurl id img import indent info init inspec install invoke ionic jasmine
     java jekyll jest jobs join juju julia just karma keystone kill kind kitchen kite knife last less let

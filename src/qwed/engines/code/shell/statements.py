@@ -1,7 +1,9 @@
 """Statements that choose, repeat, test and define."""
 
+import re
 from typing import Any, Final
 
+from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.machine import EMPTY, UNREAD, Stream, join_streams
 from qwed.engines.code.shell.trees import is_test
@@ -12,6 +14,11 @@ MAX_CALL_DEPTH: Final = 8
 MAX_ROUNDS: Final = 24
 _ENDLESS_CONDITIONS: Final = frozenset({"true", ":", "false", "((1))", "[1]"})
 _WAITS: Final = frozenset({"wait", "sleep", "break", "read", "exit", "return"})
+# A pattern that says more than "everything", and does not find `..`.
+_NARROW_BELOW: Final = re.compile(
+    r"(?!.*(?:^|/)\.*[*?\[])[\w.*?\[\]/ -]*\w[\w.*?\[\]/ -]*|(?:[\w-]+/)*\*[\w.-]*\w[\w.-]*"
+)
+_WILD: Final = re.compile(r"(?:[*?]|\[[^\]]*\])+")
 _COMPUTES: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
@@ -64,9 +71,20 @@ class ShellStatements(Variables):
         made = EMPTY
         # What looks empty here may be filled by whoever runs the script: `for x in "$@"`.
         for value in rounds or [HOLE]:
-            self.variables[self.text(variable)] = HOLE if words.has_glob(value) else words.plain(value)
+            self._set_round(self.text(variable), value)
             made = join_streams(made, self.run(body, stdin))
         return made
+
+    def _set_round(self, name: str, value: str) -> None:
+        """A pattern below the working tree stands for names that lie there; any other for anything."""
+        text = words.plain(value)
+        if not words.has_glob(value):
+            self.variables[name] = text
+        elif self.project is None or not _NARROW_BELOW.fullmatch(text) or places.leaves_working_tree(text):
+            self.variables[name] = HOLE
+        else:
+            found = _WILD.sub(HOLE, text)
+            self.variables[name] = self.found[name] = f"./{found}" if found.startswith(HOLE) else found
 
     def _check_background(self, body: Any) -> None:
         """Thousands of rounds, each of which starts something and does not wait for it."""

@@ -7,6 +7,7 @@ from typing import Final
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
 from qwed.engines.code.shell.filters import FILTERS, NEEDS_NO_INPUT
+from qwed.engines.code.shell.machine import BELOW
 from qwed.engines.code.shell.redirects import file_marks
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.words import HOLE
@@ -129,8 +130,6 @@ def _judge_sed(run: Runner, args: list[str], line: int) -> None:
             run.judge.write(run, path, line, UNREAD)
 
 
-#: Names of files below the working tree: what `find` and its like print.
-BELOW: Final = "names-below"
 USES_UP: Final = "uses-up-the-machine"
 _TOO_WIDE: Final = re.compile(r"%[-+ #0']*(?:\d{6,}|\d*\.\d{6,})")
 _TOO_FAR: Final = re.compile(r"-?\d{9,}|inf.*", re.I)
@@ -164,6 +163,8 @@ def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
     """Prints something of the files it is given."""
     run.report.effects.add("file-read")
     marks = stdin.marks if argv[0] in _PASSES_LINES else stdin.marks - {BELOW}
+    if "settings" in stdin.marks and any(SECRET_WORDS.search(arg) or ".Env" in arg for arg in argv[1:]):
+        run.doubt("reads-sensitive-file", line)
     given = [words.plain(arg) for arg in argv[1:] if not arg.startswith("-")]
     if argv[0] == "uniq" and len(given) > 1:
         run.judge.write(run, given[1], line, UNREAD)
@@ -174,7 +175,7 @@ def read_files(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream
     return Stream(None, marks)
 
 
-_SECRET_WORDS: Final = re.compile(r"passw|secret|credential|api.?key|token|private.key|BEGIN", re.I)
+SECRET_WORDS: Final = re.compile(r"passw|secret|credential|api.?key|token|private.key|BEGIN|\bEnv\b", re.I)
 
 
 def search(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
@@ -185,7 +186,7 @@ def search(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
         re.match(r"-\w*[rR]", arg) or arg in ("--recursive", "--dereference-recursive") for arg in args
     )
     elsewhere = any(places.leaves_working_tree(from_here(run, path)) for path in rest[1:])
-    if through_all and elsewhere and _SECRET_WORDS.search(rest[0]):
+    if through_all and elsewhere and SECRET_WORDS.search(rest[0]):
         run.harm("reads-sensitive-file", line)
     elif through_all and any(_is_whole_home(from_here(run, path)) for path in rest[1:]):
         run.doubt("reads-sensitive-file", line)
@@ -237,6 +238,8 @@ def read_variables(run: Runner, argv: list[str], stdin: Stream, line: int) -> St
     known = stdin.text.split(None, max(len(names) - 1, 0)) if stdin.text and HOLE not in stdin.text else []
     for index, name in enumerate(names):
         run.variables[name] = known[index].strip() if index < len(known) else HOLE
+        if stdin.text is None and BELOW in stdin.marks and run.project is not None and len(names) == 1:
+            run.variables[name] = run.found[name] = f"./{HOLE}"
         run.marked[name] = stdin.marks
     return EMPTY
 

@@ -6,9 +6,10 @@ from typing import Final
 
 from qwed.engines.code import places
 from qwed.engines.code.shell import words
+from qwed.engines.code.shell.machine import BELOW
 from qwed.engines.code.shell.runner import EMPTY, UNREAD, Runner, Stream
 from qwed.engines.code.shell.scripts import after_options, option_value, run_string
-from qwed.engines.code.shell.text_commands import BELOW, Rule, print_environment, rules
+from qwed.engines.code.shell.text_commands import Rule, print_environment, rules
 from qwed.engines.code.shell.words import HOLE
 
 _ASSIGNMENT: Final = re.compile(r"^\w+=")
@@ -100,7 +101,13 @@ _XARGS_VALUES: Final = frozenset(
 def xargs(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
     placeholder = option_value([words.plain(arg) for arg in argv[1:]], ("-I",)) or "{}"
     rest = after_options(argv[1:], _XARGS_VALUES)
-    unknown = f"./{HOLE}" if run.project is not None and BELOW in stdin.marks else HOLE
+    unknown = (
+        _OTHERS
+        if OTHERS_SECRETS in stdin.marks
+        else f"./{HOLE}"
+        if run.project is not None and BELOW in stdin.marks
+        else HOLE
+    )
     given = stdin.text.split() if stdin.text is not None else [unknown]
     if any(re.match(r"-a|--arg-file", words.plain(arg)) for arg in argv[1 : len(argv) - len(rest)]):
         given = [HOLE]
@@ -130,6 +137,9 @@ def _parallel(run: Runner, rest: list[str], line: int) -> Stream:
     return UNREAD
 
 
+#: Names of keys and the like outside the working tree, and one of them.
+OTHERS_SECRETS: Final = "names-of-secrets"
+_OTHERS: Final = "~/.env"
 _NARROWING: Final = frozenset(
     ["-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-mmin", "-size", "-empty", "-type"]
 )
@@ -156,10 +166,14 @@ def find(run: Runner, argv: list[str], stdin: Stream, line: int) -> Stream:
                 run.doubt("privilege", line)
             case "-name" | "-iname" if places.is_sensitive("/" + "".join(args[index + 1 : index + 2])):
                 run.harm("reads-sensitive-file", line)
+    if any(places.is_sensitive(f"{start.rstrip('/')}/credentials") for start in starts):
+        run.doubt("reads-sensitive-file", line)
     outside = any(places.leaves_working_tree(start) for start in starts)
     unbounded = outside and not (_NARROWING - {"-type"}) & frozenset(args)
     if not outside and not run.directory and not any(HOLE in start for start in starts):
         return Stream(None, frozenset({BELOW}))
+    if outside and places.is_local_secret(_name_found(args)):
+        return Stream(None, frozenset({OTHERS_SECRETS}))
     return Stream(None, frozenset({"everything"}) if unbounded else frozenset())
 
 
@@ -176,9 +190,10 @@ def _delete_found(run: Runner, starts: list[str], narrowed: frozenset[str], line
 
 
 def _name_found(args: list[str]) -> str:
-    """A name that `find` may find: of `*.pem`, that is one."""
+    """A name that `find` may find: of `*.pem`, that is one; of `.env*`, the secret one."""
     named = next((after for option, after in itertools.pairwise(args) if option in ("-name", "-iname")), "x")
-    return re.sub(r"[*?\[\]/]", "x", named) or "x"
+    bare = re.sub(r"[*?\[\]/]", "", named)
+    return bare if places.is_local_secret(bare) else re.sub(r"[*?\[\]/]", "x", named) or "x"
 
 
 def _execute_found(run: Runner, rest: list[str], starts: list[str], name: str, line: int) -> None:
