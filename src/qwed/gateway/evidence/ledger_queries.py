@@ -169,7 +169,7 @@ async def _owner(services: Services, caller: Caller) -> PrincipalId | None:
 
 
 def _may_read(caller: Caller, principal_id: PrincipalId, owner: PrincipalId | None) -> bool:
-    return caller.is_operator or (owner is not None and owner == principal_id)
+    return caller.reads_all or (owner is not None and owner == principal_id)
 
 
 def _no_token(jti: str) -> RequestError:
