@@ -91,7 +91,7 @@ def test_an_answer_with_another_state_is_refused(
     assert refusal(browser.come_back(url)) == (
         403,
         "QWED-AUTH-003",
-        "this browser did not begin this sign-in",
+        "this browser did not start this sign-in",
     )
     assert not browser.session()["signed_in"]
 
@@ -119,7 +119,7 @@ def test_a_sign_in_that_no_browser_began_is_refused(
         other = signed_in(PersonsBrowser(world), provider)
         browser.cookies[name] = other.cookies["qwed_session"]
 
-    assert refusal(browser.come_back(url))[2] == "this browser did not begin this sign-in"
+    assert refusal(browser.come_back(url))[2] == "this browser did not start this sign-in"
 
 
 def test_a_sign_in_completes_once(browser: PersonsBrowser, provider: LyingProvider):
@@ -137,7 +137,7 @@ def test_a_sign_in_that_takes_too_long_is_refused(
     url = provider.authorize(browser.begin())
     world.clock.advance(600_000)
 
-    assert refusal(browser.come_back(url))[2] == "the sign-in took too long: begin again"
+    assert refusal(browser.come_back(url))[2] == "the sign-in took too long: start again"
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", ""])
@@ -257,7 +257,7 @@ def test_claims_about_another_person_are_refused(browser: PersonsBrowser, provid
     provider.user_info = {"sub": "eve", "groups": ["admins"]}
 
     answer = browser.come_back(provider.authorize(browser.begin()))
-    assert refusal(answer)[2] == "the identity provider told about another person"
+    assert refusal(answer)[2] == "the identity provider answered about another person"
 
 
 @pytest.mark.parametrize("groups", [[], ["strangers"], None, "admin", [7], {"admins": True}])
