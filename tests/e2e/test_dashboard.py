@@ -404,7 +404,7 @@ def test_nothing_of_another_principal_is_seen_heard_or_opened(page, visit, serve
         f"/dashboard/agents/{foreign['agent_id']}",
     ):
         page.goto(visit.url(path))
-        expect(page.get_by_text("There is nothing here")).to_be_visible()
+        expect(page.get_by_text("This does not exist here")).to_be_visible()
     for path in ("/dashboard", "/dashboard/agents", f"/dashboard/search?agent_id={foreign['agent_id']}"):
         page.goto(visit.url(path))
         expect(page.locator(".loading")).to_have_count(0)

@@ -202,3 +202,15 @@ def test_a_long_story_is_folded_and_a_node_is_chosen_without_a_mouse(visit):
 
     expect(page.locator("#chosen")).to_contain_text(graph["nodes"][7]["jti"])
     assert page.evaluate(CONTRAST) == []
+
+
+def test_without_a_token_the_page_says_where_to_find_one(visit):
+    visit.forgives("404")
+    page = visit.signed_in(OPERATOR_KEY)
+    for path in ("/dashboard/provenance", "/dashboard/provenance/no-such-token"):
+        page.goto(visit.url(path))
+        expect(page.locator("main")).to_contain_text(
+            "Open a decision in Search and choose “Where it came from”"
+        )
+        expect(page.get_by_role("link", name="Search the record")).to_be_visible()
+        assert page.evaluate(CONTRAST) == []

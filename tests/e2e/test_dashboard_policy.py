@@ -144,13 +144,22 @@ def test_what_the_shadow_would_have_said_is_shown_by_rule_and_counted(page, serv
     expect(shadow).to_contain_text("APPROVED -> DENIED")
 
 
-def test_it_is_for_operators(visit, server):
+def test_it_is_for_those_who_may_see_the_policy(visit, server):
     page = visit.signed_in(server.principal_key("acme", scopes=["read"]))
     page.goto(visit.url("/dashboard"))
     expect(page.get_by_role("link", name="Search")).to_be_visible()
     expect(page.get_by_role("link", name="Policy")).to_have_count(0)
     page.goto(visit.url("/dashboard/policy"))
-    expect(page.get_by_text("This page is for operators")).to_be_visible()
+    expect(page.get_by_text("You may not see the policy")).to_be_visible()
+
+
+def test_the_scope_policy_opens_it_without_the_role_operator(visit, server):
+    page = visit.signed_in(server.principal_key("acme", scopes=["read", "policy"]))
+    page.goto(visit.url("/dashboard"))
+    page.get_by_role("link", name="Policy").click()
+    expect(page.get_by_label("Text of the policy")).to_be_visible()
+    page.goto(visit.url("/dashboard/teams"))
+    expect(page.get_by_text("No teams yet")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

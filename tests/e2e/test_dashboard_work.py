@@ -301,10 +301,10 @@ def test_a_webhook_is_added_and_removed_and_budgets_are_seen(operator, visit, se
     operator.get_by_label("Address").fill("https://hooks.example.com/qwed")
     operator.get_by_role("button", name="Add", exact=True).click()
     operator.get_by_role("button", name="I have kept it").click()
-    expect(operator.get_by_text("told about approval")).to_be_visible()
+    expect(operator.get_by_text("notified about approval")).to_be_visible()
     operator.get_by_role("button", name="Remove").click()
     operator.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    expect(operator.get_by_text("Nobody is told")).to_be_visible()
+    expect(operator.get_by_text("No notifications yet")).to_be_visible()
 
     operator.goto(visit.url("/dashboard/budgets"))
     card = operator.locator(".card").filter(has_text=agent["name"])
@@ -407,6 +407,6 @@ def test_without_teams_the_page_says_what_one_is(operator, visit):
     expect(operator.get_by_text("No teams yet")).to_be_visible()
 
 
-def test_teams_are_for_operators(page, visit):
+def test_teams_are_for_those_who_may_see_the_policy(page, visit):
     page.goto(visit.url("/dashboard/teams"))
-    expect(page.get_by_text("Teams are for operators")).to_be_visible()
+    expect(page.get_by_text("You may not see the teams")).to_be_visible()

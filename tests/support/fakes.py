@@ -55,6 +55,7 @@ class ToldProver:
 
 class BrokenSigner:
     issuer = "did:qwed:node:broken"
+    is_remote = False
 
     def sign(self, typ: str, claims: dict) -> str:
         raise SigningFailed("the key is gone")

@@ -28,13 +28,20 @@ class SoftPasskey:
         self.id = os.urandom(16)
         self.count = 0
 
-    def make(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def make(
+        self,
+        asked: dict[str, Any],
+        *,
+        flags: int = PRESENT | VERIFIED,
+        kind: str = "webauthn.create",
+        **client: Any,
+    ) -> dict[str, Any]:
         numbers = self.key.public_key().public_numbers()
         public = {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32, "big"), -3: numbers.y.to_bytes(32, "big")}
         made = bytes(16) + len(self.id).to_bytes(2, "big") + self.id + cbor2.dumps(public)
-        data = self._data(PRESENT | VERIFIED | WITH_KEY) + made
+        data = self._data(flags | WITH_KEY) + made
         response = {
-            "clientDataJSON": text(self._client("webauthn.create", asked["publicKey"]["challenge"])),
+            "clientDataJSON": text(self._client(kind, asked["publicKey"]["challenge"], **client)),
             "attestationObject": text(cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": data})),
         }
         return {"flow": asked["flow"], "credential": self._credential(response)}

@@ -58,6 +58,8 @@ BOUNDARIES = {
     # A rule that can't be evaluated is not met.
     "qwed/rules/analysis/examples.py:Example.evaluate",
     "qwed/rules/evaluate.py:_truth",
+    # What a call with a deadline raises, whoever waits for it raises again.
+    "qwed/ect/deadlines.py:DeadlineCaller._settle",
     # A signature that can't be made denies.
     "qwed/gateway/decide/sign.py:_permit",
     "qwed/gateway/decide/sign.py:_attest",

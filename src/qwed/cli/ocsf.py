@@ -26,9 +26,9 @@ _CURSOR: Final = re.compile(r"([0-9]{1,18}) (\S{1,100})\n?")
 
 @click.command("ocsf")
 @DATABASE_OPTION
-@click.option("--after", type=click.IntRange(min=0), help="Begin after this entry [0, or the cursor].")
+@click.option("--after", type=click.IntRange(min=0), help="Start after this entry [0, or the cursor].")
 @click.option(
-    "--cursor", metavar="FILE", help="Begin after the entry it names; at the end it names the last."
+    "--cursor", metavar="FILE", help="Start after the entry it names; at the end it names the last."
 )
 @click.option("--out", metavar="FILE", help="Where to add the lines [standard output].")
 @click.option("--post", metavar="URL", help="Where to send them instead, in batches; needs --cursor.")

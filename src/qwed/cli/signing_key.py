@@ -79,7 +79,9 @@ def _create_inside(uri: str, algorithm: str, place: "_KeyPlace", as_json: bool) 
 @_ALGORITHM
 @click.option("--to", "uri", metavar="URI", help="A key that is there: pkcs11:…, awskms:…, gcpkms:…, file:…")
 @click.option(
-    "--new-log-key", is_flag=True, help="Also a new key for witnesses: after a leak. They have to be told."
+    "--new-log-key",
+    is_flag=True,
+    help="Also a new key for witnesses: after a leak. Send them its public half.",
 )
 @_DATABASE
 @_JSON

@@ -17,7 +17,7 @@ LOOK_SECONDS: Final = 0.5
 
 @click.group(cls=CommandGroup)
 def webhooks() -> None:
-    """Where you are told of approvals, failures and trust: webhooks, Slack, e-mail."""
+    """Where QWED sends notifications of approvals, failures and trust: webhooks, Slack, e-mail."""
 
 
 @webhooks.command("list")

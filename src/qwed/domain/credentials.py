@@ -99,6 +99,16 @@ class Caller(msgspec.Struct, frozen=True):
         return scope in self.scopes
 
     @property
+    def reads_all(self) -> bool:
+        """Whether they read the record of every principal. They change nothing by that."""
+        return self.is_operator or (self.may(Scope.AUDIT) and self.may(Scope.READ))
+
+    @property
+    def reads_of(self) -> PrincipalId | None:
+        """Whose record they read; None for everybody's. An agent's own is a matter of its token."""
+        return None if self.reads_all else self.principal_id
+
+    @property
     def name(self) -> str:
         """How the audit trail calls the caller."""
         if self.key is not None:

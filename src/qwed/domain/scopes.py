@@ -18,5 +18,5 @@ class Scope(enum.StrEnum):
     METRICS = "metrics"
     #: Read, try and change the policy, stop and resume: everything that it says holds for everybody.
     POLICY = "policy"
-    #: Follow the whole ledger, of all principals, by its hashes and signatures.
+    #: Follow the whole ledger by its hashes and signatures; with `read`, read the record of all principals.
     AUDIT = "audit"

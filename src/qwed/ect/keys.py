@@ -184,6 +184,10 @@ class KeyRing:
     def __repr__(self) -> str:
         return f"KeyRing({self.kid!r}, {len(self.retired)} retired)"
 
+    @property
+    def is_remote(self) -> bool:
+        return self.active.is_remote
+
     def sign(self, typ: str, claims: dict[str, Any]) -> str:
         return self.active.compact_claims(self.kid, typ, claims)
 

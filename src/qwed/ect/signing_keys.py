@@ -9,10 +9,15 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from qwed.ect import base64url, jwk, jws
+from qwed.ect.deadlines import DeadlineCaller
 from qwed.ect.jwk import Curve, PublicKey
-from qwed.ect.remote_keys import RemoteKey
+from qwed.ect.remote_keys import KeyUnusable, RemoteKey
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+
+#: How long a key that is elsewhere may take for a signature, and how many calls of it may hang at once.
+REMOTE_SECONDS: Final = 10.0
+MAX_HANGING: Final = 32
 
 _encoder: Final = msgspec.json.Encoder(order="sorted", decimal_format="number")
 
@@ -39,6 +44,11 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private key is not copied or pickled")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a signature is a call to somewhere else, which takes its time."""
+        return not isinstance(self._private, PrivateKey)
 
     def sign(self, data: bytes) -> bytes:
         return self._sign(data)
@@ -91,9 +101,15 @@ def _here(private: ec.EllipticCurvePrivateKey, curve: Curve) -> Callable[[bytes]
 
 
 def _there(remote: RemoteKey, curve: Curve) -> Callable[[bytes], tuple[int, int]]:
+    caller = DeadlineCaller(REMOTE_SECONDS, MAX_HANGING)
+
     def sign(data: bytes) -> tuple[int, int]:
         digest = hashes.Hash(curve.hash)
         digest.update(data)
-        return remote.sign_digest(digest.finalize())
+        hashed = digest.finalize()
+        try:
+            return caller.call(lambda: remote.sign_digest(hashed))
+        except TimeoutError:
+            raise KeyUnusable(f"the key did not sign within {REMOTE_SECONDS:g} seconds") from None
 
     return sign

@@ -89,7 +89,7 @@ class PasskeyRoutes:
         signed_in = await self._gatekeeper.signed_in(request)
         caller = await self._gatekeeper.caller(request)
         if signed_in is None or signed_in[0].name != caller.name:
-            raise refuse(Code.AUTH_FORBIDDEN, "passkeys are added in the dashboard, by whoever signed in")
+            raise refuse(Code.AUTH_FORBIDDEN, "people add passkeys in the dashboard, after they sign in")
         return caller, signed_in[1]
 
     def _require_passkeys(self) -> "Passkeys":

@@ -76,7 +76,7 @@ from qwed.http.request_reader import (
 from qwed.http.responses import response_of
 from qwed.http.session_routes import SessionRoutes
 from qwed.http.signin.slack import MAX_SLACK_BYTES
-from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening
+from qwed.http.sse import MAX_STREAMS, Listeners, event_stream, listening, may_still_listen
 from qwed.reports import RendererMissing, ReportFormat, render
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -657,9 +657,10 @@ class Api(PolicyRoutes, SessionRoutes, PasskeyRoutes):
     async def _stream(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
         async def is_welcome() -> bool:
             try:
-                return await self._gatekeeper.identified(request) is not None
-            except StoreUnavailable:
+                again = await self._gatekeeper.identified(request)
+            except (StoreUnavailable, RequestError):
                 return False
+            return again is not None and may_still_listen(caller, again)
 
         # Of many that came together, those beyond the limit are known only here.
         if self._why_not_listen(caller) is None:

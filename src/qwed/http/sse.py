@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Final
 
+from qwed.domain.agents import AgentId, PrincipalId
 from qwed.domain.approvals import ApprovalStatus
-from qwed.domain.credentials import Caller
+from qwed.domain.credentials import Caller, Scope
 from qwed.gateway.kernel.events import Event, EventHub, Subscription
 from qwed.gateway.kernel.wire import encode_json
 
@@ -52,12 +53,23 @@ class Arrivals:
                     return
 
 
+def may_still_listen(began: Caller, now: Caller) -> bool:
+    """Whether a stream that `began` opened is still theirs: somebody who changed groups opens another."""
+    if began.agent_id is None and not now.may(Scope.READ):
+        return False
+    return _heard_by(began) == _heard_by(now)
+
+
+def _heard_by(caller: Caller) -> tuple[PrincipalId | None, AgentId | None]:
+    """What a caller hears of: an operator of everything."""
+    return None if caller.is_operator else caller.principal_id, caller.agent_id
+
+
 @contextlib.asynccontextmanager
 async def listening(hub: EventHub, caller: Caller, stopping: threading.Event) -> AsyncIterator[Arrivals]:
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
-    principal = None if caller.is_operator else caller.principal_id
-    subscription = Subscription(principal, caller.agent_id, lambda: loop.call_soon_threadsafe(arrived.set))
+    subscription = Subscription(*_heard_by(caller), lambda: loop.call_soon_threadsafe(arrived.set))
     hub.subscribe(subscription)
     try:
         yield Arrivals(subscription, arrived, stopping)

@@ -13,9 +13,11 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 from tests.support.oidc import CLIENT_SECRET, LyingProvider, lying_provider
 from tests.support.signing_in import GROUPS, HOME, PersonsBrowser, SigningIn, policy_for
-from tests.support.world import World, code_of
+from tests.support.streams import Stream, until
+from tests.support.world import World, calculate, code_of
 
 from qwed.domain.people import PeopleRules
+from qwed.http import sse
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_an_answer_with_another_state_is_refused(
     assert refusal(browser.come_back(url)) == (
         403,
         "QWED-AUTH-003",
-        "this browser did not begin this sign-in",
+        "this browser did not start this sign-in",
     )
     assert not browser.session()["signed_in"]
 
@@ -100,6 +102,24 @@ def test_another_browser_cannot_complete_a_sign_in(world: SigningIn, provider: L
     victim.begin()
 
     assert refusal(victim.come_back(provider.authorize(attacker.begin())))[1] == "QWED-AUTH-003"
+
+
+@pytest.mark.parametrize("cookie", ["none", "touched", "of a session"])
+def test_a_sign_in_that_no_browser_began_is_refused(
+    browser: PersonsBrowser, provider: LyingProvider, world: SigningIn, cookie: str
+):
+    url = provider.authorize(browser.begin())
+    (name,) = browser.cookies
+    if cookie == "none":
+        browser.cookies.clear()
+    elif cookie == "touched":
+        sealed = browser.cookies[name]
+        browser.cookies[name] = sealed[:40] + ("A" if sealed[40] != "A" else "B") + sealed[41:]
+    else:
+        other = signed_in(PersonsBrowser(world), provider)
+        browser.cookies[name] = other.cookies["qwed_session"]
+
+    assert refusal(browser.come_back(url))[2] == "this browser did not start this sign-in"
 
 
 def test_a_sign_in_completes_once(browser: PersonsBrowser, provider: LyingProvider):
@@ -117,7 +137,7 @@ def test_a_sign_in_that_takes_too_long_is_refused(
     url = provider.authorize(browser.begin())
     world.clock.advance(600_000)
 
-    assert refusal(browser.come_back(url))[2] == "the sign-in took too long: begin again"
+    assert refusal(browser.come_back(url))[2] == "the sign-in took too long: start again"
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", ""])
@@ -216,6 +236,7 @@ def test_a_new_key_of_the_provider_is_fetched(
 @pytest.mark.parametrize(
     ("discovery", "why"),
     [
+        ({"code_challenge_methods_supported": []}, "does not offer PKCE"),
         ({"issuer": "https://evil.example"}, "names another issuer"),
         ({"code_challenge_methods_supported": ["plain"]}, "does not offer PKCE"),
         ({"token_endpoint": "http://evil.example/token"}, "has no TLS"),
@@ -236,7 +257,7 @@ def test_claims_about_another_person_are_refused(browser: PersonsBrowser, provid
     provider.user_info = {"sub": "eve", "groups": ["admins"]}
 
     answer = browser.come_back(provider.authorize(browser.begin()))
-    assert refusal(answer)[2] == "the identity provider told about another person"
+    assert refusal(answer)[2] == "the identity provider answered about another person"
 
 
 @pytest.mark.parametrize("groups", [[], ["strangers"], None, "admin", [7], {"admins": True}])
@@ -297,6 +318,69 @@ def test_a_group_that_the_policy_drops_has_no_rights_at_the_next_request(
 
     world.people_become(PeopleRules(groups=kept))
     assert not browser.session()["signed_in"]
+
+
+@pytest.mark.parametrize(
+    "groups", [["strangers"], ["onlookers"]], ids=["no group", "a group of one principal"]
+)
+def test_a_stream_that_is_open_ends_when_its_person_leaves_the_group(
+    browser: PersonsBrowser,
+    provider: LyingProvider,
+    world: SigningIn,
+    groups: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """An operator hears of every principal; somebody who is none any more must not hear one word."""
+    monkeypatch.setattr(sse, "LOOK_SECONDS", 0.02)
+    signed_in(browser, provider)
+    agent = world.register(principal_id="umbrella")
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+
+    async def listen() -> tuple[int, str]:
+        stream = Stream(world, cookie=cookie)
+        await until(lambda: stream.sent)
+        provider.user_info = {"groups": groups}
+        world.clock.advance(300_000)
+        body = {"action": calculate(), "context": {"conversation_id": "c", "step_number": 1}}
+        async with world.client() as client:
+            headers = {"Authorization": f"Bearer {agent['agent_token']}"}
+            await client.post(f"/agents/{agent['agent_id']}/verify", json=body, headers=headers)
+        await asyncio.wait_for(stream.task, 60)
+        return stream.status, stream.text
+
+    assert world.run(listen()) == (200, ": connected\n\n")
+
+
+def test_a_stream_ends_while_the_provider_can_not_be_asked(
+    browser: PersonsBrowser, provider: LyingProvider, world: SigningIn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sse, "LOOK_SECONDS", 0.02)
+    signed_in(browser, provider)
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+
+    async def listen() -> str:
+        stream = Stream(world, cookie=cookie)
+        await until(lambda: stream.sent)
+        provider.status = {"/token": 502}
+        world.clock.advance(300_000)
+        await asyncio.wait_for(stream.task, 60)
+        return stream.text
+
+    assert world.run(listen()) == ": connected\n\n"
+
+
+def test_a_vote_of_somebody_who_left_the_group_does_not_count(
+    browser: PersonsBrowser, provider: LyingProvider, world: SigningIn
+):
+    agent = world.register(type="supervised")
+    mail = {"type": "send_email", "parameters": {"to": "a@example.com", "subject": "s", "body": "hello"}}
+    approval = world.verify(agent, mail, key=agent["agent_token"])["approval"]["id"]
+    signed_in(browser, provider)
+    provider.user_info = {"groups": ["onlookers"]}
+    world.clock.advance(300_000)
+
+    assert browser.call("POST", f"/approvals/{approval}/approve", json={}).status_code == 403
+    assert world.call("GET", f"/approvals/{approval}").json()["status"] == "open"
 
 
 def test_whom_the_provider_does_not_refresh_is_signed_out_for_good(

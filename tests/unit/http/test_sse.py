@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import pytest
+from tests.support.streams import Stream, until
 from tests.support.world import OPERATOR_KEY, World, calculate
 
 from qwed.domain.credentials import Caller
@@ -16,50 +17,6 @@ def world(monkeypatch):
     world = World()
     yield world
     world.close()
-
-
-class Stream:
-    """One open `GET /events`, as the server sees it."""
-
-    def __init__(self, world, key):
-        self.sent = []
-        self._gone = asyncio.Event()
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": "/events",
-            "query_string": b"",
-            "headers": [(b"authorization", b"Bearer " + key.encode())],
-            "client": ("127.0.0.1", 1),
-            "server": ("gateway", 80),
-            "scheme": "http",
-        }
-        self.task = asyncio.create_task(world._app(scope, self._receive, self._send))
-
-    async def _receive(self):
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message):
-        self.sent.append(message)
-
-    @property
-    def status(self):
-        return self.sent[0]["status"]
-
-    @property
-    def text(self):
-        return b"".join(message.get("body", b"") for message in self.sent).decode()
-
-    async def leave(self):
-        self._gone.set()
-        await self.task
-
-
-async def until(condition):
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 async def call(world, method, path, key=OPERATOR_KEY, **request):
@@ -78,7 +35,7 @@ def test_a_stream_hears_nothing_after_its_key_was_revoked(world):
     made = world.call("POST", "/keys", json={"principal_id": "acme"}).json()
 
     async def listen():
-        stream = Stream(world, made["api_key"])
+        stream = Stream(world, authorization="Bearer " + made["api_key"])
         await until(lambda: stream.sent)
         await verify(world, agent, "before")
         await until(lambda: "event: decision" in stream.text)
@@ -95,7 +52,7 @@ def test_a_stream_ends_with_its_agents_token(world):
     agent = world.register()
 
     async def listen():
-        stream = Stream(world, agent["agent_token"])
+        stream = Stream(world, authorization="Bearer " + agent["agent_token"])
         await until(lambda: stream.sent)
         assert stream.status == 200 and not stream.task.done()
         await call(world, "POST", f"/agents/{agent['agent_id']}/rotate-token")
@@ -106,13 +63,13 @@ def test_a_stream_ends_with_its_agents_token(world):
 
 def test_a_caller_has_only_so_many_streams_and_may_open_another_when_one_ends(world):
     async def listen():
-        open_ones = [Stream(world, OPERATOR_KEY) for _ in range(sse.MAX_STREAMS)]
+        open_ones = [Stream(world, authorization="Bearer " + OPERATOR_KEY) for _ in range(sse.MAX_STREAMS)]
         await until(lambda: all(stream.sent for stream in open_ones))
         refused = await call(world, "GET", "/events")
-        other = Stream(world, agent["agent_token"])
+        other = Stream(world, authorization="Bearer " + agent["agent_token"])
         await until(lambda: other.sent)
         await open_ones.pop().leave()
-        again = Stream(world, OPERATOR_KEY)
+        again = Stream(world, authorization="Bearer " + OPERATOR_KEY)
         await until(lambda: again.sent)
         still_open = not again.task.done()
         for stream in (*open_ones, other, again):
@@ -130,7 +87,7 @@ def test_a_caller_has_only_so_many_streams_and_may_open_another_when_one_ends(wo
 
 def test_many_streams_at_the_same_moment_do_not_pass_the_limit(world):
     async def listen():
-        streams = [Stream(world, OPERATOR_KEY) for _ in range(3 * sse.MAX_STREAMS)]
+        streams = [Stream(world, authorization="Bearer " + OPERATOR_KEY) for _ in range(3 * sse.MAX_STREAMS)]
         await until(lambda: sum(stream.task.done() for stream in streams) >= 2 * sse.MAX_STREAMS)
         still_open = sum(not stream.task.done() for stream in streams)
         for stream in streams:

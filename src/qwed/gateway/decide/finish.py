@@ -48,7 +48,7 @@ async def finish(case: Case, facts: Live) -> Answer:
             await count_refusal(services, case.agent, case.verdict.refusal, case.now_ms)
         if services.shadow is not None:
             case = await services.shadow.look(case, facts)
-        case = sign(services, case)
+        case = await sign(services, case)
         try:
             answer, late = await _record(services, case)
         except AgentChanged as changed:

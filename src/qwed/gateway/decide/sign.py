@@ -1,5 +1,7 @@
 """Check 19: what is due is signed, and what must be signed and can't be is denied."""
 
+from functools import partial
+
 from qwed.domain.actions import action_hash
 from qwed.domain.codes import Code
 from qwed.domain.decisions import LETS_ACT
@@ -12,11 +14,12 @@ from qwed.gateway.decide.case import Case
 from qwed.gateway.decide.execution_context import NodeFacts, is_issued_at_once, issue_node
 from qwed.gateway.decide.run import tighten
 from qwed.gateway.decide.table import SIGNED
+from qwed.gateway.kernel.ask_signer import ask_signer
 from qwed.gateway.kernel.ports import SigningFailed
 from qwed.gateway.kernel.services import Services
 
 
-def sign(services: Services, case: Case) -> Case:
+async def sign(services: Services, case: Case) -> Case:
     """The id, what led here, attestation and token; nothing of an earlier round stays."""
     activity_id = services.ids.activity(case.now_ms)
     case = case.add(activity_id=activity_id, par=_causes(case), attestation=None, token=None, permit=None)
@@ -25,12 +28,12 @@ def sign(services: Services, case: Case) -> Case:
         return case
     risk, lets_act = None if case.examined is None else case.examined.risk, case.verdict.decision in LETS_ACT
     if risk is not None and lets_act and (case.require_attestation or risk >= Risk.HIGH):
-        case = _attest(services, case)
+        case = await _attest(services, case)
         lets_act = case.verdict.decision in LETS_ACT
     if is_issued_at_once(lets_act, risk, case.execution):
-        case = _issue(services, case)
+        case = await _issue(services, case)
     if case.verdict.decision in LETS_ACT and (audience := _audience(case)) is not None:
-        case = _permit(services, case, audience)
+        case = await _permit(services, case, audience)
     return case
 
 
@@ -41,7 +44,8 @@ def _audience(case: Case) -> str | None:
     return named or (case.action.type if case.wants_permit else None)
 
 
-def _permit(services: Services, case: Case, audience: str) -> Case:
+async def _permit(services: Services, case: Case, audience: str) -> Case:
+    signer = services.signer
     corrected = None if case.examined is None else case.examined.finding.corrected
     permit = issue_permit(
         case.activity_id,
@@ -54,21 +58,21 @@ def _permit(services: Services, case: Case, audience: str) -> Case:
         case.policy.permits.seconds,
     )
     try:
-        return case.add(
-            permit=(permit, services.signer.sign(PERMIT_TYPE, permit.claims(services.signer.issuer)))
-        )
+        claims = permit.claims(signer.issuer)
+        return case.add(permit=(permit, await ask_signer(signer, lambda: signer.sign(PERMIT_TYPE, claims))))
     # As with an attestation: a tool that asks for a permit would refuse the call anyway.
     except Exception as error:  # noqa: BLE001
         return _deny_unsigned(case, "permit", error)
 
 
-def _attest(services: Services, case: Case) -> Case:
+async def _attest(services: Services, case: Case) -> Case:
     examined = case.examined
     assert examined is not None
     attestation_id = services.ids.attestation()
     action = examined.finding.corrected or case.action
     try:
-        token = attest(
+        make = partial(
+            attest,
             services.signer,
             attestation_id=attestation_id,
             agent=case.agent,
@@ -81,13 +85,14 @@ def _attest(services: Services, case: Case) -> Case:
             activity_id=case.activity_id,
             now_ms=case.now_ms,
         )
+        token = await ask_signer(services.signer, make)
     # Whatever goes wrong in making or signing it: what must be attested and is not, is denied.
     except Exception as error:  # noqa: BLE001
         return _deny_unsigned(case, "attestation", error)
     return case.add(attestation=(attestation_id, token))
 
 
-def _issue(services: Services, case: Case) -> Case:
+async def _issue(services: Services, case: Case) -> Case:
     facts = NodeFacts(
         case.activity_id,
         case.agent.agent_id,
@@ -100,7 +105,7 @@ def _issue(services: Services, case: Case) -> Case:
         case.action_hash,
     )
     try:
-        return case.add(token=issue_node(services.signer, facts))
+        return case.add(token=await ask_signer(services.signer, lambda: issue_node(services.signer, facts)))
     # As with an attestation: what must be signed and is not, is denied.
     except Exception as error:  # noqa: BLE001
         return _deny_unsigned(case, "token", error)

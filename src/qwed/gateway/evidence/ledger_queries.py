@@ -22,6 +22,7 @@ from qwed.gateway.decide.refused_often import count_refusal
 from qwed.gateway.decide.statements import state_in_token
 from qwed.gateway.evidence.transparency import log_checkpoint
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
+from qwed.gateway.kernel.ask_signer import ask_signer
 from qwed.gateway.kernel.changes import noted
 from qwed.gateway.kernel.ports import StoreUnavailable
 from qwed.gateway.kernel.records import Activity, Cosignature, Received, Record, SignedCheckpoint
@@ -135,9 +136,8 @@ async def _sign_receipt(services: Services, ring: KeyRing, received: Received, t
     ledger = await services.store.evidence.ledger()
     token_hash = base64url.decode(hash_bytes(token.encode("ascii")))
     now = services.clock.now_ms() // 1000
-    return sign_receipt(
-        ring, Receipt(ledger, received.seq, received.jti, token_hash, received.entry_hash, now)
-    )
+    receipt = Receipt(ledger, received.seq, received.jti, token_hash, received.entry_hash, now)
+    return await ask_signer(ring, lambda: sign_receipt(ring, receipt))
 
 
 async def show_ect(services: Services, caller: Caller, jti: str) -> Answer:
@@ -169,7 +169,7 @@ async def _owner(services: Services, caller: Caller) -> PrincipalId | None:
 
 
 def _may_read(caller: Caller, principal_id: PrincipalId, owner: PrincipalId | None) -> bool:
-    return caller.is_operator or (owner is not None and owner == principal_id)
+    return caller.reads_all or (owner is not None and owner == principal_id)
 
 
 def _no_token(jti: str) -> RequestError:
@@ -205,7 +205,10 @@ async def _describe_decided(services: Services, jti: str) -> dict[str, Any]:
     is_erased = items[0].is_erased or kept.redacted
     token = None
     if not is_erased:
-        token = kept.execution_context or issue_node(services.signer, _facts(activity, kept))
+        facts = _facts(activity, kept)
+        token = kept.execution_context or await ask_signer(
+            services.signer, lambda: issue_node(services.signer, facts)
+        )
     return {
         "jti": jti,
         "token": token,

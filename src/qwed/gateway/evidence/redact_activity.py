@@ -67,7 +67,7 @@ async def redact_activity(
 ) -> Answer:
     """One entry, and what repeats it: the approval it asked for, its use, its outcome, and notes on them."""
     require_scope(caller, Scope.TRUST)
-    await require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id, sees_all=caller.is_operator)
     reason = check_reason(convert(raw, RedactBody).reason)
     async with services.turns.turn(agent_id):
         found = await services.store.activity(activity_id)
@@ -84,7 +84,7 @@ async def redact_activity(
 async def redact_matching(services: Services, caller: Caller, agent_id: AgentId, raw: Json) -> Answer:
     """A page of an agent's entries at a time; those that cannot be redacted now are named with the reason."""
     require_scope(caller, Scope.TRUST)
-    await require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id, sees_all=caller.is_operator)
     body = convert(raw, RedactManyBody)
     reason = check_reason(body.reason)
     query, needle = _selection(agent_id, body)

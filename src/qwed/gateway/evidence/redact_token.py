@@ -19,6 +19,9 @@ async def redact_token(services: Services, caller: Caller, jti: str, raw: Json) 
     reason = check_reason(convert(raw, RedactBody).reason)
     async with services.turns.turn(("redact_token", jti)):
         received = await find_received_token(services, caller, jti)
+        # An auditor reads the tokens of every principal, and takes out only those of their own.
+        if not caller.is_operator and received.principal_id != caller.principal_id:
+            raise refuse(Code.AUTH_FORBIDDEN, "only an operator redacts a token of another principal")
         if received.token is None:
             raise refuse(Code.REDACTION_CONFLICT, "the token was redacted already")
         details = {"reason": reason, "entries": {received.jti: ""}}

@@ -56,12 +56,12 @@ class GatewayError(Exception):
     ├── StoreUnavailable   the store cannot read or record
     │   ├── LimiterUnavailable   nothing can be counted: what is let through could be too much
     │   ├── LedgerBehind   the ledger does not keep up, and the policy says: stop
+    │   ├── SigningFailed      the key cannot sign
     │   └── StateDiffers   a row that decides is not as the ledger says
     ├── LeaseLost          somebody else took over the reserved step
     ├── PolicyMoved        a newer policy is in force than the one it was decided under
     ├── AgentChanged       the agent was suspended or trusted less while its request was at work
-    ├── KeyTaken           somebody else answers, or has answered, under this idempotency key
-    └── SigningFailed      the key cannot sign
+    └── KeyTaken           somebody else answers, or has answered, under this idempotency key
     """
 
 
@@ -106,8 +106,8 @@ class PolicyMoved(GatewayError):
     pass
 
 
-class SigningFailed(GatewayError):
-    pass
+class SigningFailed(StoreUnavailable):
+    component = "signing key"
 
 
 class KeyClaim(msgspec.Struct, frozen=True):
@@ -164,10 +164,15 @@ class Ids(Protocol):
 
 
 class Signer(Protocol):
-    """Signs with the deployment's key. Raises `SigningFailed` only."""
+    """Signs with the deployment's key; ask it through `ask_signer`, which raises `SigningFailed`."""
 
     @property
     def issuer(self) -> str: ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether `sign` is a call to somewhere else, which takes its time."""
+        ...
 
     def sign(self, typ: str, claims: dict[str, Any]) -> str: ...
 

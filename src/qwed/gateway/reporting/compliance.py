@@ -84,7 +84,7 @@ async def compliance_report(
     """For one agent, or for all that the caller may see: an operator everything, a principal its own."""
     require_scope(caller, Scope.READ)
     if agent_id is not None:
-        await require_history(services, caller, agent_id)
+        await require_history(services, caller, agent_id, sees_all=caller.reads_all)
     scope = _scope(services, caller, agent_id, parameters)
     # One at a time for each principal: counting a long record twice at once serves nobody sooner.
     async with services.turns.turn(("report", caller.principal_id)):
@@ -123,7 +123,7 @@ def _scope(
         to_ms = services.clock.now_ms() + 1
     if to_ms <= from_ms:
         raise malformed("to", "is later than from")
-    principal = caller.principal_id if agent_id is None else None
+    principal = caller.reads_of if agent_id is None else None
     return ReportScope(from_ms, to_ms, principal, agent_id, tuple(CHANGES))
 
 

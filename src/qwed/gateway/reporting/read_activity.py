@@ -29,7 +29,7 @@ _PARAMETERS: Final = ("from", "to", "decision", "action_type", "conversation_id"
 async def read_activity(
     services: Services, caller: Caller, agent_id: AgentId, parameters: Mapping[str, str]
 ) -> Answer:
-    await require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id, sees_all=caller.reads_all)
     require_own_or_scope(caller, Scope.READ)
     query = _query(services.policy, agent_id, parameters)
     page = await services.store.activities(query)
@@ -47,16 +47,16 @@ async def read_activity(
     return Answer(body)
 
 
-async def require_history(services: Services, caller: Caller, agent_id: AgentId) -> None:
-    """An agent's record outlives the agent; the gateway's own is for operators."""
-    if agent_id == GATEWAY and caller.is_operator:
+async def require_history(services: Services, caller: Caller, agent_id: AgentId, *, sees_all: bool) -> None:
+    """An agent's record outlives the agent. `sees_all`: it may be anybody's, or the gateway's own."""
+    if agent_id == GATEWAY and sees_all:
         return
     if await visible_agent(services, caller, agent_id) is None:
         # An agent's token opens its own record only.
         if agent_id == GATEWAY or caller.agent_id is not None:
             raise agent_unknown(agent_id)
         owner = await _last_owner(services, agent_id)
-        if owner is None or not (caller.is_operator or owner == caller.principal_id):
+        if owner is None or not (sees_all or owner == caller.principal_id):
             raise agent_unknown(agent_id)
 
 

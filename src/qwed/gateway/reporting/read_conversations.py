@@ -19,9 +19,9 @@ MAX_CONVERSATIONS: Final = 50
 
 
 async def read_conversations(services: Services, caller: Caller, agent_id: AgentId) -> Answer:
-    await require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id, sees_all=caller.reads_all)
     require_own_or_scope(caller, Scope.READ)
-    query = SearchQuery(caller.principal_id, agent_id=agent_id, limit=NEWEST)
+    query = SearchQuery(caller.reads_of, agent_id=agent_id, limit=NEWEST)
     found: dict[str, list[Activity]] = {}
     for activity, _ in (await services.store.search(query)).entries:
         if activity.conversation_id is not None:

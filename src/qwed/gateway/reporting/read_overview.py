@@ -57,7 +57,7 @@ class Overviews:
 
     async def read(self, caller: Caller, hours: str | None) -> Answer:
         require_scope(caller, Scope.READ)
-        key = (caller.principal_id, _read_hours(hours))
+        key = (caller.reads_of, _read_hours(hours))
         now = self._services.clock.counter()
         made, answer = self._kept.get(key, (0.0, None))
         if answer is not None and 0 <= now - made < KEPT_SECONDS:

@@ -77,7 +77,7 @@ async def _works(
     for item in items:
         work = work_of(services.signer.issuer, item)
         if work is not None:
-            is_seen = caller.is_operator or item.principal_id == owner
+            is_seen = caller.reads_all or item.principal_id == owner
             works[work.jti] = work if is_seen else _hide(work)
     own = works.get(jti.lower())
     if own is None or own.iss == HIDDEN:

@@ -17,7 +17,7 @@ async def read_trust(
     services: Services, caller: Caller, agent_id: AgentId, cursor: str | None, limit: int
 ) -> Answer:
     """Newest change first. The history outlives the agent."""
-    await require_history(services, caller, agent_id)
+    await require_history(services, caller, agent_id, sees_all=caller.reads_all)
     require_own_or_scope(caller, Scope.READ)
     found = await services.store.trust_changes(agent_id, position_of(cursor), limit + 1)
     page = found[:limit]

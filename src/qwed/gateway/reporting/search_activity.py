@@ -48,8 +48,8 @@ async def search_activity(services: Services, caller: Caller, given: Mapping[str
     require_scope(caller, Scope.READ)
     query = _query(services.policy, caller, given)
     page = await services.store.search(query)
-    # The gateway's own entries, of keys and the like, are for operators.
-    seen = [(entry, told) for entry, told in page.entries if caller.is_operator or entry.agent_id != GATEWAY]
+    # The gateway's own entries, of keys and the like, are for operators and auditors.
+    seen = [(entry, told) for entry, told in page.entries if caller.reads_all or entry.agent_id != GATEWAY]
     body: dict[str, Json] = {
         "activities": [entry_with_outcome(entry.payload, told) for entry, told in seen],
         "agents": await names_of(services, {entry.agent_id for entry, _ in seen}),
@@ -71,7 +71,7 @@ def _query(policy: Policy, caller: Caller, given: Mapping[str, str]) -> SearchQu
     if text is not None and not 1 <= len(text) <= MAX_TEXT_SOUGHT:
         raise malformed("text", f"has 1 to {MAX_TEXT_SOUGHT} characters")
     return SearchQuery(
-        caller.principal_id,
+        caller.reads_of,
         agent_id=AgentId(given["agent_id"]) if "agent_id" in given else None,
         from_ms=read_instant("from", given.get("from")),
         to_ms=read_instant("to", given.get("to")),
@@ -109,6 +109,6 @@ async def show_activity(services: Services, caller: Caller, activity_id: str) ->
 def _is_visible(caller: Caller, activity: Activity) -> bool:
     if caller.agent_id is not None:
         return activity.agent_id == caller.agent_id
-    if caller.is_operator:
+    if caller.reads_all:
         return True
     return activity.principal_id == caller.principal_id and activity.agent_id != GATEWAY

@@ -59,7 +59,7 @@ async def show_own_score(services: Services, caller: Caller, agent_id: AgentId) 
 async def _find_told_agent(services: Services, caller: Caller, agent_id: AgentId) -> Agent:
     agent = await require_agent(services, caller, agent_id)
     if caller.agent_id is None and not caller.is_operator:
-        raise refuse(Code.AUTH_FORBIDDEN, "a trust score is told to the agent itself, or to an operator")
+        raise refuse(Code.AUTH_FORBIDDEN, "only the agent itself and operators may see a trust score")
     return agent
 
 

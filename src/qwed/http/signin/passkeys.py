@@ -158,7 +158,7 @@ class Passkeys:
         async with self._services.turns.turn(("passkeys", owner)):
             had = await self.of(owner)
             if not had:
-                raise refuse(Code.NOT_FOUND, "nobody of that name has a passkey here")
+                raise refuse(Code.NOT_FOUND, "no person of that name has a passkey here")
             await self._record(caller, "remove_passkeys", {"owner": owner, "count": len(had)})
             await self._keep(owner, ())
         return len(had)

@@ -118,9 +118,9 @@ class People:
         opened = None if cookie is None else self._flows.open_text(cookie)
         flow = None if opened is None else msgspec.msgpack.decode(opened, type=SignInFlow)
         if flow is None or not hmac.compare_digest(flow.state.encode(), state.encode()):
-            raise SignInRefused(SignInProblem.STATE, "this browser did not begin this sign-in")
+            raise SignInRefused(SignInProblem.STATE, "this browser did not start this sign-in")
         if self._services.clock.now_ms() >= flow.expires_ms:
-            raise SignInRefused(SignInProblem.STATE, "the sign-in took too long: begin again")
+            raise SignInRefused(SignInProblem.STATE, "the sign-in took too long: start again")
         return flow
 
     async def _use_up(self, flow: SignInFlow) -> None:

@@ -127,7 +127,7 @@ class Provider:
             return {}
         answer = await self._get(endpoint, {"Authorization": f"Bearer {access_token}"})
         if not isinstance(answer, dict) or answer.get("sub") != subject:
-            raise SignInRefused(SignInProblem.TOKEN, "the identity provider told about another person")
+            raise SignInRefused(SignInProblem.TOKEN, "the identity provider answered about another person")
         return answer
 
     async def sign_out_url(self, id_token: str) -> str | None:

@@ -310,7 +310,7 @@ async def append(
         [index for _, index, _ in growth.tiles],
         [digest for _, _, digest in growth.tiles],
         now_ms,
-        sign_checkpoint(ring, checkpoint) if entries else "",
+        await _sign(ring, checkpoint) if entries else "",
         end.head.seq if is_replaced else 0,
         *numbers,
         [refused.id for refused in vetted.refused],
@@ -319,6 +319,13 @@ async def append(
     if not entries:
         return end
     return End(end.name, growth.head, growth.edge, since if has_replaced else now_ms)
+
+
+async def _sign(ring: KeyRing, checkpoint: Checkpoint) -> str:
+    """A key in an HSM or a cloud must not hold up the loop, which is the server's."""
+    if ring.is_remote:
+        return await asyncio.to_thread(sign_checkpoint, ring, checkpoint)
+    return sign_checkpoint(ring, checkpoint)
 
 
 async def verify_end(connection: Connection, ring: KeyRing) -> End:

@@ -246,6 +246,42 @@ def test_a_passkey_of_another_site_is_not_added(ada: PersonsBrowser):
     assert ada.call("GET", "/passkeys").json()["passkeys"] == []
 
 
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"flags": PRESENT},
+        {"flags": 0},
+        {"kind": "webauthn.get"},
+        {"challenge": text(b"\0" * 32)},
+    ],
+    ids=["the person was not verified", "nobody was there", "a signature instead", "another question"],
+)
+def test_a_passkey_made_in_a_weaker_way_is_not_added(ada: PersonsBrowser, lie: dict[str, Any]):
+    asked = ada.call("POST", "/passkeys/options").json()
+    answer = ada.call("POST", "/passkeys", json={**SoftPasskey(HOME, SITE).make(asked, **lie), "label": "x"})
+
+    assert answer.status_code == 403, answer.text
+    assert ada.call("GET", "/passkeys").json()["passkeys"] == []
+
+
+@pytest.mark.parametrize("how", ["late", "by somebody else", "twice"])
+def test_a_question_for_a_new_passkey_is_answered_once_in_time_by_whom_it_was_asked(
+    world: PasskeyWorld, ada: PersonsBrowser, how: str
+):
+    asked = ada.call("POST", "/passkeys/options").json()
+    body = {**SoftPasskey(HOME, SITE).make(asked), "label": "x"}
+    who = ada
+    if how == "late":
+        world.clock.advance(301_000)
+    elif how == "twice":
+        assert ada.call("POST", "/passkeys", json=body).status_code == 201
+    else:
+        who = world.person(world.principal_key(scopes=["read", "approve"]))
+
+    assert who.call("POST", "/passkeys", json=body).status_code == 403
+    assert len(ada.call("GET", "/passkeys").json()["passkeys"]) == (how == "twice")
+
+
 def test_an_operator_takes_lost_passkeys_away_and_not_their_own(
     world: PasskeyWorld, ada: PersonsBrowser, passkey: SoftPasskey
 ):

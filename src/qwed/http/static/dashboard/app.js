@@ -55,7 +55,7 @@ const liveSign = () => {
 };
 
 const menu = (here) =>
-  el("nav", { class: "menu", "aria-label": "Pages" }, PAGES.filter((page) => page.menu && (!page.operator || session.is_operator)).map((page) =>
+  el("nav", { class: "menu", "aria-label": "Pages" }, PAGES.filter((page) => page.menu && (!page.scope || session.scopes.includes(page.scope))).map((page) =>
     link(page.path, { class: "menu-item", "aria-current": here && (here.path === page.path || here.within === page.path) ? "page" : undefined },
       icon(page.icon), el("span", page.menu), page.counts && waiting ? el("span", { class: "count", title: `${count(waiting)} waiting` }, waiting > 99 ? "99+" : waiting) : null)));
 

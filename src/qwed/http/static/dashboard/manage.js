@@ -40,7 +40,7 @@ export const budgetsPage = async ({ main, signal }) => {
     const rows = agents.map((agent, at) => [agent, spent[at]]).filter(([, budget]) => budget !== null)
       .sort(([, one], [, other]) => Number(other.cost.current_daily_usd) - Number(one.cost.current_daily_usd));
     if (!rows.length) return empty("No agents yet", "Each agent has a budget of its own from the moment it is registered.");
-    return [el("p", { class: "dim" }, "Days begin at midnight UTC. A request that would go over a limit is answered BUDGET_EXCEEDED."),
+    return [el("p", { class: "dim" }, "Days start at midnight UTC. QWED answers BUDGET_EXCEEDED to a request that would go over a limit."),
       ...rows.map(([agent, budget]) => card([agentLink(agent.agent_id, agent.name), " ", agent.status === "active" ? null : statusPill(agent.status)], el("div", { class: "gauges level" },
         gauge("Cost today", budget.cost.current_daily_usd, budget.cost.max_daily_usd, usd),
         gauge("Requests this hour", budget.requests.current_hour, budget.requests.max_per_hour, count),
@@ -79,7 +79,7 @@ const createKey = async () => {
 
 const revokeKey = (key) => ask({
   title: `Revoke ${key.label ?? key.key_id}?`,
-  body: [el("p", { class: "dim" }, "Whoever uses it is refused from now on. This can't be undone.")],
+  body: [el("p", { class: "dim" }, "QWED refuses everybody who uses it from now on. You can't undo this.")],
   confirm: "Revoke",
   kind: "bad",
   attempt: async () => {
@@ -109,12 +109,12 @@ const KINDS = [["webhook", "signed JSON"], ["slack", "Slack"], ["teams", "Micros
 
 const addWebhook = async () => {
   const kind = el("select", { name: "kind" }, KINDS.map(([value, label]) => el("option", { value }, label)));
-  const address = el("input", { type: "url", name: "url", required: true, placeholder: "the address that is told", "data-first": true });
+  const address = el("input", { type: "url", name: "url", required: true, placeholder: "where QWED sends it", "data-first": true });
   const boxes = EVENTS.map((event) => [event, el("input", { type: "checkbox", name: event, checked: event === "approval" })]);
   let made = null;
   await ask({
     title: "Add a webhook",
-    body: [field("Kind", kind), field("Address", address), el("fieldset", el("legend", "Told about"), boxes.map(([event, box]) => el("label", { class: "check-label" }, box, event)))],
+    body: [field("Kind", kind), field("Address", address), el("fieldset", el("legend", "Notify about"), boxes.map(([event, box]) => el("label", { class: "check-label" }, box, event)))],
     confirm: "Add",
     attempt: async () => {
       made = await post("/webhooks", { url: address.value, kind: kind.value, events: boxes.filter(([, box]) => box.checked).map(([event]) => event) });
@@ -160,14 +160,14 @@ export const webhooksPage = async ({ main, signal }) => {
     },
   });
   const one = (hook) => card(el("code", hook.url ?? hook.to ?? hook.id),
-    el("p", { class: "dim" }, "told about ", (hook.events ?? []).join(", ") || "everything", hook.created_at ? [", since ", clock(hook.created_at)] : null),
+    el("p", { class: "dim" }, "notified about ", (hook.events ?? []).join(", ") || "everything", hook.created_at ? [", since ", clock(hook.created_at)] : null),
     el("div", { class: "actions" },
       el("button", { type: "button", class: "button small", on: { click: guarded(() => testWebhook(hook)) } }, "Send a test"),
       el("button", { type: "button", class: "button small bad", on: { click: guarded(async () => { if (await drop(hook)) draw(); }) } }, "Remove")),
     deliveries(hook, signal));
   const draw = () => fillFrom(place, signal, async () => {
     const { webhooks } = await get("/webhooks");
-    return webhooks.length ? webhooks.map(one) : empty("Nobody is told", "A webhook tells your own systems, Slack or a mailbox what happens here.");
+    return webhooks.length ? webhooks.map(one) : empty("No notifications yet", "Add a webhook, and QWED notifies your own systems, Slack or a mailbox of what happens here.");
   });
   await draw();
 };

@@ -53,7 +53,7 @@ const refusals = (now) =>
 const spending = (now) =>
   card("Spending today", now.spending.agents.length
     ? el("div", { class: "gauges" }, now.spending.agents.slice(0, 6).map((row) => gauge(agentLink(row.agent_id, row.name), row.spent_usd, row.limit_usd, usd)))
-    : empty("Nothing was spent yet", "Days begin at midnight UTC."));
+    : empty("Nothing was spent yet", "Days start at midnight UTC."));
 
 const atRisk = (now) =>
   card("Agents to look at", now.at_risk.length

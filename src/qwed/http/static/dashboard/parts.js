@@ -71,22 +71,24 @@ export const empty = (title, text) => el("div", { class: "empty" }, el("p", { cl
 
 export const loading = (text = "Loading …") => el("p", { class: "loading", role: "status" }, text);
 
-export const failure = (error, retry) =>
+const MISSING = ["This does not exist here", "Or your key or your groups may not see it. Check the address, or search for it."];
+
+export const failure = (error, retry, [title, advice] = MISSING) =>
   el("div", { class: "failure", role: "alert" },
-    el("p", { class: "empty-title" }, error.status === 404 ? "There is nothing here" : "This could not be loaded"),
-    el("p", error.status === 404 ? "It does not exist, or it is not yours to see." : error.message),
+    el("p", { class: "empty-title" }, error.status === 404 ? title : "This could not be loaded"),
+    el("p", error.status === 404 ? advice : error.message),
     error.status === 404 ? el("p", link("/dashboard/search", {}, "Search the record")) : null,
     retry && error.status !== 404 ? el("button", { type: "button", class: "button", on: { click: retry } }, "Try again") : null);
 
-/** Fill `place` with what `load` builds; show that it loads, and what went wrong. */
-export const fillFrom = async (place, signal, load) => {
+/** Fill `place` with what `load` builds; show that it loads, and what went wrong; `missing` says what to do where there is none. */
+export const fillFrom = async (place, signal, load, missing) => {
   if (!place.hasChildNodes()) show(place, loading());
   place.setAttribute("aria-busy", "true");
   try {
     const content = await load();
     if (!signal.aborted) show(place, content);
   } catch (error) {
-    if (!signal.aborted) show(place, failure(error, () => fillFrom(place, signal, load)));
+    if (!signal.aborted) show(place, failure(error, () => fillFrom(place, signal, load, missing), missing));
   } finally {
     place.removeAttribute("aria-busy");
   }

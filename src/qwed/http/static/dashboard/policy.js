@@ -170,8 +170,8 @@ const inForceCard = (inForce) => card("In force",
     ["Since", inForce.change ? clock(inForce.change.at) : undefined], ["By", inForce.change?.by], ["Why", inForce.change?.reason]]));
 
 export const policyPage = async ({ main, signal, go }) => {
-  if (!session.is_operator) {
-    show(main, empty("This page is for operators", "The policy holds for everybody; whoever runs the gateway changes it."));
+  if (!session.scopes.includes("policy")) {
+    show(main, empty("You may not see the policy", "It holds for everybody. Ask an operator, or for the scope policy."));
     return;
   }
   show(main, el("div", { class: "page-head" }, el("h1", "Policy")), loading());

@@ -270,6 +270,12 @@ const listed = (graph, choose) => el("details", el("summary", "As a list"),
     el("tbody", graph.nodes.slice(0, LISTED).map((node) => el("tr", el("td", el("button", { type: "button", class: "button plain", on: { click: () => choose(node.jti) } }, titleOf(node))), el("td", whoseOf(node)), el("td", node.level), el("td", el("code", node.jti))))))),
   graph.nodes.length > LISTED ? el("p", { class: "dim" }, `and ${count(graph.nodes.length - LISTED)} more`) : null);
 
+const ADVICE = "Open a decision in Search and choose “Where it came from”: the page then shows what led to it, step by step. Tokens that your agents submit are shown too.";
+
+/** Without a token there is nothing to draw; the page says where to find one. */
+export const provenanceStart = async ({ main }) =>
+  show(main, empty("Choose a decision first", [ADVICE, " ", link("/dashboard/search", {}, "Search the record")]));
+
 export const provenancePage = async ({ main, signal, parameters }) => {
   const place = el("div", { class: "stack" });
   show(main, place);
@@ -289,7 +295,7 @@ export const provenancePage = async ({ main, signal, parameters }) => {
         card("Graph", canvas, el("p", { class: "dim small" }, "One colour for each agent; dashed is unsigned; red is denied, failed or missing."), listed(graph, (jti) => { picture.choose(picture.nodes.get(jti)); picture.find(); canvas.scrollIntoView({ block: "nearest" }); })),
         card("Chosen", side)),
     ];
-  });
+  }, ["No token has this id, or you may not see it", ADVICE]);
   if (picture === null) return;
   picture.choose(picture.nodes.get(parameters.id) ?? null);
   picture.fit();

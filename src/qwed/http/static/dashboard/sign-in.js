@@ -5,9 +5,9 @@ import { field } from "./parts.js";
 
 // Why the identity provider's answer was not enough. The address names one of these and no text of its own.
 const REFUSED = {
-  state: "The sign-in was not begun in this browser, took too long, or was completed already. Begin again.",
+  state: "This browser did not start this sign-in, or it took too long, or it was completed already. Start again.",
   provider: "The identity provider refused the sign-in.",
-  token: "The identity provider's answer could not be trusted. Tell an operator.",
+  token: "QWED could not trust the identity provider's answer. Ask an operator.",
   groups: "You are known, but none of your groups may sign in here. Ask an operator.",
   unavailable: "The identity provider does not answer. Try again later, or use a key.",
 };

@@ -68,7 +68,7 @@ const teamCard = ([name, team], { agents, spent, stops, people }, draw) => {
 
 export const fillTeams = (place, signal) => {
   const draw = () => fillFrom(place, signal, async () => {
-    if (!session.is_operator) return empty("Teams are for operators", "They are part of the policy.");
+    if (!session.scopes.includes("policy")) return empty("You may not see the teams", "They are part of the policy. Ask an operator, or for the scope policy.");
     const [{ policy, stops }, { agents, isAll }] = await Promise.all([get("/policy"), everyAgent()]);
     const teams = Object.entries(policy.teams ?? {});
     if (!teams.length) return empty("No teams yet", ["A team is some principals with rules of their own: ", el("code", "teams:"), " in the policy."]);
