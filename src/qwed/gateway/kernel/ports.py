@@ -166,6 +166,8 @@ class Ids(Protocol):
 class Signer(Protocol):
     """Signs with the deployment's key. Raises `SigningFailed` only."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def issuer(self) -> str: ...
 
