@@ -1,10 +1,12 @@
 """One answer under one key: the first writer's, whichever process that is and whatever becomes of it."""
 
+import asyncio
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 
+import asyncpg
 import msgspec
 import pytest
 from tests.contract.test_stores import STORES, Shelf, at_once
@@ -14,13 +16,15 @@ from tests.support.records import an_agent, an_attempt, decided, noted
 from tests.support.services import shared
 
 from qwed import bootstrap
+from qwed.domain.agents import Permissions
 from qwed.domain.codes import Code, Refusal
 from qwed.domain.policy import DEFAULT_POLICY
 from qwed.gateway.decide import doors
 from qwed.gateway.kernel.answers import RequestError
 from qwed.gateway.kernel.coroutines import run
-from qwed.gateway.kernel.ports import Admission, KeyClaim, KeyInFlight, KeyTaken, LeaseLost
+from qwed.gateway.kernel.ports import Admission, KeyClaim, KeyInFlight, KeyTaken, LeaseLost, StoreUnavailable
 from qwed.gateway.kernel.records import Remembered
+from qwed.gateway.kernel.wire import encode_json
 
 KEY = b"k" * 32
 LEASE_MS = int(DEFAULT_POLICY.limits.lease_seconds * 1000)
@@ -202,3 +206,54 @@ def test_a_retry_beside_a_host_that_lives_is_told_to_wait_and_is_not_remembered(
     assert refused.value.refusal.code is Code.KEY_IN_FLIGHT
     monkeypatch.setattr(doors, "MAX_WAIT_SECONDS", 30)
     assert dying_gateway.ask(host, agent, b"k").body["decision"] == "APPROVED"
+
+
+# --- somebody else who writes to the database -------------------------------------------------------------
+
+
+def edit(url: str, sql: str, *values: object) -> None:
+    async def go() -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            assert (await connection.execute(sql, *values)) == "UPDATE 1"
+        finally:
+            await connection.close()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = convert_to(replace(convert_from(body, 'UTF8'), 'DENIED', 'APPROVED'), 'UTF8')",
+        'body = \'{"decision":"APPROVED"}\'',
+        "body = ''",
+        "status = 201",
+        "retry_after = 7",
+        "expires_ms = expires_ms + 1",
+    ],
+)
+def test_an_answer_that_somebody_else_wrote_is_given_to_nobody(host, tmp_path, change):
+    agent = an_agent(permissions=Permissions(allowed_engines=()))
+    run(host.store.commit(noted(agent, host.clock.now_ms(), agent=agent)))
+    first = dying_gateway.ask(host, agent, b"k")
+    assert first.body["decision"] == "DENIED"
+    assert dying_gateway.ask(host, agent, b"k").body == encode_json(first.body)
+
+    edit(host.store._url, f"UPDATE remembered SET {change}")
+    with pytest.raises(StoreUnavailable, match="not written by this deployment"):
+        dying_gateway.ask(host, agent, b"k")
+
+
+def test_an_answer_under_another_key_or_of_another_agent_answers_neither(host, tmp_path):
+    allowed, other = an_agent(), an_agent()
+    for agent in (allowed, other):
+        run(host.store.commit(noted(agent, host.clock.now_ms(), agent=agent)))
+    assert dying_gateway.ask(host, allowed, b"k").body["decision"] == "APPROVED"
+
+    edit(host.store._url, "UPDATE remembered SET key_hash = $1", b"another")
+    with pytest.raises(StoreUnavailable):
+        dying_gateway.ask(host, allowed, b"another")
+    edit(host.store._url, "UPDATE remembered SET agent_id = $1", other.agent_id)
+    with pytest.raises(StoreUnavailable):
+        dying_gateway.ask(host, other, b"another")

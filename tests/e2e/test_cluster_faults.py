@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,6 +101,24 @@ def test_a_worker_killed_in_the_middle_takes_no_step_with_it(cluster, postgres, 
     cluster.await_ready()
 
     assert len(cluster.workers) == 3 and set(cluster.workers) != before
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_a_host_beside_another_takes_nothing_with_it(cluster, postgres, database, redis, tmp_path, how):
+    """All of its processes end at once, or it is asked to stop; callers go to the other host."""
+    folder = tmp_path / "host"
+    folder.mkdir()
+    for name in ("policy.yaml", "qwed.key"):
+        shutil.copy(cluster.folder / name, folder)
+    with Cluster(folder, database, redis.url, 2, "--config", "policy.yaml") as host:
+        with Traffic(cluster, beside=host) as traffic:
+            recovers(cluster, traffic, 0)
+            workers = host.workers if how is signal.SIGKILL else []
+            for pid in (host.process.pid, *workers):
+                os.kill(pid, how)
+            host.process.wait(60)
+            recovers(cluster, traffic, time.monotonic())
+        traffic.check(database, postgres.sql, tmp_path)
 
 
 def test_200_against_100_is_exact_while_a_worker_dies(cluster):

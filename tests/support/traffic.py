@@ -21,10 +21,14 @@ UNLIMITED = {"max_requests_per_hour": None, "max_daily_cost_usd": None, "max_req
 
 
 class Traffic:
-    """`with Traffic(cluster) as traffic:` sends until it is left. In each round all callers want one step."""
+    """`with Traffic(cluster) as traffic:` sends until it is left. In each round all callers want one step.
 
-    def __init__(self, cluster: Cluster, callers: int = 6) -> None:
+    With another host `beside` it, every other caller asks there; who loses its host goes to the other one.
+    """
+
+    def __init__(self, cluster: Cluster, callers: int = 6, beside: Cluster | None = None) -> None:
         self._cluster = cluster
+        self._hosts = [cluster] if beside is None else [cluster, beside]
         self._callers = callers
         self.agent = cluster.register(budget=UNLIMITED)
         #: What was answered under a key; a retry has to end the same way.
@@ -45,7 +49,8 @@ class Traffic:
             thread.join(60)
 
     def _call(self, caller: int) -> None:
-        client = self._client()
+        turn = caller
+        client = self._client(turn)
         for number in itertools.count():
             if self._over.is_set():
                 break
@@ -62,16 +67,18 @@ class Traffic:
                     self._keyed[key] = (request, body)
             except (httpx2.HTTPError, json.JSONDecodeError):
                 client.close()
-                client = self._client()
+                turn += 1
+                client = self._client(turn)
                 time.sleep(0.05)
             self.answers.append((began, time.monotonic(), conversation, status, body))
             if status == 503:
                 time.sleep(0.05)
         client.close()
 
-    def _client(self) -> httpx2.Client:
+    def _client(self, turn: int = 0) -> httpx2.Client:
+        host = self._hosts[turn % len(self._hosts)]
         headers = {"Authorization": f"Bearer {OPERATOR_KEY}"}
-        return httpx2.Client(base_url=self._cluster.base_url, headers=headers, timeout=60)
+        return httpx2.Client(base_url=host.base_url, headers=headers, timeout=60)
 
     # --- what must hold ------------------------------------------------------------------------
 

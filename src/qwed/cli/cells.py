@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from qwed.cli.errors import CannotRun
 from qwed.cli.groups import CommandGroup
 from qwed.domain.cells import TAGGED, Cells, check_cells, route_tag
 
@@ -52,7 +53,7 @@ def read_cells(file: Path) -> Cells:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
         return check_cells(msgspec.convert(given, Cells))
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
-        raise click.ClickException(f"{file}: {error}") from None
+        raise CannotRun(f"{file}: {error}") from None
 
 
 def _nginx(found: Cells) -> str:

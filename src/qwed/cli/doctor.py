@@ -218,7 +218,7 @@ def _store(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def _existing_store(path: Path, settings: Settings) -> Iterator[DoctorFinding]:
-    from qwed.cli.ledger import deployment_keys  # noqa: PLC0415
+    from qwed.cli.ledger_store import deployment_keys  # noqa: PLC0415
     from qwed.ledger.audit import Tampering  # noqa: PLC0415
     from qwed.stores.sqlite.ledger import verify_ledger  # noqa: PLC0415
 

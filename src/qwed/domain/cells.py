@@ -14,6 +14,7 @@ TAG_HEX: Final = 12
 #: As it stands in a credential: `qwed_live_r0123456789ab_…`.
 TAGGED: Final = r"qwed_(?:agent|live)_r(?<tag>[0-9a-f]{12})_"
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
+_VARIABLE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _UPSTREAM: Final = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
 
 
@@ -23,10 +24,18 @@ def route_tag(principal_id: str) -> str:
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where its gateways listen, `host:port`, and whose agents they serve."""
+    """Where its gateways listen, `host:port`, and whose agents they serve.
+
+    The others say where its ledger is verified: in its store (a path, or `env:NAME` for an address), or at a
+    gateway, with the key in a variable (`env:NAME`); and with which public keys.
+    """
 
     upstream: tuple[str, ...]
     principals: tuple[str, ...] = ()
+    database: str | None = None
+    url: str | None = None
+    api_key: str | None = None
+    jwks: str | None = None
 
 
 class Cells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +68,11 @@ def check_cells(cells: Cells) -> Cells:
         for address in cell.upstream:
             if not _UPSTREAM.fullmatch(address) or not 0 < int(address.rsplit(":", 1)[1]) < 65_536:
                 raise ValueError(f"{name}: {address!r} is no host:port")
+        if cell.api_key is not None and not _VARIABLE.fullmatch(cell.api_key):
+            # It may be the key itself, put there by mistake: it is not quoted.
+            raise ValueError(f"{name}: api_key names a variable, as env:NAME")
+        if cell.database is not None and "://" in cell.database:
+            raise ValueError(f"{name}: database is a path, or env:NAME for an address")
     seen: dict[str, str] = {}
     for name, cell in cells.cells.items():
         for principal in cell.principals:

@@ -23,6 +23,7 @@ from qwed.gateway.decide.run import decide, leave_unrecorded
 from qwed.gateway.decide.table import TABLE
 from qwed.gateway.kernel.answers import Answer, RequestError
 from qwed.gateway.kernel.coroutines import pause
+from qwed.gateway.kernel.kept_answers import open_answer
 from qwed.gateway.kernel.live_policy import catch_up
 from qwed.gateway.kernel.ports import KeyClaim, KeyTaken, PolicyMoved, StoreUnavailable
 from qwed.gateway.kernel.records import Remembered
@@ -209,7 +210,7 @@ async def _recall_or_decide(
         if agent.status is not AgentStatus.ACTIVE and not isinstance(found, KeyClaim):
             return await decide_now(None)
         if isinstance(found, Remembered):
-            return found
+            return open_answer(services.signer, found)
         if isinstance(found, KeyClaim):
             try:
                 return await decide_now(found)

@@ -28,6 +28,7 @@ from qwed.gateway.decide.sign import sign
 from qwed.gateway.decide.table import RECORDED, RECORDED_PRECEDENCE
 from qwed.gateway.kernel.answers import Answer
 from qwed.gateway.kernel.degrade_trust import commit_deed
+from qwed.gateway.kernel.kept_answers import seal_answer
 from qwed.gateway.kernel.notifications import News, approval_news, deliveries_of
 from qwed.gateway.kernel.ports import AgentChanged, LeaseLost, StoreUnavailable
 from qwed.gateway.kernel.services import Services
@@ -117,6 +118,9 @@ async def _record(services: Services, case: Case) -> tuple[Answer, Verdict | Win
     answer = answer_of(case, spending, approval, verification, show)
     deed = count_as(case)
     record = record_of(case, approval, verification, answer, show, deed)
+    if record.remembered is not None:
+        sealed = seal_answer(services.signer, record.remembered)
+        record = msgspec.structs.replace(record, remembered=sealed)
     if approval is not None or _is_failed(case):
         told = await _tell(services, case, approval, verification, show)
         record = msgspec.structs.replace(record, deliveries=told)

@@ -28,6 +28,7 @@ from qwed.gateway.hooks.terminal import close_at_terminal
 from qwed.gateway.hooks.tools import DIALECTS, Dialect, action_of
 from qwed.gateway.kernel.answers import Answer, RequestError, malformed, refuse
 from qwed.gateway.kernel.changes import NOTED
+from qwed.gateway.kernel.kept_answers import open_answer
 from qwed.gateway.kernel.masks import conceal_conversation, shown
 from qwed.gateway.kernel.ports import KeyClaim
 from qwed.gateway.kernel.records import ActivityQuery, Remembered
@@ -270,7 +271,7 @@ async def _recall(services: Services, agent_id: AgentId, key: bytes) -> Mapping[
         await services.store.give_up_key(found)
     if not isinstance(found, Remembered):
         return None
-    body: Mapping[str, Any] = msgspec.json.decode(found.body)
+    body: Mapping[str, Any] = msgspec.json.decode(open_answer(services.signer, found).body)
     return body
 
 

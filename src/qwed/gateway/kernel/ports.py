@@ -166,6 +166,8 @@ class Ids(Protocol):
 class Signer(Protocol):
     """Signs with the deployment's key; ask it through `ask_signer`, which raises `SigningFailed`."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def issuer(self) -> str: ...
 
