@@ -23,7 +23,7 @@ CEILINGS = {
     "methods of the stores that only forward": (2, 0),
     "questions which signer it is": (9, 0),
     "members of the port Decisions": (15, 15),
-    "lines in gateway, stores and domain": (35_600, 18_630),
+    "lines in gateway, stores and domain": (35_700, 18_630),
 }
 #: Unit tests that stand where their source stands, per cent.
 MIRRORED, MIRRORED_GOAL = 83, 80
