@@ -52,7 +52,7 @@ def test_the_first_screen_ends_in_the_denial_that_it_prints(tmp_path: Path):
             f"for _ in $(seq 600); do curl -sf {ready} >/dev/null && break; sleep 0.1; done",
             "echo '-- example --'",
             "python example.py",
-            "kill -INT -- -$gateway; wait $gateway || true",
+            "kill -INT $gateway; wait $gateway",
         )
     )
     environment = clean_environment(
